@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -37,93 +39,126 @@ class Environment:
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         }
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(self.python), "-m", *arguments]
+    def run(self, *arguments: str, said: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, env=self.environ, capture_output=True, text=True, timeout=100, check=False
-        )
+            [str(self.python), *arguments],
+            env=self.environ, input=said, capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
 
-    def edgen(self, *arguments: str) -> str:
-        done = self.run("edgen", *arguments)
+    def edgen(self, *commands: Sequence[object]) -> list[Ended]:
+        """How each of these commands ended, one after the other in one new process."""
+        said = json.dumps([[str(one) for one in command] for command in commands])
+        done = self.run("-c", COMMANDS, said=said)
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return [Ended(*one) for one in json.loads(done.stdout)]
+
+
+class Ended(NamedTuple):
+    """A command's exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+# Starting Python for each of them takes longer than what they do.
+COMMANDS = """
+import contextlib, io, json, sys
+from edgen.cli.app import app
+from edgen.cli.errors import run_guarded
+
+ended = []
+for arguments in json.load(sys.stdin):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = run_guarded(lambda: app(arguments, prog_name="edgen"))
+        except SystemExit as end:
+            code = end.code
+    ended.append((code or 0, out.getvalue(), err.getvalue()))
+print(json.dumps(ended))
+"""
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     environment = Environment(tmp_path_factory.mktemp("fresh"))
-    done = environment.run("pip", "install", "--no-build-isolation", "--no-deps", "-q", str(PLUGIN))
+    done = environment.run("-m", "pip", "install", "--no-build-isolation", "--no-deps", "-q", str(PLUGIN))
     assert done.returncode == 0, done.stderr
     return environment
 
 
 def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Path) -> None:
-    run = str(tmp_path / "run")
-    expected = json.loads(environment.edgen("prompts", "--json"))["expects"]
-    assert expected["taught_turn"] == "what is explained, or said back"
-    listed = json.loads(environment.edgen("plugins", "--json"))["plugins"]
-    ours = [one for one in listed if one["package"] == "edgen-example"]
-    assert {(one["kind"], one["name"]) for one in ours} == FIVE
-    assert {(one["version"], one["error"]) for one in ours} == {("0.1.0", None)}
+    run, other, files, exported = (tmp_path / name for name in ("run", "other", "files", "exported"))
+    generate, as_simulated = ("generate", JOB, "--json", "-o"), "backends={default: {type: simulator}}"
+    script, rows = ("export", run, "--to", "script"), ("export", run, "--to", "hf", "--files", "jsonl")
+    ended = environment.edgen(
+        ("prompts", "--json"),
+        ("plugins", "--json"),
+        (*generate, run),
+        ("stats", run, "--only", "questions", "--json"),
+        ("select", run, "--where", "questions >= 0", "-o", tmp_path / "asked", "--json"),
+        ("stats", run, "--json"),
+        ("validate", run, "--json"),
+        (*generate, other, "--set", "teach_back.sentences=5"),
+        ("compare", run, other, "--json"),
+        (*script, "-o", exported / "script"),
+        (*script, "--names", "plain", "-o", exported / "plain"),
+        (*rows, "-o", exported / "hf"),
+        ("estimate", JOB),
+        (*generate, tmp_path / "simulated", "--set", as_simulated),
+    )
+    assert [one.code for one in ended] == [0] * len(ended), ended
+    prompts, listed, made, questions, chosen, ours, checked, _, compared, *_, estimate, simulated = (
+        one.out for one in ended
+    )
+    assert json.loads(prompts)["expects"]["taught_turn"] == "what is explained, or said back"
+    found = [one for one in json.loads(listed)["plugins"] if one["package"] == "edgen-example"]
+    assert {(one["kind"], one["name"]) for one in found} == FIVE
+    assert {(one["version"], one["error"]) for one in found} == {("0.1.0", None)}
 
-    facts = json.loads(environment.edgen("generate", str(JOB), "-o", run, "--json"))
+    facts = json.loads(made)
     assert (facts["state"], facts["accepted"], facts["calls"]["made"]) == ("complete", 12, 24)
-    (shard, *_) = sorted(Path(run, "shards").glob("conversations_train*.json"))
+    (shard, *_) = sorted((run / "shards").glob("conversations_train*.json"))
     record = json.loads(shard.read_bytes())[0]
     assert [*record] == ["id", "about", "lines", "provenance"]
     assert [role for role, _ in record["lines"]] == ["Teacher", "Student"]
 
-    found = json.loads(environment.edgen("stats", run, "--only", "questions", "--json"))
-    assert "questions" in json.dumps(found)
-    chosen = environment.edgen(
-        "select", run, "--where", "questions >= 0", "-o", str(tmp_path / "asked"), "--json"
-    )
+    assert "questions" in json.dumps(json.loads(questions))
     assert json.loads(chosen)["accepted"] == 12
-    files = tmp_path / "files"  # by themselves, so that nothing but their layout tells whose they are
-    shutil.copytree(Path(run, "shards"), files)
-    found = json.loads(environment.edgen("stats", str(files), "--json"))
-    assert (found["overview"]["records"], found["overview"]["unread"]) == (12, {})
-    assert found["overview"]["simulated"] == 0
-    assert "all dimensions" in found["leakage"]["groups"]
-    ours = json.loads(environment.edgen("stats", run, "--json"))
-    assert found["lengths"] == ours["lengths"]
-    checked = json.loads(environment.edgen("validate", run, "--json"))
-    assert (checked["valid"], checked["records"]) == (12, 12)
+    told = json.loads(checked)
+    assert (told["valid"], told["records"]) == (12, 12)
 
-    other = str(tmp_path / "other")
-    environment.edgen("generate", str(JOB), "-o", other, "--set", "teach_back.sentences=5", "--json")
-    compared = json.loads(environment.edgen("compare", run, other, "--json"))
-    assert [arm["accepted"] for arm in compared["arms"]] == [12, 12]
-    turns = next(one for one in compared["metrics"] if one["name"] == "turns")
+    told = json.loads(compared)
+    assert [arm["accepted"] for arm in told["arms"]] == [12, 12]
+    turns = next(one for one in told["metrics"] if one["name"] == "turns")
     assert [one["value"] for one in turns["arms"].values()] == [2.0, 2.0]
 
-    environment.edgen("export", run, "--to", "script", "-o", str(tmp_path / "script"))
-    rows = [json.loads(line) for line in (tmp_path / "script" / "train.jsonl").read_text().splitlines()]
-    assert rows[0]["script"].startswith("TEACHER. ")
-    assert "one explanation and one answer" in (tmp_path / "script" / "README.md").read_text()
-    environment.edgen("export", run, "--to", "script", "--names", "plain", "-o", str(tmp_path / "plain"))
-    assert '"script":"Teacher. ' in (tmp_path / "plain" / "train.jsonl").read_text()
-    assert "--to script --names plain -o DIR" in (tmp_path / "plain" / "README.md").read_text()
-    assert "12" in environment.edgen("estimate", str(JOB))
-
-    rehearsed = ("--set", "backends={default: {type: simulator}}")
-    facts = json.loads(
-        environment.edgen("generate", str(JOB), "-o", str(tmp_path / "simulated"), *rehearsed, "--json")
-    )
-    assert facts["accepted"] == 12
-
-    environment.edgen("export", run, "--to", "hf", "--files", "jsonl", "-o", str(tmp_path / "hf"))
-    (table, *_) = sorted((tmp_path / "hf" / "data").glob("train-*.jsonl"))
+    lines = [json.loads(line) for line in (exported / "script" / "train.jsonl").read_text().splitlines()]
+    assert lines[0]["script"].startswith("TEACHER. ")
+    assert "one explanation and one answer" in (exported / "script" / "README.md").read_text()
+    assert '"script":"Teacher. ' in (exported / "plain" / "train.jsonl").read_text()
+    assert "--to script --names plain -o DIR" in (exported / "plain" / "README.md").read_text()
+    (table, *_) = sorted((exported / "hf" / "data").glob("train-*.jsonl"))
     row = json.loads(table.read_text().splitlines()[0])
     assert [turn["role"] for turn in row["conversation"]] == ["Teacher", "Student"]
     assert row["model"] is not None
+    assert "12" in estimate
+    assert json.loads(simulated)["accepted"] == 12
 
-    done = environment.run("pip", "uninstall", "-y", "-q", "edgen-example")
+    # By themselves, in a process that knows nothing of the run, so that nothing but their layout tells whose they are.
+    shutil.copytree(run / "shards", files)
+    (alone,) = environment.edgen(("stats", files, "--json"))
+    told = json.loads(alone.out)
+    assert (told["overview"]["records"], told["overview"]["unread"]) == (12, {})
+    assert told["overview"]["simulated"] == 0
+    assert "all dimensions" in told["leakage"]["groups"]
+    assert told["lengths"] == json.loads(ours)["lengths"]
+
+    done = environment.run("-m", "pip", "uninstall", "-y", "-q", "edgen-example")
     assert done.returncode == 0, done.stderr
-    done = environment.run("edgen", "generate", str(JOB), "-o", str(tmp_path / "again"))
-    assert done.returncode == 2
-    assert "teach_back" in done.stderr
-    assert "Traceback" not in done.stderr
-    done = environment.run("edgen", "stats", run)
-    assert done.returncode == 2
-    assert "teach_back" in done.stderr
+    without = environment.edgen(("generate", JOB, "-o", tmp_path / "again"), ("stats", run))
+    for one in without:
+        assert one.code == 2
+        assert "teach_back" in one.err
+        assert "Traceback" not in one.err

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import ROOT
+from tests.late import Late
 
-nbformat: Any = pytest.importorskip("nbformat")
-nbclient: Any = pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
+nbformat, nbclient = Late("nbformat"), Late("nbclient")
+missing = [name for name in ("nbformat", "nbclient", "ipykernel") if find_spec(name) is None]
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.skipif(missing != [], reason=f"not installed: {missing}")]
 
 
 def execute(notebook: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from edgen.core.errors import StoppedError
 from edgen.core.values import Turn
@@ -26,6 +25,9 @@ from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample, self_bleu
 from edgen.reading.detect import words
 from tests.evaluation.said import lesson
+from tests.late import Late
+
+bleu_score = Late("nltk.translate.bleu_score")
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), max_size=6)
 
@@ -202,10 +204,10 @@ def test_a_vocabulary_that_grows_by_a_power_has_that_power() -> None:
 @settings(max_examples=60, deadline=None)
 @given(TEXTS)
 def test_self_bleu_is_nltks(texts: list[list[str]]) -> None:
-    smooth = SmoothingFunction().method1
+    smooth = bleu_score.SmoothingFunction().method1
     for i, value in enumerate(self_bleu(texts)):
         others = texts[:i] + texts[i + 1 :]
-        expected = sentence_bleu(others, texts[i], smoothing_function=smooth) if others else 0.0
+        expected = bleu_score.sentence_bleu(others, texts[i], smoothing_function=smooth) if others else 0.0
         assert value == pytest.approx(float(expected), abs=1e-12)
 
 

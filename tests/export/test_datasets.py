@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet
 import pytest
 import yaml
 
@@ -19,6 +18,9 @@ from edgen.export.caveats import SETTLED, caveats
 from edgen.export.rows import Row
 from tests.export.folders import BAD, GOOD, RUN, head, write
 from tests.export.runs import FORMATS, OF_EDUCATION, SPACE, MemoryRun, chat, job, lesson, turns
+from tests.late import Late
+
+parquet = Late("pyarrow.parquet")
 
 ODD = turns(
     'T He said: "one, two"\r\nand\n\n left.',
@@ -99,7 +101,7 @@ class TestHub:
 
     def _ids(self, path: Path) -> list[str]:
         if path.suffix == ".parquet":
-            ids: list[str] = pyarrow.parquet.read_table(path)["id"].to_pylist()
+            ids: list[str] = parquet.read_table(path)["id"].to_pylist()
             return ids
         return [json.loads(line)["id"] for line in path.read_text().splitlines()]
 
@@ -108,7 +110,7 @@ class TestHub:
         last = armed(None).taught[0]
         write("hf", MemoryRun([*(lesson(i, 0, GOOD) for i in range(1500)), last]), tmp_path / "out")
         types = [
-            {field.name: str(field.type) for field in pyarrow.parquet.read_schema(path)}
+            {field.name: str(field.type) for field in parquet.read_schema(path)}
             for path in sorted((tmp_path / "out" / "data").glob("train-*"))
         ]
         assert types[0] == types[1]
@@ -125,7 +127,7 @@ class TestHub:
         one = [
             row
             for p in sorted((tmp_path / "parquet/data").iterdir())
-            for row in pyarrow.parquet.read_table(p).to_pylist()
+            for row in parquet.read_table(p).to_pylist()
         ]
         two = [
             json.loads(line)

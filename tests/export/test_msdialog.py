@@ -7,7 +7,6 @@ import itertools
 import random
 from pathlib import Path
 
-import pandas
 import pytest
 from msgspec.structs import replace
 
@@ -21,6 +20,9 @@ from edgen.retrieval.negatives import are_alike
 from edgen.store.run_reader import AcceptedConversation
 from tests.export.runs import FORMATS, MemoryRun
 from tests.export.test_spaces import SPACE, accepted
+from tests.late import Late
+
+pandas = Late("pandas")
 
 WORDS = [
     "rope",

@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import bm25s
 import pytest
 
 import edgen
@@ -17,7 +16,10 @@ from edgen.core.errors import DataError, UsageError
 from edgen.retrieval.baseline import BASELINES, Example, Frequencies
 from edgen.retrieval.score import RankingScore
 from tests.cases import each
+from tests.late import Late
 from tests.retrieval.submissions import truth_file
+
+bm25s = Late("bm25s")
 
 WORDS = [f"w{number}" for number in range(300)]
 

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import openai
-from google import genai
-from google.genai import types
-
+from tests.late import Late
 from tests.simulator import sdks
+
+openai, genai, types = Late("openai"), Late("google.genai"), Late("google.genai.types")
 
 ENDPOINT: Any = "/v1/chat/completions"
 OPENAI_ENDED = ("completed", "failed", "expired", "cancelled")

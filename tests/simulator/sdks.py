@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import anthropic
-import openai
-from google import genai
-from google.genai import types
-
 from edgen.providers.sdk import system_certificates
+from tests.late import Late
+
+anthropic, openai, genai = Late("anthropic"), Late("openai"), Late("google.genai")
+types = Late("google.genai.types")
 
 
 def openai_client(address: str, *, max_retries: int = 0, **more: Any) -> openai.AsyncOpenAI:

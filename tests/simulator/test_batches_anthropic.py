@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
-import anthropic
 import pytest
-from anthropic.types import Message as Answer
-from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 
 from edgen.core.values import Message
 from edgen.simulator.server import serving
 from edgen.simulator.text import respond
+from tests.late import Late
 from tests.simulator.batching import until
 from tests.simulator.sdks import anthropic_client
 from tests.simulator.server import options
+
+anthropic = Late("anthropic")
 
 pytestmark = pytest.mark.integration
 
@@ -40,23 +40,23 @@ def asked(*each: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"custom_id": f"r{number}", "params": one} for number, one in enumerate(each)]
 
 
-async def begin(api: Any, count: int) -> MessageBatch:
-    made: MessageBatch = await api.create(requests=asked(*map(params, range(count))))
+async def begin(api: Any, count: int) -> anthropic.types.messages.MessageBatch:
+    made: anthropic.types.messages.MessageBatch = await api.create(requests=asked(*map(params, range(count))))
     return made
 
 
-async def ended(api: Any, name: str) -> MessageBatch:
-    found: MessageBatch = await until(
+async def ended(api: Any, name: str) -> anthropic.types.messages.MessageBatch:
+    found: anthropic.types.messages.MessageBatch = await until(
         lambda: api.retrieve(name), lambda batch: batch.processing_status == "ended"
     )
     return found
 
 
-async def results(api: Any, name: str) -> dict[str, MessageBatchIndividualResponse]:
+async def results(api: Any, name: str) -> dict[str, anthropic.types.messages.MessageBatchIndividualResponse]:
     return {line.custom_id: line async for line in await api.results(name)}
 
 
-def counts(batch: MessageBatch) -> dict[str, int]:
+def counts(batch: anthropic.types.messages.MessageBatch) -> dict[str, int]:
     return {name: count for name, count in batch.request_counts.model_dump().items() if count}
 
 
@@ -76,7 +76,7 @@ async def test_a_batch_from_its_beginning_to_its_results(address: str) -> None:
     assert lines.keys() == {f"r{number}" for number in range(50)}
     for name, line in lines.items():
         assert line.result.type == "succeeded"
-        assert isinstance(line.result.message, Answer)
+        assert isinstance(line.result.message, anthropic.types.Message)
         prompt = (Message("user", f"hello {name[1:]}"),)
         assert line.result.message.content[0].text == respond(prompt, seed=0, max_tokens=500).text  # type: ignore[union-attr]
     assert (await api.delete(begun.id)).type == "message_batch_deleted"

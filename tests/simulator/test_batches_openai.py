@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
-import openai
 import pytest
 
 from edgen.core.values import Message
 from edgen.simulator.server import serving
 from edgen.simulator.text import respond
+from tests.late import Late
 from tests.simulator.batching import (
     ENDPOINT,
     content,
@@ -27,6 +27,8 @@ from tests.simulator.batching import (
     upload,
 )
 from tests.simulator.server import options
+
+openai = Late("openai")
 
 pytestmark = pytest.mark.integration
 
@@ -109,7 +111,7 @@ async def test_without_a_seed_online_and_batch_count_together(api: openai.AsyncO
         (jsonl([openai_line(0, url="/v1/embeddings")]), "invalid_url", 1, "url"),
         (jsonl([openai_line(0, method="GET")]), "invalid_method", 1, "method"),
         (jsonl([openai_line(0), openai_line(1, body={"model": "other"})]), "mismatched_model", 2, "body.model"),
-        (jsonl(openai_line(0) for _ in range(50_001)), "too_many_tasks", None, None),
+        pytest.param(jsonl([openai_line(0)]) * 50_001, "too_many_tasks", None, None, id="too many"),
     ],
 )  # fmt: skip
 async def test_a_bad_file_fails_as_a_whole(

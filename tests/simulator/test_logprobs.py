@@ -6,7 +6,6 @@ import math
 from itertools import combinations
 from typing import Any
 
-import openai
 import pytest
 
 from edgen.core.values import Address, Message, Request
@@ -16,10 +15,13 @@ from edgen.simulator import judge
 from edgen.simulator.backend import Simulator
 from edgen.simulator.provider import SimulatorConfig
 from edgen.simulator.server import serving
+from tests.late import Late
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt
 from tests.simulator.sdks import openai_client
 from tests.simulator.server import options
+
+openai = Late("openai")
 
 pytestmark = pytest.mark.integration
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-import anthropic
-import openai
 import pydantic
 import pytest
-from google.genai import types
 
+from tests.late import Late
 from tests.simulator.sdks import anthropic_client, gemini_client, openai_client
+
+anthropic, openai, types = Late("anthropic"), Late("openai"), Late("google.genai.types")
 
 pytestmark = pytest.mark.integration
 

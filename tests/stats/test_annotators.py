@@ -7,8 +7,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from nltk.metrics import masi_distance
-from nltk.metrics.agreement import AnnotationTask
 
 from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
 from edgen.stats.clusters import Clusters
@@ -36,6 +34,9 @@ def random_table(draw: random.Random) -> list[dict[str, frozenset[str]]]:
 
 
 def test_they_are_those_of_nltk_on_a_thousand_tables() -> None:
+    from nltk.metrics import masi_distance
+    from nltk.metrics.agreement import AnnotationTask
+
     told: Counter[str] = Counter()
     for seed in range(1000):
         table = random_table(random.Random(seed))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from nltk.metrics.scores import f_measure, precision, recall  # type: ignore[import-untyped]
 
 from edgen.stats.intervals import Estimate
 from edgen.stats.label_figures import LabelCounts, LabelFigures
@@ -56,6 +55,8 @@ def test_nothing_and_one_scenario_have_no_interval() -> None:
 
 
 def test_random_tables_are_as_nltk_has_them() -> None:
+    from nltk.metrics.scores import f_measure, precision, recall  # type: ignore[import-untyped]
+
     rng = random.Random(5)
     for _ in range(30):
         units = [
