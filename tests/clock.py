@@ -28,6 +28,9 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         # The loop's own wake-up pipe is always registered.
         has_sockets = len(self.get_map()) > 1
+        if not has_sockets and timeout is not None and not self.threads_at_work():
+            self.jump(max(0.0, timeout))  # nothing from outside is on its way: the system need not be asked
+            return []
         if timeout is not None and timeout <= 0:
             return super().select(0)
         if self.threads_at_work():
@@ -37,7 +40,7 @@ class _JumpingSelector(selectors.DefaultSelector):
             if not ready and not has_sockets:
                 raise RuntimeError("every task waits for something that nobody will do")
             return ready
-        ready = super().select(_GRACE if has_sockets else 0)
+        ready = super().select(_GRACE)
         if not ready:
             self.jump(timeout)
         return ready

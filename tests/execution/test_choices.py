@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.config import load_job
@@ -302,6 +302,7 @@ async def test_the_simulator_gives_several_in_both_formats() -> None:
             assert reply.usage.completion_tokens >= sum(len(one.text) // 4 for one in (reply, *reply.others))
 
 
+@settings(max_examples=40)
 @given(
     texts=st.lists(st.text(max_size=30), min_size=1, max_size=6),
     places=st.integers(1, 6),

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from edgen.config import Limits
 from edgen.execution.client.admission import Admission
@@ -24,8 +25,7 @@ def lognormal(mean: float, sigma: float) -> Seconds:
     return lambda rng: mean * rng.lognormvariate(-sigma * sigma / 2, sigma)
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     ended: float
     latency: float
     verdict: Verdict

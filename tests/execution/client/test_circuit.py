@@ -14,7 +14,6 @@ from edgen.execution.client.window import Verdict
 from tests.clock import run_virtual
 from tests.execution.client.service import Seconds, Service, busy, constant, lognormal, summary
 
-SEEDS = range(2)
 WINDOW = 64
 
 
@@ -131,8 +130,7 @@ class TestOneStepAtATime:
 SHUT = (30.0, 20.0)  # of every 30 s the last 10
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("sigma", [0.05, 0.6])
+@pytest.mark.parametrize(("sigma", "seed"), [(0.05, 0), (0.6, 1)])
 @pytest.mark.parametrize("latency", [0.1, 0.5, 2, 5])
 def test_a_service_that_closes_now_and_then_is_used_while_it_is_open(
     latency: float, sigma: float, seed: int
@@ -148,9 +146,9 @@ def test_a_service_that_closes_now_and_then_is_used_while_it_is_open(
 @pytest.mark.parametrize("latency", [0.5, 2])
 def test_one_that_does_not_say_when_to_come_back_is_used_too(latency: float) -> None:
     service = Service(lognormal(latency, 0.3), shut=(15.0, 10.0), retry_after=0.0, rng=random.Random(1))
-    calls = busy(service, in_flight=200, until=120)
+    calls = busy(service, in_flight=100, until=120)
     answers = sum(call.verdict is Verdict.OK for call in calls)
-    assert answers >= 0.7 * 200 / latency * 80
+    assert answers >= 0.7 * 100 / latency * 80
     assert len(calls) - answers < 0.05 * len(calls)
 
 
@@ -165,16 +163,16 @@ def test_even_where_all_calls_come_as_one(latency: float) -> None:
 
 @pytest.mark.parametrize("seconds", [constant(2), lognormal(2, 0.6)], ids=["constant", "lognormal"])
 def test_a_night_of_it_does_not_shrink_the_window(seconds: Seconds) -> None:
-    calls = busy(Service(seconds, shut=SHUT, retry_after=2), in_flight=60, until=1800)
-    late = [call for call in calls if call.ended > 1200 and call.verdict is Verdict.OK]
-    assert len(late) >= 0.85 * 30 * 600 * 2 / 3
+    calls = busy(Service(seconds, shut=SHUT, retry_after=2), in_flight=40, until=1200)
+    late = [call for call in calls if call.ended > 900 and call.verdict is Verdict.OK]
+    assert len(late) >= 0.85 * 20 * 300 * 2 / 3
 
 
 @pytest.mark.parametrize("retry_after", [0, 2])
 @pytest.mark.parametrize("most", [20, 100])
 def test_a_service_that_takes_so_many_is_no_closed_one(most: int, retry_after: float) -> None:
     service = Service(lognormal(2, 0.6), refuse_above=most, retry_after=retry_after)
-    seen = summary(busy(service, in_flight=256, until=400), start=60)
+    seen = summary(busy(service, in_flight=256, until=240), start=60)
     assert seen.refused < 0.1
     assert seen.rate >= 0.8 * most / 2
 
@@ -184,7 +182,7 @@ def test_refusals_at_random_cost_no_more_for_their_retry_after(share: float) -> 
     windows = []
     for retry_after in (None, 2.0):
         service = Service(lognormal(2, 0.6), refuse_share=share, retry_after=retry_after)
-        windows.append(summary(busy(service, in_flight=256, until=150), start=30).window)
+        windows.append(summary(busy(service, in_flight=256, until=100), start=30).window)
     assert windows[1] >= 0.75 * windows[0]
 
 

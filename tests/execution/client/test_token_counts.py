@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Message
@@ -28,7 +28,8 @@ def test_bound_is_above_bytes_and_estimate_near_a_quarter(text: str) -> None:
     assert 2 * size / 4 <= prompt_token_estimate(messages) <= 2 * size / 4 + 12
 
 
-@given(st.lists(st.text(), min_size=1))
+@settings(max_examples=25)
+@given(st.lists(st.text(), min_size=1, max_size=6))
 def test_the_estimate_is_never_above_the_bound(texts: list[str]) -> None:
     messages = [Message("user", text) for text in texts]
     assert 0 < prompt_token_estimate(messages) <= prompt_token_bound(messages)
