@@ -31,6 +31,7 @@ from edgen.config.job import (
     Shards,
     Split,
     backend_name,
+    backend_of,
     conversation_protocols,
     find_protocol,
     own_words,
@@ -320,6 +321,6 @@ def shaping_values(job: Job) -> dict[str, Any]:
 
 __all__ = [
     "ANNOTATOR", "KNOBS", "MOST_ANNOTATORS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "LabelsAsked", "Limits", "Pairs", "Price", "Shards",
-    "Split", "arm_jobs", "backend_name", "check", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
+    "Split", "arm_jobs", "backend_name", "backend_of", "check", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
     "role_word_problems", "roles_asked", "settings_of", "shaping_values", "texts_of", "with_speakers",
 ]  # fmt: skip

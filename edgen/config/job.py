@@ -220,10 +220,6 @@ class CallSettings(msgspec.Struct, frozen=True):
     def of(cls, job: Job) -> CallSettings:
         return cls(job.name, job.limits, job.batch, job.backends)
 
-    def backend_name(self, role: str) -> str:
-        """Which of the backends answers for a role: its own, else the default one."""
-        return role if role in self.backends else "default"
-
 
 MAX_ARMS = 20
 ANNOTATOR = "annotator"  # the role that labels
@@ -234,9 +230,14 @@ def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
     return tuple((role, tuple(job.role_words[role])) for role in job.speakers if job.role_words.get(role))
 
 
-def backend_name(job: Job, role: str) -> str:
+def backend_name(job: Job | CallSettings, role: str) -> str:
     """Which of the job's backends answers for a role: its own, else the default one."""
     return role if role in job.backends else "default"
+
+
+def backend_of(job: Job, role: str) -> BackendConfig:
+    """What answers for a role."""
+    return job.backends[backend_name(job, role)]
 
 
 def protocol_of(job: Job) -> Any:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.config import ANNOTATOR, Job, backend_name, protocol_of
+from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import Counter, counter
 from edgen.cost.usage import Range, Rates, Used, add_up, backends_asked
@@ -134,7 +134,7 @@ def thinking_models(job: Job) -> list[str]:
 
 def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
     """The tokens of an answer by a role: no more than it has room for; at the high level with what it thinks."""
-    backend = job.backends[backend_name(job, role)]
+    backend = backend_of(job, role)
     if level == 2 and _THINKS.match(backend.model):
         tokens *= THINKING
     return tokens if backend.max_tokens is None else min(tokens, float(backend.max_tokens))

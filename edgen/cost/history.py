@@ -18,9 +18,9 @@ import msgspec
 
 from edgen.config import (
     ANNOTATOR,
-    BackendConfig,
     Job,
     backend_name,
+    backend_of,
     load_job,
     protocol_of,
     roles_asked,
@@ -175,17 +175,13 @@ def _roles(ours: Job, theirs: Job) -> tuple[str, ...]:
 
 def _kind(job: Job, roles: Sequence[str]) -> tuple[Any, ...]:
     """How a job makes conversations, and which of its roles a simulator answers for."""
-    simulated = [provider_of(_backend(job, role)).simulated for role in roles]
+    simulated = [provider_of(backend_of(job, role)).simulated for role in roles]
     return job.protocol, job.asks, settings_of(job), simulated
 
 
 def _models(job: Job, roles: Sequence[str]) -> list[tuple[str, str]]:
-    backends = (_backend(job, role) for role in roles)
+    backends = (backend_of(job, role) for role in roles)
     return [(backend.provider, backend.model) for backend in backends]
-
-
-def _backend(job: Job, role: str) -> BackendConfig:
-    return job.backends[backend_name(job, role)]
 
 
 def _settings(job: Job, roles: Sequence[str]) -> list[dict[str, Any]]:

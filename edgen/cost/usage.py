@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from edgen.config import BackendConfig, Job, backend_name, roles_asked
+from edgen.config import BackendConfig, Job, backend_of, roles_asked
 from edgen.core.values import Usage
 from edgen.stats.quantiles import t95
 
@@ -126,7 +126,7 @@ class Rates:
 
 def backends_asked(job: Job) -> dict[str, BackendConfig]:
     """The backend of each role that the job's conversations ask."""
-    return {role: job.backends[backend_name(job, role)] for role in roles_asked(job)}
+    return {role: backend_of(job, role) for role in roles_asked(job)}
 
 
 def add_up(parts: Iterable[Used]) -> Used:

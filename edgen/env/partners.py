@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from edgen.config import CallSettings
+from edgen.config import CallSettings, backend_name
 from edgen.core.errors import CallError, EdgenError, UsageError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.budget import Spending
@@ -58,7 +58,7 @@ class Partners:
             )
         with self._lock:
             new = sorted({*roles} - {*self._clients})
-            for name in sorted({settings.backend_name(role) for role in new} - {*self._backends}):
+            for name in sorted({backend_name(settings, role) for role in new} - {*self._backends}):
                 self._backends[name] = make(
                     mine.backends[name],
                     timeout=mine.limits.timeout,

@@ -42,16 +42,15 @@ class Share(NamedTuple):
     cost_usd: float | None
 
 
-AskOne = Callable[[Rollout, Request], Awaitable[Reply]]
-AskSeveral = Callable[[Rollout, Request, Sequence[Place]], Awaitable[Reply]]
+AskFor = Callable[[Rollout, Request, Sequence[Place]], Awaitable[Reply]]
 
 
 class JoinedCalls:
-    """Joins the calls of a scheduler, which makes one call with `one`, and one for several places with `several`."""
+    """Joins the calls of a scheduler, which makes one call for one place or several with `ask_for`."""
 
-    def __init__(self, work: Work, one: AskOne, several: AskSeveral) -> None:
+    def __init__(self, work: Work, ask_for: AskFor) -> None:
         self._work = work
-        self._one, self._several = one, several
+        self._ask_for = ask_for
         self._under_way: dict[bytes, asyncio.Future[frozenset[bytes]]] = {}  # the keys that are asked for
         # By the names of clients: answers to a request, where a service refused more; the first request for several, while
         # it is out; and those whose services have given several.
@@ -63,19 +62,20 @@ class JoinedCalls:
         """The answer to a rollout's request, stored. Raises CallError and what stops the run."""
         client = rollout.client
         same, alone = client.key(_anonymous(request)), False
+        own = Place(request.address, rollout.key)
         while True:
             while (under_way := self._under_way.get(same)) is not None:
                 # Who stops waiting leaves the others waiting; what was asked for and did not come goes by itself.
                 alone |= rollout.key in await asyncio.shield(under_way)
-            if (stored := self._work.ledger.reply(request.address, rollout.key)) is not None:
+            if (stored := self._work.ledger.reply(*own)) is not None:
                 return stored
             others = [] if alone else [*self._open_places(rollout, request)]
             if not others:
-                return await self._one(rollout, request)
+                return await self._ask_for(rollout, request, [own])
             if (trial := self._trial.get(client.name)) is None:
                 break
             await asyncio.shield(trial)
-        places = [Place(request.address, rollout.key), *others]
+        places = [own, *others]
         ended = self._under_way[same] = asyncio.get_running_loop().create_future()
         try:
             with self._trying(client.name):
@@ -123,15 +123,17 @@ class JoinedCalls:
         """Ask for several; by itself where that cannot be."""
         wanted = msgspec.structs.replace(request, choices=len(places))
         try:
-            reply = await self._several(rollout, wanted, places)
+            reply = await self._ask_for(rollout, wanted, places)
             self._proven.add(rollout.client.name)
             return reply
         except BudgetExhausted:
-            return await self._one(rollout, request)
+            return await self._ask_for(rollout, request, places[:1])
         except CallError as failure:
             if failure.kind is not FailureKind.BAD_REQUEST:
                 raise
-            reply = await self._one(rollout, request)  # raises it again where the request itself is bad
+            reply = await self._ask_for(
+                rollout, request, places[:1]
+            )  # raises it again where the request itself is bad
             self._ask_fewer(rollout.client.name, len(places), str(failure).rstrip(" ."))
             return reply
 

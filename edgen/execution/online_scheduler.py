@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, StoppedError
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.open_batches import open_batches_error
-from edgen.execution.choices import JoinedCalls, Place, share_out
+from edgen.execution.choices import JoinedCalls, Place, Share, share_out
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.model_client import Answer
@@ -41,7 +40,7 @@ class OnlineScheduler:
         self._recorder = OutcomeRecorder(work, self.stop)
         self._stopping = asyncio.Event()
         self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # shared requests that are being asked now
-        self._joined = JoinedCalls(work, self._ask_alone, self._ask_several)
+        self._joined = JoinedCalls(work, self._ask_for)
 
     @property
     def in_flight(self) -> int:
@@ -175,41 +174,22 @@ class OnlineScheduler:
         """Ask and store. Returns when the answer is on the disk."""
         if rollout.client.most_choices > 1:
             return await self._joined.ask(rollout, request)
-        return await self._ask_alone(rollout, request)
+        return await self._ask_for(rollout, request, (Place(request.address, rollout.key),))
 
-    async def _ask_several(self, rollout: Rollout, request: Request, places: Sequence[Place]) -> Reply:
+    async def _ask_for(self, rollout: Rollout, request: Request, places: Sequence[Place]) -> Reply:
         """Ask for an answer to each place, the first of which is the rollout's own, and store what comes."""
-        client = rollout.client
+        shares: list[Share] = []
 
         async def store(answer: Answer) -> None:
-            shares = share_out(answer, places, client.price_of)
+            shares.extend(share_out(answer, places, rollout.client.price_of))
             stored = [(*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares]
             await self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
             self._recorder.note_answer()
             for one in shares:
                 self._work.counts.add_answer(one.reply.usage, one.cost_usd)
 
-        answer = await client.ask(request, self._on_retry, rollout.key, store)
-        return share_out(answer, places, client.price_of)[0].reply
-
-    async def _ask_alone(self, rollout: Rollout, request: Request) -> Reply:
-        store = partial(self._store, request, rollout.key)
-        answer = await rollout.client.ask(request, self._on_retry, rollout.key, store)
-        return answer.reply
-
-    async def _store(self, request: Request, key: bytes, answer: Answer) -> None:
-        await self._work.ledger.store(
-            request.address,
-            key,
-            answer.reply,
-            answer.latency,
-            answer.tries,
-            charged_tokens=answer.charged_tokens,
-            cost_usd=answer.cost_usd,
-            held=answer.held,
-        )
-        self._recorder.note_answer()
-        self._work.counts.add_answer(answer.reply.usage, answer.cost_usd)
+        await rollout.client.ask(request, self._on_retry, rollout.key, store)
+        return shares[0].reply
 
     def _on_retry(self, failure: CallError) -> None:
         self._work.counts.retried += 1

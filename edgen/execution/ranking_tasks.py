@@ -14,14 +14,14 @@ import msgspec
 from edgen.config import CallSettings, Job
 from edgen.core.digest import fingerprint, sha256
 from edgen.core.errors import TemplateError
-from edgen.core.values import Address, TaskId, Turn
+from edgen.core.values import Address, Turn
 from edgen.core.version import __version__
 from edgen.execution.session import Session
 from edgen.planning.allowed_files import unlimited
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.ranking import SHOWN, STEP, VARIABLES, WINDOW, Ranked, rank_by_windows
-from edgen.protocols.task import Settled, Spent, Task
+from edgen.protocols.task import Settled, Spent, Task, Tasks
 from edgen.reading.text.characters import replace_surrogates
 from edgen.retrieval.baseline import Example, Frequencies, entry_of, first_order, read_examples
 from edgen.retrieval.truth import NONE
@@ -47,11 +47,9 @@ class RankedExample(msgspec.Struct, frozen=True, kw_only=True):
 _ranked = msgspec.json.Decoder(RankedExample).decode
 
 
-class RankingTasks:
+class RankingTasks(Tasks):
     """The examples in `entries`, which were read from `source`, to be ranked by the backend of `job`. `seed` decides between
     candidates that are equally good at first. `none`: that none is right is a candidate too."""
-
-    sharers = 1
 
     def __init__(
         self,
@@ -76,10 +74,6 @@ class RankingTasks:
     @property
     def planned(self) -> int:
         return len(self._entries)
-
-    def twins(self, scenario: int, task: TaskId) -> tuple[TaskId, ...]:  # noqa: ARG002
-        """There is one task an example."""
-        return ()
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """A name, 16 hex digits, for all that shapes the rankings."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.config import Job, backend_name, load_job
+from edgen.config import Job, backend_of, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
 from edgen.cost.usage import Rates, Way
@@ -131,8 +131,7 @@ def _finished(shards: Path) -> int:
 
 def _is_free(plan: Plan) -> bool:
     """Whether only the embedded simulator is asked."""
-    backends = plan.job.backends
-    return all(provider_of(backends[backend_name(plan.job, role)]).simulated for role in plan.roles)
+    return all(provider_of(backend_of(plan.job, role)).simulated for role in plan.roles)
 
 
 def _asked_again(

@@ -16,7 +16,7 @@ import msgspec
 from edgen.config import CallSettings, Job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import CallError, ProviderError, TemplateError
-from edgen.core.values import Reply, Request, TaskId
+from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.execution.scheduler import ProgressCounts
@@ -24,7 +24,7 @@ from edgen.execution.session import Session
 from edgen.planning.allowed_files import unlimited
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.space_growth import VARIABLES, Expanded, expansion
-from edgen.protocols.task import Settled, Spent, Task
+from edgen.protocols.task import Settled, Spent, Task, Tasks
 from edgen.space import Entry, Space, content_sha256
 from edgen.space.text_rules import is_forbidden
 from edgen.store.ledger import RunPlan
@@ -32,15 +32,9 @@ from edgen.store.ledger import RunPlan
 _encode = msgspec.json.Encoder().encode
 
 
-class SpaceGrowth:
+class SpaceGrowth(Tasks):
     """`wanted` new values for one dimension of a space. `expanded` is what came of it, once it has ended;
     `model` who answered last, `simulated` whether a simulator had a part in it."""
-
-    sharers = 1
-
-    def twins(self, scenario: int, task: TaskId) -> tuple[TaskId, ...]:  # noqa: ARG002
-        """There is one task."""
-        return ()
 
     def __init__(self, job: Job, space: Space, dimension: str, wanted: int, prompt: Prompt) -> None:
         self.job = job

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, arm_jobs, backend_name, load_job, protocol_of, resolved_values, with_speakers
+from edgen.config import Job, arm_jobs, backend_of, load_job, protocol_of, resolved_values, with_speakers
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
@@ -53,7 +53,7 @@ def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
             raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
     if problems := _other_values(plans, own, space_of(job, reach)) if own else []:
-        raise JobError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
+        raise JobError.of(source, problems)
     return plans
 
 
@@ -101,7 +101,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     if space.exercises is not None:
         check_exercises(Grammar(space))
     if wrong := by_problem(job.split.by, space):
-        raise JobError(job.name, "1 problem:", (Problem("$.split.by", wrong),))
+        raise JobError.of(job.name, [Problem("$.split.by", wrong)])
     job = with_speakers(job, [role.name for role in space.roles])
     protocol = protocol_of(job)
     check_names(job, space, protocol)
@@ -115,7 +115,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         extra["oracle"] = load_template(templates["oracle"], reach, space)
     for use, template in annotator_templates(job).items():
         templates[use], extra[use] = template, load_template(template, reach, space)
-        check_schema(extra[use], job.backends[backend_name(job, use)], f"$.backends.{use}")
+        check_schema(extra[use], backend_of(job, use), f"$.backends.{use}")
     check_schemas(job, prompts, templates, protocol)
     plan = Plan(job, space, prompts, extra)
     _try_out(plan, templates)
@@ -134,7 +134,7 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
         if name in own
     )
     if problems:
-        raise JobError(job.name, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
+        raise JobError.of(job.name, problems)
 
 
 def with_files(job: Job, reach: Reach) -> Job:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.config import CallSettings, Job
 from edgen.core.digest import fingerprint
 from edgen.core.version import __version__
 from edgen.execution.session import Session
-from edgen.protocols.task import Task
+from edgen.protocols.task import Tasks
 from edgen.space.splits import group_hash
 from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
 
-class RunTasks:
+class RunTasks(Tasks):
     """What is asked about a run. `job` is the run's, with the settings of whoever asks; `id` names in 16 hex digits who
     answers and how it is asked. A unit is (scenario, task), in ascending order."""
-
-    sharers = 1
 
     def __init__(self, reader: RunReader, job: Job, identifier: str) -> None:
         self.job = job
@@ -34,14 +32,6 @@ class RunTasks:
 
     def units(self) -> Iterator[tuple[int, str]]:
         """All that is asked about."""
-        raise NotImplementedError
-
-    def twins(self, index: int, name: str) -> Iterable[str]:  # noqa: ARG002
-        """None of a scenario's tasks asks what another one asks."""
-        return ()
-
-    def task(self, index: int, name: str) -> Task:
-        """The work on one unit."""
         raise NotImplementedError
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:

@@ -90,7 +90,7 @@ class Tasks(Protocol):
     none does."""
 
     call_settings: CallSettings
-    sharers: int
+    sharers: int = 1
 
     def task(self, scenario: int, task: Any) -> Task:
         """The work on one task of a scenario."""
@@ -98,7 +98,7 @@ class Tasks(Protocol):
 
     def twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
         """The other tasks of a scenario that may begin with the same question, each for an answer of its own."""
-        ...
+        return ()
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """A name for everything that shapes the outcomes, the backends' identities by role included."""

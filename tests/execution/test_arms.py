@@ -229,15 +229,18 @@ class TestOtherWeights:
         ]
         (tmp_path / "curious.yaml").write_text(dump_space(space.replace_entries("learner", tuple(learners))))
         path = job(
-            tmp_path, space="math_misconceptions", conversations=120, protocol="selfplay", prompt=None,
+            tmp_path, space="math_misconceptions", conversations=4, protocol="selfplay", prompt=None,
             prompts={"tutor": "math_misconceptions_tutor", "learner": "math_misconceptions_learner"},
             arms={"plain": {}, "curious": {"space": "./curious.yaml"}},
         )  # fmt: skip
         generate(command, path)
         shares = {}
-        for arm in ("plain", "curious"):
+        for arm, plan in load_plans(path)[1].items():
+            scenarios = [plan.scenario(index) for index in range(120)]
             with RunReader(tmp_path / "run" / "arms" / arm) as reader:
-                scenarios = [one.scenario for one in reader.conversations()]
+                assert [one.scenario.values for one in reader.conversations()] == [
+                    one.values for one in scenarios[:4]
+                ]
             shares[arm] = sum(one["learner"] == curious for one in scenarios) / 120
             fits = {one.value: one.when for one in space["misconception"].entries}
             assert all(one["topic"] in fits[one["misconception"]]["topic"] for one in scenarios)

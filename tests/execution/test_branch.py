@@ -9,8 +9,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from edgen.api.status import read_status
 from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start
 from tests.execution.test_kill import stored_calls
 
@@ -21,6 +23,7 @@ SELFPLAY: dict[str, Any] = {
     "branch": {"at": "sampled"},
     "selfplay": {"closing": "student", "max_turns": 12},
 }
+SCENARIOS = 8
 
 
 def records(folder: Path) -> dict[str, Any]:
@@ -33,14 +36,14 @@ def records(folder: Path) -> dict[str, Any]:
 async def test_the_shared_prefix_is_asked_and_paid_for_once(tmp_path: Path) -> None:
     async with serve(Service(latency=0.005)) as service:
         job = tmp_path / "job.yaml"
-        job.write_text(job_text(service.url, conversations=20, **SELFPLAY))
+        job.write_text(job_text(service.url, conversations=SCENARIOS, **SELFPLAY))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 0, ended.err
-    assert ended.facts["accepted"] == 60
+    assert ended.facts["accepted"] == 3 * SCENARIOS
     assert set(service.asked.values()) == {1}
     made = records(tmp_path / "run")
     turns = own = 0
-    for index in range(20):
+    for index in range(SCENARIOS):
         base, *others = (made[f"t-{index:06d}-r{replicate}"] for replicate in range(3))
         assert "branch" not in base["provenance"]
         for other in others:
@@ -50,9 +53,9 @@ async def test_the_shared_prefix_is_asked_and_paid_for_once(tmp_path: Path) -> N
             own += len(other["conversation"]) - at
             turns += len(other["conversation"])
     # What the replicates asked themselves: their own turns and their closing questions, nothing shared.
-    bases = sum(len(made[f"t-{index:06d}-r0"]["conversation"]) for index in range(20))
+    bases = sum(len(made[f"t-{index:06d}-r0"]["conversation"]) for index in range(SCENARIOS))
     assert own < turns
-    assert ended.facts["calls"]["made"] == bases + own + 60 == service.asked.total()
+    assert ended.facts["calls"]["made"] == bases + own + 3 * SCENARIOS == service.asked.total()
 
 
 @pytest.mark.crash
@@ -62,7 +65,7 @@ async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_c
     rng = random.Random(8)
     async with serve(Service(latency=0.01)) as service:
         job = tmp_path / "job.yaml"
-        job.write_text(job_text(service.url, conversations=20, limits={"in_flight": 8}, **SELFPLAY))
+        job.write_text(job_text(service.url, conversations=SCENARIOS, limits={"in_flight": 4}, **SELFPLAY))
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         assert calm.code == 0, calm.err
         calls = service.asked.total()
@@ -80,8 +83,7 @@ async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_c
             again = {seed for seed in service.asked if service.asked[seed] > asked[seed]}
             assert not again & before, "an answer that was stored was asked for again"
             if stored_calls(folder):
-                status = await edgen("status", folder, "--json")
-                assert equation(status.facts)
+                assert equation(msgspec.to_builtins(read_status(folder)))
         ended = await edgen("generate", job, "-o", folder, "--json")
         assert ended.code == 0, ended.err
         assert ended.facts["calls"]["made"] == calls
@@ -95,14 +97,14 @@ async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_c
 async def test_more_replicates_ask_only_what_is_new(tmp_path: Path) -> None:
     async with serve(Service()) as service:
         job = tmp_path / "job.yaml"
-        job.write_text(job_text(service.url, conversations=10, **SELFPLAY))
+        job.write_text(job_text(service.url, conversations=4, **SELFPLAY))
         assert (await edgen("generate", job, "-o", tmp_path / "run")).code == 0
         before = records(tmp_path / "run")
         asked = set(service.asked)
         more = await edgen("generate", job, "-o", tmp_path / "run", "--set", "replicates=4", "--json")
         assert more.code == 0, more.err
     assert set(service.asked.values()) == {1}
-    assert more.facts["accepted"] == 40
+    assert more.facts["accepted"] == 16
     after = records(tmp_path / "run")
     assert {key: after[key] for key in before} == before
     assert len(set(service.asked) - asked) < len(asked)
@@ -123,7 +125,7 @@ async def test_both_sides_on_one_service_share_its_limit(tmp_path: Path) -> None
         backend = {"type": "openai", "model": "m", "base_url": service.url, "seed": "auto"}
         job = tmp_path / "job.yaml"
         changes = {**SELFPLAY, "backends": {"teacher": backend, "student": {**backend, "temperature": 0.5}}}
-        job.write_text(job_text(service.url, conversations=20, limits={"in_flight": 5}, **changes))
+        job.write_text(job_text(service.url, conversations=SCENARIOS, limits={"in_flight": 5}, **changes))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 0, ended.err
     assert 3 <= most <= 5

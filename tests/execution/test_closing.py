@@ -11,12 +11,12 @@ from aiohttp import web
 
 from tests.execution.service import Service, end, equation, error, job_text, serve, start, write
 
-PERIOD, OPEN, RETRY_AFTER = 9.0, 6.0, 1  # seconds: a third of what a real one might take
+PERIOD, OPEN, RETRY_AFTER = 5.0, 3.5, 1  # seconds: less than a real one takes
 CALLERS = 30  # few enough for any machine to keep up with
 
 
 class Closing(Service):
-    """Refuses everything in the last third of each period; the first call begins the first one."""
+    """Refuses everything in the last part of each period; the first call begins the first one."""
 
     def __init__(self, latency: float) -> None:
         super().__init__(latency=latency, trouble=self._door)

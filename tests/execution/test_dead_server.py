@@ -330,7 +330,7 @@ def test_a_pause_that_the_service_asked_for_is_no_silence() -> None:
         return await Slow.complete(closed, request)
 
     closed.complete = opens  # type: ignore[method-assign]
-    assert gives_up_at({"default": closed}, Limits(give_up_after=110), until=150) is None
+    assert gives_up_at({"default": closed}, Limits(give_up_after=110), until=115) is None
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ async def test_a_run_whose_last_prompts_hang_is_finished_without_them(
         return None
 
     async with serve(Service(latency=0.1, trouble=trouble)) as service:
-        limits = {"in_flight": in_flight, "timeout": 1, "give_up_after": 3}
+        limits = {"in_flight": in_flight, "timeout": 0.5, "give_up_after": 1.5}
         job = write(tmp_path / "job.yaml", job_text(service.url, conversations=30, asks=1, limits=limits))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=40)
     assert ended.code == 3, ended.err

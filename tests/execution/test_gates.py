@@ -451,7 +451,7 @@ async def test_killed_six_times_a_run_with_gates_ends_with_the_same_bytes(tmp_pa
 
 @pytest.mark.crash
 async def test_by_batch_and_online_the_same_bytes(tmp_path: Path) -> None:
-    async with simulator() as url:
+    async with simulator("--batch-seconds", "0.3") as url:
         gates = {"short": "turns < 14", "good": "labels.quality >= 2", "new": "not near_duplicate"}
         job = JOB | {
             "conversations": 6,
@@ -459,7 +459,7 @@ async def test_by_batch_and_online_the_same_bytes(tmp_path: Path) -> None:
             "gates": gates,
             "backends": {"default": backend("openai", url)},
         }
-        path = served.write(tmp_path / "job.yaml", json.dumps(job | {"batch": {"poll": "1s"}}))
+        path = served.write(tmp_path / "job.yaml", json.dumps(job | {"batch": {"poll": "0.2s"}}))
         for via in ("online", "batch"):
             ended = await served.edgen("generate", path, "-o", tmp_path / via, "--via", via, "--json")
             assert ended.code == 0, ended.err

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import signal
-import sys
-import termios
 from pathlib import Path
 
 import pytest
 
-from tests import ROOT
+from tests import fork_server
 from tests.execution.service import Service, edgen, job_text, serve
-from tests.fork_server import use_default_signals
 
 pytestmark = pytest.mark.crash
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+EDGEN = "import runpy; runpy.run_module('edgen', run_name='__main__', alter_sys=True)"
+# The first terminal that a session's leader opens is its own.
+AT_A_TERMINAL = f"""
+import os
+os.setsid()
+terminal = os.open({{!r}}, os.O_RDWR)
+for number in range(3):
+    os.dup2(terminal, number)
+os.close(terminal)
+{EDGEN}
+"""
+# What nohup does.
+NOHUP = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {EDGEN}"
 
 
 async def test_a_terminal_that_is_closed_ends_the_run_cleanly(tmp_path: Path) -> None:
@@ -26,23 +34,15 @@ async def test_a_terminal_that_is_closed_ends_the_run_cleanly(tmp_path: Path) ->
         job = tmp_path / "job.yaml"
         job.write_text(job_text(service.url, limits={"in_flight": 8}))
         ours, theirs = os.openpty()
-
-        def take_terminal() -> None:
-            use_default_signals()
-            os.setsid()
-            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
-
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "edgen", "generate", job, "-o", tmp_path / "run",
-            stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal, env=ENVIRONMENT,
-        )  # fmt: skip
-        os.close(theirs)
+        code = AT_A_TERMINAL.format(os.ttyname(theirs))
+        process = await fork_server.start("generate", job, "-o", tmp_path / "run", code=code)
+        os.set_blocking(ours, False)
         while service.answered.total() < 40:
-            os.set_blocking(ours, False)
             try:
                 os.read(ours, 1 << 16)
             except BlockingIOError:
                 await asyncio.sleep(0.005)
+        os.close(theirs)
         os.close(ours)  # whoever writes to the terminal from now on gets an error
         assert await asyncio.wait_for(process.wait(), 60) == 129
         assert service.asked.total() < 300
@@ -55,10 +55,7 @@ async def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     async with serve(Service(latency=0.05)) as service:
         job = tmp_path / "job.yaml"
         job.write_text(job_text(service.url, conversations=60, limits={"in_flight": 8}))
-        process = await asyncio.create_subprocess_exec(
-            "nohup", sys.executable, "-m", "edgen", "generate", job, "-o", tmp_path / "run",
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, env=ENVIRONMENT,
-        )  # fmt: skip
+        process = await fork_server.start("generate", job, "-o", tmp_path / "run", code=NOHUP)
         while service.answered.total() < 10:
             await asyncio.sleep(0.005)
         process.send_signal(signal.SIGHUP)

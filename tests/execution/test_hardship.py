@@ -150,7 +150,7 @@ async def test_a_signal_is_obeyed_where_nobody_reads_the_progress(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("redirection", "code"),
-    [("2>&-", 0), ("2>/dev/full", 0), (">&-", 0), ("2>&1 | head -c 1", 0), (">/dev/full", 2)],
+    [(">&- 2>&-", 0), ("2>/dev/full | head -c 1", 0), (">/dev/full", 2)],
 )
 async def test_a_run_does_not_depend_on_who_reads_it(tmp_path: Path, redirection: str, code: int) -> None:
     async with serve(Service()) as service:
@@ -196,14 +196,14 @@ async def test_a_service_that_closes_and_does_not_say_for_how_long_fails_nothing
     async def trouble(service: Service, _seed: int) -> web.StreamResponse | None:
         now = asyncio.get_running_loop().time()
         began.append(now)
-        return error(429, "closed") if 1 < now - began[0] < 4 else None
+        return error(429, "closed") if 1 < now - began[0] < 3 else None
 
     async with serve(Service(latency=0.2, trouble=trouble)) as service:
-        limits = {"in_flight": 200, "attempts": 2}
-        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=1500, asks=1, limits=limits))
+        limits = {"in_flight": 100, "attempts": 2}
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=700, asks=1, limits=limits))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 0, ended.err
-    assert service.asked.total() - service.answered.total() < 300
+    assert service.asked.total() - service.answered.total() < 150
 
 
 async def test_one_prompt_that_is_always_refused_fails_alone(tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ from tests.execution.service import (
     write,
 )
 
-AWAY = 3.0  # seconds
+AWAY = 2.0  # seconds
 
 
-@pytest.mark.parametrize(("in_flight", "conversations"), [(4, 120), (64, 400)])
+@pytest.mark.parametrize(("in_flight", "conversations"), [(4, 60), (64, 300)])
 async def test_a_restart_costs_no_conversation(tmp_path: Path, in_flight: int, conversations: int) -> None:
     limits = {"in_flight": in_flight, "attempts": 3}
     service = Service(latency=0.05)

@@ -29,10 +29,10 @@ from tests.execution.service import (
 
 
 async def test_trouble_of_every_kind_ends_with_all_that_can_be_had(tmp_path: Path) -> None:
-    """10% 429 with Retry-After, 10% 500, 5% hung, 5% garbage."""
+    """10% 429 with Retry-After, 10% 500, 5% hung, but for the fourth attempt of a call; 5% garbage."""
 
     async def trouble(service: Service, seed: int) -> web.StreamResponse | None:
-        draw = random.Random(f"{seed}/{service.asked[seed]}").random()
+        draw = random.Random(f"{seed}/{service.asked[seed]}").random() if service.asked[seed] < 4 else 1.0
         if draw < 0.10:
             return error(429, **{"Retry-After": "0.2"})
         if draw < 0.20:
@@ -44,14 +44,14 @@ async def test_trouble_of_every_kind_ends_with_all_that_can_be_had(tmp_path: Pat
         return None
 
     async with serve(Service(latency=0.01, trouble=trouble)) as service:
-        limits = {"in_flight": 32, "timeout": 1.0, "attempts": 12}
-        job = write(tmp_path / "job.yaml", job_text(service.url, limits=limits))
+        limits = {"in_flight": 32, "timeout": 0.7, "attempts": 12}
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=150, limits=limits))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=120)
     assert ended.code == 0, ended.err
     facts = ended.facts
-    assert (facts["state"], facts["accepted"], facts["pending"], facts["failed"]) == ("complete", 300, 0, {})
-    assert facts["calls"]["retried"] > 40
-    assert facts["calls"]["made"] > 300, "garbage was asked for again"
+    assert (facts["state"], facts["accepted"], facts["pending"], facts["failed"]) == ("complete", 150, 0, {})
+    assert facts["calls"]["retried"] > 20
+    assert facts["calls"]["made"] > 150, "garbage was asked for again"
     assert equation(facts)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import BackendConfig, CallSettings, Limits
+from edgen.config import BackendConfig, CallSettings, Limits, backend_name
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission
@@ -80,12 +80,12 @@ def make_clients(
         admissions = {}
     admissions |= {_service(client.backend): client.admission for client in made.values()}
     for role in roles:
-        name = settings.backend_name(role)
+        name = backend_name(settings, role)
         if name not in made:
             admission = admissions.setdefault(_service(backends[name]), Admission(limits))
             config = settings.backends[name]
             made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
-    return {role: made[settings.backend_name(role)] for role in roles}
+    return {role: made[backend_name(settings, role)] for role in roles}
 
 
 def _service(backend: Backend) -> Service:

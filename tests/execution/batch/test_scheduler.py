@@ -73,7 +73,7 @@ async def execute(folder: Path, desk: Desk | None, write_only: Path | None = Non
 
 @pytest.mark.parametrize("shape", [ONESHOT, SELFPLAY], ids=["oneshot", "selfplay"])
 async def test_the_files_are_those_of_the_online_run(tmp_path: Path, shape: dict[str, Any]) -> None:
-    desk = Desk()
+    desk, shape = Desk(), {"conversations": 12, **shape}
     await execute(tmp_path / "batch", desk, **shape)
     await execute(tmp_path / "online", None, **shape)
     assert files(tmp_path / "batch") == files(tmp_path / "online")
@@ -129,7 +129,7 @@ class Killed(Exception):  # noqa: N818 - stands for a kill
 
 
 STEPS = ["upload", "create", "begun", "state", "download", "taken"]
-FEW = {**SELFPLAY, "conversations": 12}
+FEW = {**SELFPLAY, "conversations": 6, "selfplay": {"closing": "student", "max_turns": 4}}
 
 
 @pytest.fixture(scope="module")
