@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.measure import ROOT
-from edgen.annotation.layer import majority
-from edgen.config.label_set import find_label_set
+from edgen.config.label_set import find_label_set, majority
 from edgen.core.digest import hash64
 from edgen.core.values import Address, Turn
 from edgen.planning.allowed_files import unlimited

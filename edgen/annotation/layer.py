@@ -25,12 +25,12 @@ from edgen.annotation.annotator import Labelled, is_name
 from edgen.annotation.people import Told, read_person
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.config import arm_jobs, load_job
-from edgen.config.label_set import LabelSet
+from edgen.config.label_set import LabelSet, majority
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.files import read_regular, update_text, write_lines
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
-from edgen.protocols.labelled_units import Asking, Layer, UnitKind, layers_said, majority, said_digest
+from edgen.protocols.labelled_units import Asking, Layer, UnitKind, layers_said, said_digest
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
 from edgen.store.ledger import LedgerReader

@@ -15,7 +15,8 @@ A set is found by the name of a shipped one, or by the path of a file. Read whol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -96,6 +97,21 @@ def number_of(label: str) -> float | None:
         return float(label) if len(label) < 20 and label.isascii() and label[0] in "+-.0123456789" else None
     except ValueError:
         return None
+
+
+def majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[str, ...], bool]:
+    """What most annotators say, in the order of the set, and whether it is a tie: then nothing. Where a unit carries one label,
+    the one that more give than any other; where it can carry several, those that more than half give, and it is a tie
+    where exactly half give one, or none has so many."""
+    counts = Counter(label for one in given for label in one)
+    if labels.several:
+        found = tuple(name for name in labels.names if 2 * counts[name] > len(given))
+        tie = not found or any(2 * count == len(given) for count in counts.values())
+    else:
+        most = max(counts.values(), default=0)
+        found = tuple(name for name in labels.names if counts[name] == most)
+        tie = len(found) != 1
+    return ((), True) if tie else (found, False)
 
 
 def inline_set(name: str, definitions: dict[str, str], *, several: bool = True) -> LabelSet:

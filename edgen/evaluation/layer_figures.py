@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from edgen.config.label_set import LabelSet, inline_set
-from edgen.protocols.labelled_units import majority
+from edgen.config.label_set import LabelSet, inline_set, majority
 from edgen.reading.answers.unit_labels import Labels
 from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
 from edgen.stats.clusters import ClusterSums, Floats

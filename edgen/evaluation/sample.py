@@ -15,7 +15,7 @@ from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.expressions.conversation import Facts
 from edgen.families.base import Family, FiledRecord
 from edgen.machines.model import Machine
-from edgen.reading.detect import spoken, words
+from edgen.reading.detect import spoken, words_of_turns
 from edgen.space import Space, SpaceRole
 from edgen.store.layers import LabelsByLayer
 from edgen.validation.speech import Marker
@@ -62,7 +62,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 def cut(turns: Iterable[Turn]) -> Words:
     """The words of each turn, as every measure has them."""
-    return Words([words(turn.text) for turn in turns])
+    return Words(words_of_turns([turn.text for turn in turns]))
 
 
 def sample_of(

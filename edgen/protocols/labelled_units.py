@@ -6,14 +6,13 @@ on: they ask about the conversation and make nothing of it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from edgen.config import ANNOTATOR, MOST_ANNOTATORS
-from edgen.config.label_set import LabelSet
+from edgen.config.label_set import LabelSet, majority
 from edgen.core.digest import sha256
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Rules, transcript_of
@@ -125,21 +124,6 @@ class Layer(NamedTuple):
 def said_digest(turns: Sequence[Turn], place: int | None) -> str:
     """The sha256 of what was said up to a turn, and by it: a label holds for no other."""
     return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
-
-
-def majority(given: Sequence[Labels], labels: LabelSet) -> tuple[Labels, bool]:
-    """What most annotators say, in the order of the set, and whether it is a tie: then nothing. Where a unit carries one label,
-    the one that more give than any other; where it can carry several, those that more than half give, and it is a tie
-    where exactly half give one, or none has so many."""
-    counts = Counter(label for one in given for label in one)
-    if labels.several:
-        found = tuple(name for name in labels.names if 2 * counts[name] > len(given))
-        tie = not found or any(2 * count == len(given) for count in counts.values())
-    else:
-        most = max(counts.values(), default=0)
-        found = tuple(name for name in labels.names if counts[name] == most)
-        tie = len(found) != 1
-    return ((), True) if tie else (found, False)
 
 
 def layers_said(data: Mapping[str, bytes]) -> dict[str, Said]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from edgen.core.patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
@@ -16,7 +17,7 @@ from edgen.reading.text.characters import excerpt
 from edgen.reading.text.quotes import find_quotations
 
 _NOT = r"(?:can(?:no|['’])t|can\s+not|unable\s+to|not\s+able\s+to|won['’]t|will\s+not|not\s+going\s+to|must\s+decline\s+to)"
-_DECLINES = re.compile(
+_DECLINES = compile_later(
     # One \b before all of them: where no word begins, none is tried.
     # "As an AI, I can't …", "I'm an AI language model and do not …"
     r"(?i)\b(?:(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b|artificial\s+intelligence|language\s+model)"
@@ -38,7 +39,7 @@ _DECLINES = re.compile(
     r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)"
 )
 # In languages that the pattern above does not have; looked at only where one of the words below is there.
-_DECLINES_ABROAD = re.compile(
+_DECLINES_ABROAD = compile_later(
     r"(?i)\b(?:in\s+quanto|come)\s+(?:un['’]?\s?)?(?:IA|intelligenza\s+artificiale|modello\s+(?:di\s+)?linguistico)\b[^.\n]{0,60}\bnon\b"
     r"|\bcomo\s+(?:uma\s+)?(?:IA|inteligência\s+artificial|modelo\s+de\s+linguagem)\b[^.\n]{0,60}\bnão\b"
     r"|\bкак\s+(?:ИИ|искусственный\s+интеллект|языковая\s+модель)\b[^.\n]{0,60}\bне\b"
@@ -64,7 +65,7 @@ _ABROAD = (
 )  # fmt: skip
 _AI = ("AI", "IA", "ИИ")
 # What a reply that holds no conversation says when it declines.
-_REFUSES = re.compile(
+_REFUSES = compile_later(
     r"(?i)\b(?:i|we)\b[^.\n]{0,40}?(?:can(?:no|['’])t|can\s+not|won['’]t|will\s+not|unable\s+to|not\s+able\s+to|not\s+comfortable"
     r"|not\s+going\s+to|must\s+(?:respectfully\s+|politely\s+)?decline|decline\s+to|have\s+to\s+decline|refuse\s+to|do\s+not\s+feel|don['’]t\s+feel"
     r"|['’]d\s+rather\s+not|(?:do\s+not|don['’]t)\s+(?:think|believe)\s+(?:it['’]s|it\s+is|that\s+is|this\s+is)\s+appropriate)"
@@ -124,8 +125,8 @@ _OPENINGS = (
     (_PREAMBLE, Repair.PREAMBLE),
     (_RESPONSE, Repair.LAYOUT),
 )
-_NOTE = re.compile(r"(?i)(?:author['’]s\s|side\s)?notes?\b[*_]{0,3}\s?(?:[:：]|[-–—]\s)")
-_COUNT = re.compile(r"(?i)word\scount\b|(?:~|about\s)?\d{1,5}\swords\Z")
+_NOTE = compile_later(r"(?i)(?:author['’]s\s|side\s)?notes?\b[*_]{0,3}\s?(?:[:：]|[-–—]\s)")
+_COUNT = compile_later(r"(?i)word\scount\b|(?:~|about\s)?\d{1,5}\swords\Z")
 # Whose turn it is: "The student can now respond", "Student's turn", "Awaiting the student's reply".
 _CUE = RolePattern(
     r"(?i)(?:now\s)?(?:it['’]s\s|it\sis\s)?(?:end\sof\s)?(?:the\s)?(?:ROLE)['’]s\s(?:next\s)?"
@@ -144,8 +145,8 @@ _ON_REPLY = RolePattern(
     r"|prefers|preferences?|reactions?)\b"
 )
 # Who speaks to the other side, or does sums, is still in the lesson.
-_IN_LESSON = re.compile(r"(?i)=|\b(?:you|your|yours|we|our|us|let['’]s)\b")
-_RULE = re.compile(r"(?:\A|\n)[^\S\n]{0,9}(?:-{3,9}|\*{3,9}|_{3,9}|={3,9})\Z")
+_IN_LESSON = compile_later(r"(?i)=|\b(?:you|your|yours|we|our|us|let['’]s)\b")
+_RULE = compile_later(r"(?:\A|\n)[^\S\n]{0,9}(?:-{3,9}|\*{3,9}|_{3,9}|={3,9})\Z")
 MAX_NOTES = 4
 MAX_NOTE = 600  # characters of a line that may be a note
 BEGINNING = 400  # characters within which a refusal comes to the point

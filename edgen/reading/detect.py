@@ -19,9 +19,12 @@ _WORD = re.compile(
 )
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
 # Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for them.
-_BLANKED = bytes(ord(c.lower()) if c.isalnum() or c == "'" else 32 for c in map(chr, range(128))) + bytes(128)
+_APART = "\0"  # stands between texts that are looked at together
+_BLANKED = bytes(
+    ord(c.lower()) if c.isalnum() or c in ("'", _APART) else 32 for c in map(chr, range(128))
+) + bytes(128)
 _SIGN_WORD = re.compile(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
-_EDGE = rf"(?:(?<![^\W_{_SOLID}])|(?![^\W_{_SOLID}]))"  # not inside a word
+_INSIDE = re.compile(rf"[^\W_{_SOLID}]{{2}}")  # what stands around a place inside a word
 _SENTENCE = re.compile(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
 _FOLD = str.maketrans(
     {
@@ -67,12 +70,18 @@ def is_secret(phrase: str) -> bool:
 
 def fold(text: str) -> str:
     """The text as secrets are looked for in it: in one case, with one kind of white space, quotation mark and dash."""
-    return _SLASH.sub(r"\1", " ".join(text.translate(_FOLD).casefold().split()))
+    return _SLASH.sub(r"\1", " ".join(_with_plain_marks(text).casefold().split()))
 
 
 def _holds(text: str, phrase: str) -> bool:
     """Whether the phrase stands in the text with no letter or digit running on at either end."""
-    return phrase in text and re.search(f"{_EDGE}{re.escape(phrase)}{_EDGE}", text) is not None
+    at = text.find(phrase)
+    while at >= 0:
+        ends = (at, at + len(phrase))
+        if not any(_INSIDE.fullmatch(text, max(end - 1, 0), end + 1) for end in ends):
+            return True
+        at = text.find(phrase, at + 1)
+    return False
 
 
 def loops(text: str, earlier: Sequence[str]) -> bool:
@@ -103,16 +112,34 @@ def _equals_last_two(words: list[str], last: list[list[str]]) -> bool:
 def words(text: str) -> list[str]:
     """The words of a text in order, without regard to case and to the kind of apostrophes and dashes. A number is one;
     so is each character of a script without spaces, and a sign that changes what a sum says."""
-    folded = text.replace("`", "'") if text.isascii() else text.translate(_FOLD)
+    folded = _with_plain_marks(text)
     if not folded.isascii():
         return _WORD.findall(folded.casefold())
-    blanked = folded.encode().translate(_BLANKED).decode()
+    blanked = _blanked(folded.replace(_APART, " "))
+    return _ASCII_WORD.findall(folded.lower()) if blanked is None else blanked.split()
+
+
+def words_of_turns(texts: Sequence[str]) -> list[list[str]]:
+    """`words` of each text, in half the time where none of them holds more than words between blanks and marks."""
+    together = _with_plain_marks(f" {_APART} ".join(texts))
+    blanked = _blanked(together) if together.isascii() else None
+    if blanked is None or blanked.count(_APART) != len(texts) - 1:
+        return [words(text) for text in texts]
+    return [text.split() for text in blanked.split(_APART)]
+
+
+def _with_plain_marks(text: str) -> str:
+    """The text with one kind of apostrophe, quotation mark and dash."""
+    return text.replace("`", "'") if text.isascii() else text.translate(_FOLD)
+
+
+def _blanked(text: str) -> str | None:
+    """An ASCII text in lower case with blanks for all that is in no word, None where it holds other words than that shows."""
+    blanked = text.encode().translate(_BLANKED).decode()
     inside = "'" not in blanked or (
         "''" not in blanked and "' " not in f"{blanked} " and " '" not in f" {blanked}"
     )
-    if inside and _SIGN_WORD.search(folded) is None:
-        return blanked.split()
-    return _ASCII_WORD.findall(folded.lower())
+    return blanked if inside and _SIGN_WORD.search(text) is None else None
 
 
 def spoken(words: Iterable[str]) -> str:

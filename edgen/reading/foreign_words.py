@@ -15,6 +15,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
+from edgen.core.patterns import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
 
 _ARTICLES = "der|die|das|le|la|les|el|los|il|lo|un|una|o|a|os|as|the"
@@ -23,7 +24,7 @@ _OWN = "\0"  # stands for the job's own words among the languages
 
 # Marks of the direction of writing; around a label and at a line's ends they are debris.
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_DIRECTION = re.compile(
+_DIRECTION = compile_later(
     rf"(?m)[{_BIDI}]+(?=[^\w\n]{{0,4}}[:：])|(?<=[:：])[{_BIDI}]+|^[{_BIDI}]+|[{_BIDI}]+$"
 )
 _MARK = r"(?:[^\w\n(\[:：]|_)"
@@ -49,19 +50,19 @@ _STEMS = (
     "wahrsch", "probab", "waarsch", "prawdop", "olas", "вероят", "ймовір", "概率", "率", "可能性", "확률", "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות",
 )  # fmt: skip
-_FOOT = re.compile(
+_FOOT = compile_later(
     rf"(?im)^(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}$"
 )
 _LINE = RolePattern(r"(?m)^[^\w\n]{0,40}(?:NAME)\b[^:：\n]{0,60}[:：]")
 _OPENS = RolePattern(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:NAME)\b|\s*[{\[])")
 # Escaped letters beyond ASCII; an escaped backslash begins none.
-_ESCAPED = re.compile(r"\\\\|(?P<letters>(?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)")
-_HEADING = re.compile(
+_ESCAPED = compile_later(r"\\\\|(?P<letters>(?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)")
+_HEADING = compile_later(
     r"(?im)^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo|conversazione|dialogo|conversa|gesprek"
     r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद)([^\w\n]{0,8})$"
 )
-_NOT = re.compile(
+_NOT = compile_later(
     r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|değil|לא)(?![^\W_])"
     r"|不|没|未|ない|않|못|\bلم\b|\bلا\b|عدم|नहीं"
 )
@@ -76,7 +77,7 @@ _END_WORDS = (
     r"|(?:대화|수업)(?:의)?\s?(?:종료|끝)|نهاية\s(?:المحادثة|الحوار)|انتهت\sالمحادثة"
     r"|(?:बातचीत|वार्तालाप|संवाद)\s?(?:का\sअंत|समाप्त)|סוף\sהשיחה"
 )
-_ENDED = re.compile(rf"(?i)[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]")
+_ENDED = compile_later(rf"(?i)[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]")
 _END = "[end of conversation]"
 
 

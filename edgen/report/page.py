@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +106,9 @@ def page(report: Report) -> str:
         )
 
 
+@functools.cache
 def _environment() -> Environment:
+    """What compiles the page's template, once."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

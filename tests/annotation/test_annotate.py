@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import edgen
-from edgen.config.label_set import find_label_set
-from edgen.protocols.labelled_units import majority
+from edgen.config.label_set import find_label_set, majority
 from edgen.protocols.labelling_simulated import true_labels
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command

@@ -16,7 +16,7 @@ from edgen.evaluation.figures import Block, Table, intervals_picture, label_with
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
-from edgen.protocols.tutoring.labeller import LABELLER
+from edgen.families.tutoring.served import LABELLER
 from edgen.space import Space
 from edgen.stats.intervals import Estimate
 from edgen.stats.label_figures import LabelCounts, LabelFigures, LabelScores, Scores

@@ -282,7 +282,15 @@ def _count_turns(teacher: Iterable[tuple[str, str]], facts: Stated) -> tuple[int
 def _way_shows(turn: tuple[str, str], names: Sequence[str], other: Sequence[str]) -> bool:
     """Whether a teacher's turn shows one of the ways. A form that `other` has as well tells nothing."""
     text, words = turn
-    if any(_WAYS[name].taught.within(words) for name in names):
-        return True
-    forms = {_WAYS[name].form for name in names} - {_WAYS[name].form for name in other}
-    return any(form is not None and form(text) for form in forms)
+    taught, forms = _signs(names, other)
+    return any(cues.within(words) for cues in taught) or any(form(text) for form in forms)
+
+
+@lru_cache(maxsize=4096)
+def _signs(
+    names: Sequence[str], other: Sequence[str]
+) -> tuple[tuple[Cues, ...], tuple[Callable[[str], bool], ...]]:
+    """The words and the forms by which these ways show, without the forms that the others have as well."""
+    taken = {_WAYS[name].form for name in other}
+    forms = dict.fromkeys(form for name in names if (form := _WAYS[name].form) and form not in taken)
+    return tuple(_WAYS[name].taught for name in names), tuple(forms)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from edgen.core.patterns import compile_later
+
 OTHER = "other"
 
 _METHODS = {
@@ -54,7 +56,7 @@ _TEACHER_REACTIONS = {
 
 
 def _compile(table: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, re.compile(words)) for name, words in table.items())
+    return tuple((name, compile_later(words)) for name, words in table.items())
 
 
 _METHOD_WORDS = _compile(_METHODS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from edgen.core.values import Turn
 
 SOURCES = ("pool", "template", "dry", "new")
+LABELLER = "labeller"  # the backend, what its template is for, and the key of its labels in a turn's data
 
 Origin = tuple[
     str, int, int

@@ -19,6 +19,7 @@ from edgen.core.errors import JobError, Problem
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import shortened
 from edgen.families.base import Recorded
+from edgen.families.tutoring.served import LABELLER
 from edgen.protocols.base import (
     ConversationProtocol,
     Conversing,
@@ -34,7 +35,6 @@ from edgen.protocols.base import (
 from edgen.protocols.labelling import labelling_template
 from edgen.protocols.tutoring.config import EXTRA_VARIABLES, Tutoring
 from edgen.protocols.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
-from edgen.protocols.tutoring.labeller import LABELLER
 from edgen.space.exercises.model import SHOWN
 from edgen.space.model import Space, SpaceRole
 

@@ -12,10 +12,10 @@ import msgspec
 
 from edgen.config.label_set import LabelSet
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
+from edgen.families.tutoring.served import LABELLER
 from edgen.protocols.base import Prompting, Rules
 from edgen.protocols.labelling import Unit, label_units
 
-LABELLER = "labeller"  # the backend, what its template is for, and the key of its labels in a turn's data
 UNLABELLED = "unlabelled"  # a flag of a conversation
 LabelledBy = Literal["speaker", "labeller", "both"]
 

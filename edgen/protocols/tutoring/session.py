@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Request, Scenario, Turn
+from edgen.families.tutoring.served import LABELLER
 from edgen.prompting import scenario_variables
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.base import Prompting, Question, Rules, ask
@@ -20,7 +21,7 @@ from edgen.protocols.labelling import labelling_variables
 from edgen.protocols.stage import append_message, in_one_message
 from edgen.protocols.tutoring.config import Tutoring
 from edgen.protocols.tutoring.judging import JUDGE, UNJUDGED, judge_responses, judge_variables, mark_judged
-from edgen.protocols.tutoring.labeller import LABELLER, UNLABELLED, label_turns, shown_to_labeller
+from edgen.protocols.tutoring.labeller import UNLABELLED, label_turns, shown_to_labeller
 from edgen.protocols.tutoring.responses import ResponsePool
 from edgen.protocols.tutoring.serving import DRY, Serving
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from edgen.core.patterns import compile_later
 from edgen.core.values import FinishReason
 from edgen.reading.answers.verdict_prose import (
     BARE,
@@ -105,16 +106,16 @@ _QUOTES = words(
 _ROLE = words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")
 _EDGE = " \t\"'.,!()[]{}<>#«»…\\"
 
-_THOUGHT = re.compile(r"(?i)(?=<(?:think|thinking|reasoning)>|\[THINK\])")
+_THOUGHT = compile_later(r"(?i)(?=<(?:think|thinking|reasoning)>|\[THINK\])")
 _GAP = "Left out."  # in place of what is not looked at; no answer
-_BOXED = re.compile(r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?([^{}\n]{1,40})\}{1,2}")
-_SOMEBODY = re.compile(r"(?i)\b(?:student|teacher|pupil|he|she|they)\b")
-_TAG = re.compile(r"<([A-Za-z][\w-]{0,30})>")
-_CLOSING_TAG = re.compile(r"</[A-Za-z][\w-]{0,30}>|<\|[\w-]{1,30}\|>")
-_FENCE = re.compile(r"(?m)^[^\S\n]{0,3}```(?:[^\W\d]\w{0,11})?[^\S\n]{0,9}$")
-_BULLET = re.compile(r"(?:>{1,3} ?|#{1,6} |[-•–] ){1,6}")
-_STAR = re.compile(r"(?m)^[^\S\n]{0,20}\*(?=\s)")
-_MARKS = re.compile("[*`$\u200b\ufeff\ufe0f\u20e3]")
+_BOXED = compile_later(r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\s{0,3}\{)?([^{}\n]{1,40})\}{1,2}")
+_SOMEBODY = compile_later(r"(?i)\b(?:student|teacher|pupil|he|she|they)\b")
+_TAG = compile_later(r"<([A-Za-z][\w-]{0,30})>")
+_CLOSING_TAG = compile_later(r"</[A-Za-z][\w-]{0,30}>|<\|[\w-]{1,30}\|>")
+_FENCE = compile_later(r"(?m)^[^\S\n]{0,3}```(?:[^\W\d]\w{0,11})?[^\S\n]{0,9}$")
+_BULLET = compile_later(r"(?:>{1,3} ?|#{1,6} |[-•–] ){1,6}")
+_STAR = compile_later(r"(?m)^[^\S\n]{0,20}\*(?=\s)")
+_MARKS = compile_later("[*`$\u200b\ufeff\ufe0f\u20e3]")
 _SPELLINGS = str.maketrans("１２：。（）_’‘“”„№", '12:.() \'\'"""#')
 
 

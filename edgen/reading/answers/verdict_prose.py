@@ -14,19 +14,21 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from edgen.core.patterns import compile_later
+
 Choice = Literal[1, 2]
 
 
-def words(pattern: str) -> re.Pattern[str]:
+def words(expression: str) -> re.Pattern[str]:
     """A pattern of words in lower case, whatever case the text has."""
-    return re.compile(pattern, re.IGNORECASE)
+    return compile_later(expression, re.IGNORECASE)
 
 
 # A side as a bare number and as a name; of private use in Unicode.
 BARE = "[\ue001\ue002]"
 NAME = "[\ue011\ue012]"
 SIDE = "[\ue001\ue002\ue011\ue012]"
-PRIVATE_USE = re.compile("[\ue001-\ue032]")
+PRIVATE_USE = compile_later("[\ue001-\ue032]")
 _SIDES: dict[str, Choice] = {"\ue001": 1, "\ue002": 2, "\ue011": 1, "\ue012": 2}
 _BARES: dict[str, str] = {"1": "\ue001", "2": "\ue002"}
 _NAMES = {
@@ -53,9 +55,9 @@ _MENTION = words(
     rf"|{_START}(?P<bare>[12]){_END}"
 )
 _REACH = 300  # characters that a sentence is looked back into
-_BACK_MARK = re.compile("[\ue031\ue032]")
-_ANY_SIDE = re.compile(SIDE)
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]{0,2} |\n")
+_BACK_MARK = compile_later("[\ue031\ue032]")
+_ANY_SIDE = compile_later(SIDE)
+_SENTENCE_END = compile_later(r"(?<=[.!?])[\"')\]]{0,2} |\n")
 
 
 def side(mark: str) -> Choice:

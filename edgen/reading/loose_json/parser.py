@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from edgen.core.patterns import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
 
 MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at
@@ -36,9 +37,9 @@ _START = RolePattern(
     r"(?im)^[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
-_BETWEEN = re.compile(r"[\s,]*")
+_BETWEEN = compile_later(r"[\s,]*")
 # Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
-_ESCAPE = re.compile(
+_ESCAPE = compile_later(
     r"\\(?:[\\\"'/]|u[0-9a-fA-F]{4}|(?P<latex>[bfr](?=[a-zA-Z])"
     r"|t(?=imes|ext|heta|herefore|au\b|frac|riangle|ilde)|(?<!\\[nt]\\)t(?=o\b|anh?\b)"
     r"|n(?=abla|eq\b|otin\b)|(?<=[\s$({=]\\)n(?=e\b|u\b|eg\b))|[bfnrt]|(?P<unknown>))"
@@ -91,17 +92,19 @@ def _double(text: str) -> tuple[str, int]:
     return _ESCAPE.sub(doubled, text), count
 
 
-_TOKEN = re.compile(
+_TOKEN = compile_later(
     r"(?:[\s,;]|//[^\n]*)*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
 _STRING_ENDS = frozenset("\"”'’")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
-_AFTER_VALUE = re.compile(r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)")
-_AFTER_KEY = re.compile(r"\s*+(?::|=>)")
-_NEXT_KEY = re.compile(r"[^\S\n]*+[\"'“]\w{1,24}[\"'”]\s*:")
+_AFTER_VALUE = compile_later(
+    r"[^\S\n]*+(?:\n|[}\]]|\Z|,\s*+(?:[\"“'{}\[\]]|\Z|\w{1,20}+\s{0,9}:)|,[^\S\n]*+\n)"
+)
+_AFTER_KEY = compile_later(r"\s*+(?::|=>)")
+_NEXT_KEY = compile_later(r"[^\S\n]*+[\"'“]\w{1,24}[\"'”]\s*:")
 _UNESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_MARK = re.compile(r"\\.|[\"”’'\n]", re.DOTALL)
+_MARK = compile_later(r"\\.|[\"”’'\n]", re.DOTALL)
 
 
 class _Frame:

@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 
 from msgspec.structs import replace
 
+from edgen.core.patterns import compile_later
 from edgen.reading.lines.role_lines import MAX_LINES, RoleLine, count_speakers, find_role_lines
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords
 from edgen.reading.text.quotes import find_quotations, is_silent
@@ -26,20 +27,20 @@ _INLINE = RolePattern(
     r"|(?<=[\[,\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):[\"“])"
 )
 _OPENED = RolePattern(r"(?i)[^\w\n]{0,12}(?:NAME|Conversation)\b[^\n:]{0,40}:")
-_SCRIPT = re.compile(
+_SCRIPT = compile_later(
     r"(?i)\|\s?(?:speaker|role|who)\s?\|\s?(?:text|line|message|utterance|says|dialogue|turn|words|what)\s?\|"
 )
 _ALIAS = RolePattern(
     r"(?im)^(?P<prefix>(?:[^\w\n(|]|_){0,12}+)(?P<name>CALLED)"
     r"[\])*_]{0,3}[^\S\n]{0,3}[:：][*_]{0,3}(?=\s|[\"“])"
 )
-_INITIAL = re.compile(r"(?i)(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}")
+_INITIAL = compile_later(r"(?i)(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}")
 # Any letter as a key: `M:` beside `S:` and `T:` makes them an acrostic.
-_LETTER = re.compile(r"(?m)^[^\w\n]{0,9}(?P<name>[A-Z])[*_]{0,3}:[*_]{0,3}(?=\s)")
+_LETTER = compile_later(r"(?m)^[^\w\n]{0,9}(?P<name>[A-Z])[*_]{0,3}:[*_]{0,3}(?=\s)")
 _LOOSE = CHAT_SELF | CHAT_OTHER
-_PAST = re.compile(r"(?i)\b(?:said|asked)\b")
+_PAST = compile_later(r"(?i)\b(?:said|asked)\b")
 _RATIO = RolePattern(r"(?i)(?:ROLE)s?\b")
-_WORDS = re.compile(r"[\"“'‘¡¿*_(\[]{0,3}[^\W\d_][\w'’]*[^\w\n]+\w[\w'’]*[^\w\n]+\w")
+_WORDS = compile_later(r"[\"“'‘¡¿*_(\[]{0,3}[^\W\d_][\w'’]*[^\w\n]+\w[\w'’]*[^\w\n]+\w")
 
 _CLOSE = r"[\])*_\"”]{0,4}"
 _COLON = rf"{_CLOSE}[^\S\n]{{0,3}}(?::(?=[*_]{{0,3}}(?:[\s\"“„«\u3000-\uffef]|\Z))|：)[*_]{{0,3}}"
@@ -56,31 +57,31 @@ _RARE = RolePattern(
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
 _ENOUGH = frozenset({"title", "round", "foreign", "within"})
-_MARK = re.compile(r"[:：)\]#*_–—-]")  # every rarer manner has one of these
+_MARK = compile_later(r"[:：)\]#*_–—-]")  # every rarer manner has one of these
 _WITHIN = RolePattern(
     r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>NAME|UPPER)(?:[^\S\n]?\d{1,2}|[ ]\([^()\n]{1,30}\))?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
     r"[^\S\n]{1,4}(?=\S)"
 )
-_NAME_LINE = re.compile(
+_NAME_LINE = compile_later(
     r"(?m)^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
     r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_\]]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)"
 )
 # Words before a scene that is shown to the other side, and keys that take turns as names do.
-_SHOWS = re.compile(
+_SHOWS = compile_later(
     r"(?i)\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke|sample|conversation)s?\b"
 )
-_KEY = re.compile(
+_KEY = compile_later(
     r"(?i)question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output|true|false|pros|cons|term|definition"
     r"|word|meaning|front|back|cause|effect|original|translation|english|spanish|french|german|latin|italian|frage|antwort|pregunta"
     r"|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student"
 )
-_BRIEF = re.compile(
+_BRIEF = compile_later(
     r"(?i)ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет|i(?:['’](?:m|ll))?"
 )
-_SENTENCE = re.compile(
+_SENTENCE = compile_later(
     r"[\s\"“„«'‘「『¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
 )
-_DEFINES = re.compile(
+_DEFINES = compile_later(
     r"(?i)\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual|one\swho|noun)\b"
 )
 _ENDS = (".", "!", "?", "…", "。", "！", "？")

@@ -7,11 +7,11 @@ speaks for the other side, or twice for its own, is none. Nothing raises, and wo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
 
+from edgen.core.patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.assistant_words import (
     drop_notes,
@@ -31,23 +31,23 @@ from edgen.reading.text.marker import find_marker, find_short_marker
 from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_behind, strip_turn_debris, trim, unquote
 from edgen.reading.text.thinking import drop_thinking
 
-_LABELLED_THOUGHT = re.compile(r"(?i)\A([^\n<]{1,60}[:：][*_ \t]{0,4})(?=<(?:think|thinking|reasoning)>)")
-_FENCED = re.compile(r"\A(?:```([^`\n]+)```|~~~([^~\n]+)~~~)\Z")
+_LABELLED_THOUGHT = compile_later(r"(?i)\A([^\n<]{1,60}[:：][*_ \t]{0,4})(?=<(?:think|thinking|reasoning)>)")
+_FENCED = compile_later(r"\A(?:```([^`\n]+)```|~~~([^~\n]+)~~~)\Z")
 # Code keeps the fence that says what language it is in.
 _NO_CODE = frozenset(
     {"", "text", "txt", "plaintext", "plain", "markdown", "md", "dialogue", "conversation", "json"}
 )
-_XML = re.compile(r"(?i)\A<(response|reply|turn|output|utterance|answer)>")
+_XML = compile_later(r"(?i)\A<(response|reply|turn|output|utterance|answer)>")
 _TOKENS_BEFORE = RolePattern(
     r"\A(?:(?:<\|(?!\s?(?:ROLE|user|human)\b)[\w ]{1,40}\|>|<s>(?!.{0,2000}</s>\S)|<bos>|<start_of_turn>)\s*(?:(?:assistant|model)\b:?\s*)?){1,9}"
 )
-_TOKENS_BEHIND = re.compile(
+_TOKENS_BEHIND = compile_later(
     r"(?i)(?:\s*(?:<br\s?/?>|<\|[\w ]{1,40}\|>|</s>|<eos>|<end_of_turn>|\[/INST\]))+\Z"
 )
-_HANDED_OVER = re.compile(
+_HANDED_OVER = compile_later(
     r"(?i)<\|im_start\|>\s?user|<start_of_turn>\s?user|<\|start_header_id\|>\s?user|<\|user\|>|\[INST\]"
 )
-_TURN_OVER = re.compile(r"(?i)<\|(?:im_end|eot_id|end|end_of_text|endoftext)\|>|<end_of_turn>|<eos>")
+_TURN_OVER = compile_later(r"(?i)<\|(?:im_end|eot_id|end|end_of_text|endoftext)\|>|<end_of_turn>|<eos>")
 MAX_ROUNDS = 8  # how many wrappers a turn may have, one in the other
 
 

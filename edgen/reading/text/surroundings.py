@@ -9,13 +9,15 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-HEADING = re.compile(
+from edgen.core.patterns import compile_later
+
+HEADING = compile_later(
     r"(?im)^(?:[^\w\n]|_){0,16}(?:(?:the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
     r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}$"
 )
-FENCE = re.compile(r"(?m)^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$")
+FENCE = compile_later(r"(?m)^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$")
 # A line at which the last turn may end; `fence` lines are counted, the rest is looked at.
-STOP = re.compile(
+STOP = compile_later(
     r"(?im)^[^\S\n]{0,99}+(?=\S)(?:"
     r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
     r"|(?P<fence>(?:```|~~~)[^\n]*)"
@@ -28,18 +30,18 @@ STOP = re.compile(
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
     r")"
 )
-_LIKELY = re.compile(r"(?i)probability|likelihood|chance|\bp\s?\(")
+_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\bp\s?\(")
 _SEPARATORS = r"(?:[:：=]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
-_SEPARATOR = re.compile(_SEPARATORS)
-_NUMBERED = re.compile(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
-_SCALE = re.compile(
+_SEPARATOR = compile_later(_SEPARATORS)
+_NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
+_SCALE = compile_later(
     r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
 )
-_INSIDE = re.compile(
+_INSIDE = compile_later(
     r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
     r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)"
 )
-_NEGATED = re.compile(
+_NEGATED = compile_later(
     r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"
 )
 _NEUTRAL = frozenset({
@@ -125,8 +127,8 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
     return values, "\n".join(rest)
 
 
-_LABEL = re.compile(r"(?im)^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\w\n]{0,4}$")
-_LANGUAGE = re.compile(r"(?m)^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$")
+_LABEL = compile_later(r"(?im)^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\w\n]{0,4}$")
+_LANGUAGE = compile_later(r"(?m)^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$")
 
 
 def has_words(text: str) -> bool:
