@@ -175,6 +175,10 @@ class Chat:
         last = prompt[-1]
         return [*prompt[:-1], {**last, "content": f"{last['content']}\n\n{DO_THIS} {', '.join(actions)}"}]
 
+    def mask(self, message: Message) -> dict[str, bool]:
+        """Whether a message is trained, as `train`; nothing where no masks are wanted."""
+        return {"train": message["role"] == "assistant"} if self.masks else {}
+
     def _open(self, scenario: Scenario, *, assistant_first: bool) -> list[Message]:
         """What stands before the first turn."""
         if self.as_environment:

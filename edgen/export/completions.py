@@ -18,7 +18,8 @@ from edgen.core.pair import Side
 from edgen.core.values import Scenario
 from edgen.export.chat import Chat, Message, digest_of
 from edgen.export.evidence import Evidence
-from edgen.export.pair_rows import TurnPair, read_turn
+from edgen.export.format import Rows
+from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 from edgen.export.rows import Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import RunReader
 
@@ -90,17 +91,22 @@ def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
                 )
 
 
-def rows_of_completions(
-    run: RunReader, chat: Chat, make: Callable[[Completion], Row | None]
-) -> Iterator[Item]:
-    """A row of each completion, for a format that makes rows of the pairs too: the pairs' own reasons were counted
-    with them. `make` returns None for a completion whose pair was counted."""
-    for found in completions(run, chat):
-        if isinstance(found, LeftOut):
-            if found.reason in OF_COMPLETIONS:
-                yield found
-        elif (row := make(found)) is not None:
-            yield row
+def rows_of_turns(
+    of_pair: Callable[[TurnPair], Item], of_completion: Callable[[Completion], Row | None]
+) -> Rows:
+    """The rows of a format that makes one of each turn-level pair, and then one of each completion. The pairs' own reasons are
+    counted with them; `of_completion` returns None for a completion whose pair was counted."""
+
+    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+        yield from rows_of_pairs(read_turn, of_pair)(run, chat)
+        for found in completions(run, chat):
+            if isinstance(found, LeftOut):
+                if found.reason in OF_COMPLETIONS:
+                    yield found
+            elif (row := of_completion(found)) is not None:
+                yield row
+
+    return rows
 
 
 def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:

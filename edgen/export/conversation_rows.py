@@ -55,58 +55,18 @@ _EDUCATION = {
     "teacher_reaction": "what the teacher does when the student does not go along",
 }
 
-
 # Names that a trainer gives a meaning of its own or hands to a reward function itself, and those of the formats.
-_OF_TRAINERS = frozenset(
-    {
-        *(
-            "prompt",
-            "completion",
-            "chosen",
-            "rejected",
-            "label",
-            "labels",
-            "margin",
-            "p",
-            "score",
-            "messages",
-        ),
-        *(
-            "prompts",
-            "completions",
-            "environment",
-            "environments",
-            "trainer_state",
-            "log_extra",
-            "log_metric",
-        ),
-        *("image", "images", "video", "videos", "audio", "audios", "tools", "chat_template_kwargs", "system"),
-        *(
-            "input",
-            "output",
-            "instruction",
-            "history",
-            "conversations",
-            "kto_tag",
-            "train",
-            "in_text",
-            "out_text",
-        ),
-        *(
-            "input_ids",
-            "attention_mask",
-            "position_ids",
-            "token_type_ids",
-            "seq_lengths",
-            "length",
-            "dataset_source",
-        ),
-        *("prompt_ids", "completion_ids", "chosen_ids", "rejected_ids", "prompt_mask", "completion_mask"),
-        *("ref_logps", "ref_chosen_logps", "ref_rejected_logps", "ref_per_token_logps", "advantages"),
-        *("data_source", "reward_model", "extra_info", "ability", "agent_name", "index", "solution_str"),
-        *("ground_truth", "enable_thinking", "dataset", "env_class", "reward_spec", "env_config"),
-    }
-)
+_OF_TRAINERS = frozenset((
+    "prompt", "completion", "chosen", "rejected", "label", "labels", "margin", "p", "score", "messages",
+    "prompts", "completions", "environment", "environments", "trainer_state", "log_extra", "log_metric",
+    "image", "images", "video", "videos", "audio", "audios", "tools", "chat_template_kwargs", "system",
+    "input", "output", "instruction", "history", "conversations", "kto_tag", "train", "in_text", "out_text",
+    "input_ids", "attention_mask", "position_ids", "token_type_ids", "seq_lengths", "length", "dataset_source",
+    "prompt_ids", "completion_ids", "chosen_ids", "rejected_ids", "prompt_mask", "completion_mask",
+    "ref_logps", "ref_chosen_logps", "ref_rejected_logps", "ref_per_token_logps", "advantages", "data_source",
+    "reward_model", "extra_info", "ability", "agent_name", "index", "solution_str", "ground_truth",
+    "enable_thinking", "dataset", "env_class", "reward_spec", "env_config",
+))  # fmt: skip
 
 
 class _Source(NamedTuple):

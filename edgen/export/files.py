@@ -79,15 +79,19 @@ class RowFiles:
         with contextlib.suppress(OSError):
             self._open.close()
 
-    def open(self, path: Path, mode: str = "xb", **how: Any) -> IO[Any]:
-        """A file that is closed with the others."""
-        return self._open.enter_context(path.open(mode, buffering=_BUFFER, **how))
+    def open(self, path: Path, mode: str = "xb", *, end: bytes | None = None, **how: Any) -> IO[Any]:
+        """A file that is closed with the others, and then has `end` at its end."""
+        file = self._open.enter_context(path.open(mode, buffering=_BUFFER, **how))
+        if end is not None:
+            self._open.callback(file.write, end)
+        return file
 
 
 class SplitFiles(RowFiles):
-    """A file for each split of each table, begun with its first row."""
+    """A file for each split of each table, begun with its first row. `is_table`: `datasets` can load them."""
 
     suffix: str
+    is_table = True
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -111,7 +115,7 @@ class SplitFiles(RowFiles):
 
     def finish(self) -> Patterns:
         self._open.close()
-        return self._patterns
+        return self._patterns if self.is_table else {}
 
 
 class JsonLines(SplitFiles):

@@ -18,29 +18,19 @@ from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions
 from edgen.export.own_options import FormatOptions, read_options
 from edgen.export.rows import DEFAULT, SPLITS, DataTable, Item, LeftOut, Row, SplitName
+from edgen.export.tried import Tried, tried
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
 from edgen.store.run_reader import AcceptedConversation, Compared, RunReader
 
 __all__ = [
     "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "Compared", "DataTable", "Format", "FormatOptions", "Item",
-    "LeftOut", "Row", "RunReader", "SplitName", "Tried",
+    "LeftOut", "Row", "RunReader", "SplitName", "Tried", "tried",
 ]  # fmt: skip
 
 Need = Literal["pairs", "pyarrow", "bm25s", "labels", "events"]
 Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent", "layer"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What edgen's authors ran on such an export: a version of a library, on a day (ISO 8601), and in `what` a sentence
-    that says what ran. For a repository without releases the version is its commit."""
-
-    library: str
-    version: str
-    day: str
-    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from edgen.core.values import Turn
 from edgen.export.chat import Chat
-from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
+from edgen.export.files import SplitFiles, WriteRow
 from edgen.store.run_reader import AcceptedConversation
 
 Actor = Literal["User", "Agent"]
@@ -109,15 +110,11 @@ class DialogFiles(SplitFiles):
     """A JSON object for each split: the dialogs by their ids. They are no table that `datasets` could load."""
 
     suffix = "json"
+    is_table = False
 
-    def __init__(self, staging: Staging) -> None:
-        super().__init__(staging)
-        self._files: list[Any] = []
-
-    def begin(self, path: Any) -> WriteRow:
-        """The object, begun; its end is written when the files are finished."""
-        file, encode = self.open(path), msgspec.json.Encoder().encode
-        self._files.append(file)
+    def begin(self, path: Path) -> WriteRow:
+        """The object, begun."""
+        file, encode = self.open(path, end=b"\n}\n"), msgspec.json.Encoder().encode
         before = b"{\n"
 
         def write(value: dict[str, Any]) -> None:
@@ -126,13 +123,6 @@ class DialogFiles(SplitFiles):
             before = b",\n"
 
         return write
-
-    def finish(self) -> Patterns:
-        """End the objects and the files."""
-        for file in self._files:
-            file.write(b"\n}\n")
-        super().finish()
-        return {}
 
 
 def context_of(turns: Sequence[Turn], last: int, recent: int = 9) -> list[str]:

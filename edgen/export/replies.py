@@ -7,7 +7,7 @@ knows of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,7 +17,8 @@ import msgspec
 from edgen.core.values import Role, Scenario, Turn
 from edgen.export.chat import Chat, Message
 from edgen.export.conversation_rows import Repeats
-from edgen.export.rows import LeftOut, SplitName
+from edgen.export.format import Rows
+from edgen.export.rows import Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import AcceptedConversation, RunReader
 
 # What `describe` gives, for cards.
@@ -139,15 +140,20 @@ def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[Repl
         yield _reply(place, chat, messages[:at], said)
 
 
-def replies_with_reference(run: RunReader, chat: Chat) -> Iterator[tuple[Reply, str] | LeftOut]:
-    """Those at which the run's conversation says something that a reply can be compared with."""
-    for found in replies(run, chat):
-        if isinstance(found, LeftOut):
-            yield found
-        elif found.reference is None:
-            yield LeftOut("only_ends")
-        else:
-            yield found, found.reference
+def rows_of_replies(make: Callable[[Reply, str], dict[str, Any]]) -> Rows:
+    """The rows of a format that makes one of each prompt at which the run's conversation says something that a reply can be
+    compared with: the reference, which `make` has beside the reply."""
+
+    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+        for found in replies(run, chat):
+            if isinstance(found, LeftOut):
+                yield found
+            elif found.reference is None:
+                yield LeftOut("only_ends")
+            else:
+                yield Row(found.split, make(found, found.reference), scenario=found.scenario)
+
+    return rows
 
 
 def _own_turns(turns: Sequence[Turn], role: Role) -> list[int]:

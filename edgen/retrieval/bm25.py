@@ -17,43 +17,11 @@ from edgen.reading.detect import words
 
 K1, B = 1.2, 0.75
 MOST = 1000
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "will",
-        "with",
-    ]
-)
+STOP_WORDS = frozenset((
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not",
+    "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was",
+    "will", "with",
+))  # fmt: skip
 _FREQUENT = 30  # a word in more than one of so many texts is added to all of them at once, which is quicker
 _SPREAD = 200  # such words at most: four bytes a text each
 _SAMPLED = 8  # every so many scores tell roughly how high the best are

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Turn
-from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.files import SplitFiles, WriteRow
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, tried
 from edgen.families.tutoring.cima import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
 from edgen.families.tutoring.served import responses_to
 from edgen.space.exercises.drawing import draw_exercise, picture_name
@@ -138,16 +138,11 @@ class CimaFiles(SplitFiles):
 
     suffix = "json"
 
-    def __init__(self, staging: Staging) -> None:
-        super().__init__(staging)
-        self._ends: list[tuple[Any, bytes]] = []
-
     def begin(self, path: Path) -> WriteRow:
-        """The object, begun; its end is written when the files are finished."""
-        file, encode = self.open(path), msgspec.json.Encoder().encode
-        prep = _concepts(self.staging.run.space) == _PREP
+        """The object, begun."""
+        prep, encode = _concepts(self.staging.run.space) == _PREP, msgspec.json.Encoder().encode
+        file = self.open(path, end=b'},"shapeDataset":{}}\n' if prep else b"}}\n")
         file.write(b'{"prepDataset":{' if prep else b'{"prepDataset":{},"shapeDataset":{')
-        self._ends.append((file, b'},"shapeDataset":{}}\n' if prep else b"}}\n"))
         count = 0
 
         def write(value: dict[str, Any]) -> None:
@@ -156,12 +151,6 @@ class CimaFiles(SplitFiles):
             count += 1
 
         return write
-
-    def finish(self) -> Patterns:
-        """End the objects and the files."""
-        for file, end in self._ends:
-            file.write(end)
-        return super().finish()
 
 
 FORMAT = CimaFormat(
@@ -191,13 +180,6 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
         ),
         "The prepositions are the space's (`dietro`), not with the verb as in the release (`e dietro`).",
     ),
-    tried=(
-        Tried(
-            "MastersThesis",
-            "8815371",
-            "2026-11-22",
-            "the data_processing.py and transform_cima.py of github.com/AayushKucheria/MastersThesis, written for the release, read every entry with the run's own texts and actions.",
-        ),
-    ),
+    tried=tried("cima"),
     tags=("tutoring", "conversational"),
 )

@@ -19,7 +19,7 @@ from typing import IO, Any
 from edgen.core.values import Scenario
 from edgen.export.conversation_rows import COLUMNS, Columns, ScenarioColumns, read_row
 from edgen.export.files import Patterns, RowFiles, Staging
-from edgen.export.format import AcceptedConversation, Chat, DataTable, Format, Item, Row, RunReader, Tried
+from edgen.export.format import AcceptedConversation, Chat, DataTable, Format, Item, Row, RunReader, tried
 from edgen.export.layer_columns import cells_of, columns_of
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
@@ -229,13 +229,6 @@ train = corpus.filter_conversations_by(lambda conversation: conversation.meta["s
     ),
     files=CorpusFiles,
     chat=False,
-    tried=(
-        Tried(
-            "convokit",
-            "5.0.0",
-            "2026-11-22",
-            "Corpus took the folder; its utterances, speakers and metadata were the run's.",
-        ),
-    ),
+    tried=tried("convokit"),
     tags=("convokit", "conversational"),
 )

@@ -21,7 +21,7 @@ from edgen.export.format import (
     LeftOut,
     Row,
     RunReader,
-    Tried,
+    tried,
 )
 from edgen.families.guided import GuidedEvents
 from edgen.machines.dump import dump_for_crwiz
@@ -146,15 +146,5 @@ logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDE
         ),
     ),
     tags=("wizard-of-oz",),
-    tried=(
-        Tried(
-            "crwiz",
-            "28ee52c",
-            "2026-11-22",
-            (
-                "its post_task_analysis, with logs in the place of its database, found in each what the log's own analysis "
-                "says; its load_dialogue_states read the states."
-            ),
-        ),
-    ),
+    tried=tried("crwiz"),
 )

@@ -14,7 +14,7 @@ from typing import Any
 from edgen.core.cells import disarm
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
-from edgen.export.format import Chat, Format, Item, Row, RunReader, Tried
+from edgen.export.format import Chat, Format, Item, Row, RunReader, tried
 from edgen.export.layer_columns import texts_in, texts_of
 
 _COLUMNS = (
@@ -95,6 +95,6 @@ turns.groupby("id", sort=False)["text"].apply(list)""",
     files=CsvFiles,
     chat=False,
     options=("csv_safe",),
-    tried=(Tried("datasets", "5.2.0", "2026-11-22", "load_dataset gave the run's conversations."),),
+    tried=tried("csv"),
     tags=("conversational",),
 )

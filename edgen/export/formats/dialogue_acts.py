@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
@@ -49,9 +49,5 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
         "A conversation without any label is left out; of the others all turns are here, as the context of those with acts.",
     ),
     tags=("dialogue-acts",),
-    tried=(
-        Tried(
-            "datasets", "5.2.0", "2026-11-22", "load_dataset gave the rows of a guided run and of tutoring."
-        ),
-    ),
+    tried=tried("dialogue-acts"),
 )

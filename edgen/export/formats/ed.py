@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.config import Shards
 from edgen.export.files import Patterns, RowFiles, Staging
-from edgen.export.format import DEFAULT, Chat, Format, Item, LeftOut, Row, RunReader, SplitName, Tried
+from edgen.export.format import DEFAULT, Chat, Format, Item, LeftOut, Row, RunReader, SplitName, tried
 from edgen.store.shards import MANIFEST, Counts, write_shards
 from edgen.validation.schema import conforms
 
@@ -75,6 +75,6 @@ records = json.load(open("THIS_FOLDER/conversations_train1.json", encoding="utf-
     family="education",
     files=EdFiles,
     chat=False,
-    tried=(Tried("datasets", "5.2.0", "2026-11-22", "load_dataset gave the run's conversations."),),
+    tried=tried("ed"),
     tags=("conversational",),
 )

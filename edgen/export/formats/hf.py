@@ -19,7 +19,7 @@ import msgspec
 from edgen.core.extras import install_command
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import ParquetFile, Patterns, RowFiles, Staging, arrow_schema, has_arrow
-from edgen.export.format import DEFAULT, SPLITS, Chat, Format, Item, Row, RunReader, SplitName, Tried
+from edgen.export.format import DEFAULT, SPLITS, Chat, Format, Item, Row, RunReader, SplitName, tried
 from edgen.export.layer_columns import cells_of, columns_of
 
 _COLUMNS = (
@@ -125,15 +125,7 @@ data["train"][0]["conversation"]""",
     files=HubFiles,
     chat=False,
     options=("files",),
-    tried=(
-        Tried(
-            "datasets",
-            "5.2.0",
-            "2026-11-22",
-            "load_dataset gave the run's records, in both ways to store them.",
-        ),
-        Tried("mlcroissant", "1.1.1", "2026-11-22", "it took croissant.json and gave the run's records."),
-    ),
+    tried=tried("hf"),
     tags=("conversational",),
     tasks=("text-generation",),
     hub=True,

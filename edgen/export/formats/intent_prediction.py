@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.core.digest import hash64
-from edgen.export.files import Patterns, SplitFiles, WriteRow
+from edgen.export.files import SplitFiles, WriteRow
 from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.export.msdialog import LABELS, WHO, actor_of, one_line, tags_of
 
@@ -70,6 +70,7 @@ class IntentFiles(SplitFiles):
     """A line for each turn, a blank line between dialogs; no table that `datasets` could load."""
 
     suffix = "tsv"
+    is_table = False
 
     def begin(self, path: Path) -> WriteRow:
         """The lines of a split."""
@@ -83,11 +84,6 @@ class IntentFiles(SplitFiles):
             write(f"{value['labels']}\t{value['utterance']}\t{value['actor']}\n".encode())
 
         return line
-
-    def finish(self) -> Patterns:
-        """End the files."""
-        super().finish()
-        return {}
 
 
 FORMAT = Format(

@@ -8,22 +8,20 @@ with a warning, so it has no row here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from edgen.core.files import write_new
-from edgen.export.chat import Message
-from edgen.export.completions import RULE, Completion, rows_of_completions
+from edgen.export.completions import RULE, Completion, rows_of_turns
 from edgen.export.files import JsonLines, Patterns
-from edgen.export.format import Chat, DataTable, Format, Item, LeftOut, Row, RunReader, Tried
-from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
+from edgen.export.format import DataTable, Format, Item, LeftOut, Row, tried
+from edgen.export.formats.sharegpt import begins_with_user, in_its_words
+from edgen.export.pair_rows import TurnPair
 
 PREFERENCE = "preference"
 KTO = "kto"
 INFO = "dataset_info.json"
-NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
 # What dataset_info.json says of a table. LLaMA-Factory takes no default for a column once any is named.
 _DESCRIBED: dict[str, dict[str, Any]] = {
@@ -35,19 +33,13 @@ _DESCRIBED: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a pair, then a row a completion."""
-    yield from rows_of_pairs(read_turn, _pair)(run, chat)
-    yield from rows_of_completions(run, chat, _tagged)
-
-
 def _pair(pair: TurnPair) -> Item:
-    if not _user_first(pair.prompt):
+    if not begins_with_user(pair.prompt):
         return LeftOut("assistant_first")
     value = {
-        "conversations": [_named(message) for message in pair.prompt],
-        "chosen": _named(pair.chosen),
-        "rejected": _named(pair.rejected),
+        "conversations": [in_its_words(message) for message in pair.prompt],
+        "chosen": in_its_words(pair.chosen),
+        "rejected": in_its_words(pair.rejected),
         "margin": pair.whole.label.margin,
         "id": pair.id,
     }
@@ -56,23 +48,14 @@ def _pair(pair: TurnPair) -> Item:
 
 def _tagged(found: Completion) -> Row | None:
     """The row of a completion; None where its pair has no row either and was counted."""
-    if not _user_first(found.prompt):
+    if not begins_with_user(found.prompt):
         return None
     value = {
-        "conversations": [_named(message) for message in (*found.prompt, found.completion)],
+        "conversations": [in_its_words(message) for message in (*found.prompt, found.completion)],
         "kto_tag": found.label,
         "id": found.id,
     }
     return Row(found.split, value, KTO, found.evidence, found.scenario)
-
-
-def _user_first(prompt: list[Message]) -> bool:
-    said = [message for message in prompt if message["role"] != "system"]
-    return bool(said) and said[0]["role"] == "user"
-
-
-def _named(message: Message) -> dict[str, str]:
-    return {"from": NAMES[message["role"]], "value": message["content"]}
 
 
 class DescribedLines(JsonLines):
@@ -93,7 +76,7 @@ FORMAT = Format(
     name="llamafactory",
     needs=("pairs",),
     summary="Preference pairs and good or bad turns, as LLaMA-Factory takes them, with dataset_info.json.",
-    rows=rows,
+    rows=rows_of_turns(_pair, _tagged),
     tables=(
         DataTable(
             {
@@ -133,13 +116,6 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
     ),
     options=("actions",),
     scenario=True,
-    tried=(
-        Tried(
-            "llamafactory",
-            "0.9.5",
-            "2026-11-22",
-            "its loader took all rows of both tables by dataset_info.json.",
-        ),
-    ),
+    tried=tried("llamafactory"),
     tags=("llama-factory", "dpo", "kto", "preference"),
 )

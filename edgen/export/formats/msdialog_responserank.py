@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.export.files import Patterns, SplitFiles, WriteRow
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.files import SplitFiles, WriteRow
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, tried
 from edgen.export.msdialog import WHO, actor_of, context_of, one_line
 from edgen.retrieval.candidates import Candidates, Key, RightAnswers, key_of
 
@@ -95,6 +95,7 @@ class RankFiles(SplitFiles):
     contexts have utterances, they are no table that `datasets` could load."""
 
     suffix = "txt"
+    is_table = False
 
     def begin(self, path: Path) -> WriteRow:
         """The lines of a split."""
@@ -104,11 +105,6 @@ class RankFiles(SplitFiles):
             return write(f"{value['label']}\t{value['context']}\t <<<AGENT>>>: {value['reply']}\n".encode())
 
         return line
-
-    def finish(self) -> Patterns:
-        """End the files."""
-        super().finish()
-        return {}
 
 
 FORMAT = Format(
@@ -140,15 +136,5 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
     ),
     tags=("response-ranking", "retrieval"),
     tasks=("text-ranking",),
-    tried=(
-        Tried(
-            "NeuralResponseRanking",
-            "d1a4b33",
-            "2026-11-22",
-            (
-                "the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line, found every context with ten "
-                "candidates and filtered none."
-            ),
-        ),
-    ),
+    tried=tried("msdialog-responserank"),
 )

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from edgen.core.pair import Label, OracleSignal, Pair
 from edgen.export.conversation_rows import ScenarioColumns
 from edgen.export.evidence import evidence_of, signal_behind
-from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader, tried
 from edgen.export.pair_rows import is_near_end, messages_of, say_the_same
 
 TIE = 0.5
@@ -109,6 +109,6 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
         ),
         "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
     ),
-    tried=(Tried("datasets", "5.2.0", "2026-11-22", "load_dataset took the folder."),),
+    tried=tried("mtpo"),
     tags=("mtpo", "preference"),
 )

@@ -6,35 +6,28 @@ open_instruct/ground_truth_utils.py: general-quality_ref is a model that grades 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
-from edgen.export.replies import replies_with_reference
+from edgen.export.format import Format, tried
+from edgen.export.replies import Reply, rows_of_replies
 
 VERIFIER = "general-quality_ref"
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row for each turn of the trained side, once a scenario."""
-    for found in replies_with_reference(run, chat):
-        if isinstance(found, LeftOut):
-            yield found
-            continue
-        reply, reference = found
-        value = {
-            "messages": reply.prompt,
-            "ground_truth": reference,
-            "dataset": VERIFIER,
-            "id": reply.id,
-            "turn": reply.turn,
-        }
-        yield Row(reply.split, value, scenario=reply.scenario)
+def _value(reply: Reply, reference: str) -> dict[str, Any]:
+    return {
+        "messages": reply.prompt,
+        "ground_truth": reference,
+        "dataset": VERIFIER,
+        "id": reply.id,
+        "turn": reply.turn,
+    }
 
 
 FORMAT = Format(
     name="open-instruct",
     summary="Prompts with the run's own replies, as open-instruct's GRPO takes them with its judge.",
-    rows=rows,
+    rows=rows_of_replies(_value),
     tables={
         "messages": "messages up to a turn of the trained side",
         "ground_truth": "what the run's conversation says there, the reference",
@@ -56,13 +49,6 @@ python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1
     ),
     scenario=True,
     prompts_only=True,
-    tried=(
-        Tried(
-            "open-instruct",
-            "e6c3044aa",
-            "2026-11-22",
-            "its rlvr_tokenize_v1 took every row, and its judges have the verifier that the rows name.",
-        ),
-    ),
+    tried=tried("open-instruct"),
     tags=("open-instruct", "grpo", "prompts"),
 )

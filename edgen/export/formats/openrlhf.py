@@ -7,21 +7,13 @@ they are plain texts, laid out as OpenRLHF's usual input template does it ("User
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from edgen.export.chat import Message
-from edgen.export.completions import RULE, Completion, rows_of_completions
-from edgen.export.format import Chat, DataTable, Format, Item, Row, RunReader, Tried
-from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
+from edgen.export.completions import RULE, Completion, rows_of_turns
+from edgen.export.format import DataTable, Format, Row, tried
+from edgen.export.pair_rows import TurnPair
 
 PAIRS = "pairs"
 SCORED = "scored"
-
-
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a pair, then a row a completion."""
-    yield from rows_of_pairs(read_turn, _pair)(run, chat)
-    yield from rows_of_completions(run, chat, _scored)
 
 
 def join_messages(prompt: list[Message]) -> str:
@@ -54,7 +46,7 @@ FORMAT = Format(
     name="openrlhf",
     needs=("pairs",),
     summary="Preference pairs and scored replies, as OpenRLHF takes them.",
-    rows=rows,
+    rows=rows_of_turns(_pair, _scored),
     tables=(
         DataTable(
             {
@@ -93,14 +85,6 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
     ),
     options=("actions",),
     scenario=True,
-    tried=(
-        Tried(
-            "openrlhf",
-            "0.11.2",
-            "2026-11-22",
-            "RewardDataset took the pairs as train_dpo and train_rm load them.",
-        ),
-        Tried("open-instruct", "e6c3044aa", "2026-11-22", "its dpo.py's tokenisation took the pairs."),
-    ),
+    tried=tried("openrlhf"),
     tags=("openrlhf", "preference"),
 )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from edgen.core.pair import RolloutSignal
 from edgen.export.chat import without_trailing_user
 from edgen.export.evidence import signal_behind
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
 from edgen.export.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
 from edgen.export.tokens import MOST, PAD, ChatTokenizer
 
@@ -102,11 +102,6 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
     ),
     options=("tokenizer",),
     token_columns=TOKENS,
-    tried=(
-        Tried(
-            "datasets", "5.2.0", "2026-11-22", "load_dataset took both splits, and torch stacked the columns."
-        ),
-        Tried("REFUEL", "b76c534", "2026-11-22", "its tokenize_mask.py made the same tokens and masks."),
-    ),
+    tried=tried("refuel"),
     tags=("refuel", "preference"),
 )

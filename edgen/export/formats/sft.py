@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
 from edgen.export.replies import responses
 
 
@@ -64,13 +64,6 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
     ),
     options=("actions", "alternatives"),
     scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "SFTTrainer took two steps with each of two chat templates; the loss fell on the response alone.",
-        ),
-    ),
+    tried=tried("sft"),
     tags=("trl", "sft", "conversational"),
 )

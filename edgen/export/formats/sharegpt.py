@@ -7,11 +7,10 @@ a warning. axolotl reads `train` of each message (message_field_training).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from edgen.export.chat import Message, without_trailing_user
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, tried
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
@@ -27,19 +26,26 @@ def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> It
     messages = without_trailing_user(
         chat.messages(conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by)
     )
-    said = [message for message in messages if message["role"] != "system"]
-    if said[0]["role"] != "user":
+    if not begins_with_user(messages):
         return LeftOut("assistant_first")
     if repeats.has(conversation.scenario.index, messages):
         return LeftOut("repeated")
-    value = {"conversations": [_named(m, chat) for m in messages], "id": conversation.candidate.id}
+    value = {
+        "conversations": [{**in_its_words(m), **chat.mask(m)} for m in messages],
+        "id": conversation.candidate.id,
+    }
     return Row(conversation.split, value, scenario=conversation.scenario)
 
 
-def _named(message: Message, chat: Chat) -> dict[str, Any]:
-    """The message in ShareGPT's words, with `train` where masks are wanted."""
-    mask = {"train": message["role"] == "assistant"} if chat.masks else {}
-    return {"from": NAMES[message["role"]], "value": message["content"], **mask}
+def begins_with_user(messages: list[Message]) -> bool:
+    """Whether the user speaks first, behind a system message or none."""
+    said = [message for message in messages if message["role"] != "system"]
+    return bool(said) and said[0]["role"] == "user"
+
+
+def in_its_words(message: Message) -> dict[str, str]:
+    """The message as ShareGPT has it."""
+    return {"from": NAMES[message["role"]], "value": message["content"]}
 
 
 FORMAT = Format(
@@ -63,31 +69,6 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
     ),
     options=("masks",),
     scenario=True,
-    tried=(
-        Tried(
-            "axolotl",
-            "0.19.0",
-            "2026-11-22",
-            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
-        ),
-        Tried(
-            "unsloth",
-            "2026.10.9",
-            "2026-11-22",
-            "its standardize_sharegpt took the rows with --no-masks, and refused them with masks.",
-        ),
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "its converter of conversations made the same messages as `trl-sft` has.",
-        ),
-        Tried(
-            "llamafactory",
-            "0.9.5",
-            "2026-11-22",
-            "its loader took every row by the entry above, with the loss on the trained side's turns alone.",
-        ),
-    ),
+    tried=tried("sharegpt"),
     tags=("sharegpt", "sft", "conversational"),
 )

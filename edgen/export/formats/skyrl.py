@@ -6,33 +6,26 @@ others reach the environment as `extras`. `edgen.env.skyrl_replies` is the envir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
-from edgen.export.replies import DESCRIBED, replies_with_reference
+from edgen.export.format import Format, tried
+from edgen.export.replies import DESCRIBED, Reply, rows_of_replies
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row for each turn of the trained side, once a scenario."""
-    for found in replies_with_reference(run, chat):
-        if isinstance(found, LeftOut):
-            yield found
-            continue
-        reply, reference = found
-        value = {
-            "data_source": "edgen",
-            "prompt": reply.prompt,
-            "env_class": "edgen-replies",
-            "reward_spec": {"method": "rule", "ground_truth": reference},
-            "extra_info": {**reply.describe(), "split": reply.split},
-        }
-        yield Row(reply.split, value, scenario=reply.scenario)
+def _value(reply: Reply, reference: str) -> dict[str, Any]:
+    return {
+        "data_source": "edgen",
+        "prompt": reply.prompt,
+        "env_class": "edgen-replies",
+        "reward_spec": {"method": "rule", "ground_truth": reference},
+        "extra_info": {**reply.describe(), "split": reply.split},
+    }
 
 
 FORMAT = Format(
     name="skyrl",
     summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the reward.",
-    rows=rows,
+    rows=rows_of_replies(_value),
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
@@ -60,14 +53,6 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
     ),
     scenario=True,
     prompts_only=True,
-    tried=(
-        Tried("skyrl", "0.3.0", "2026-11-22", "its PromptDataset took every row."),
-        Tried(
-            "skyrl-gym",
-            "0.4.0",
-            "2026-11-22",
-            "it made the environment of a row as SkyRL's generator does, and the environment scored replies.",
-        ),
-    ),
+    tried=tried("skyrl"),
     tags=("skyrl", "grpo", "prompts"),
 )

@@ -5,7 +5,7 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
-from edgen.export.format import Format, Row, Tried
+from edgen.export.format import Format, Row, tried
 from edgen.export.pair_rows import Preferred, read_preferred, rows_of_pairs
 
 
@@ -36,8 +36,6 @@ RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="trai
         "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
     ),
     scenario=True,
-    tried=(
-        Tried("trl", "1.16.0", "2026-11-22", "RewardTrainer took two steps with each of two chat templates."),
-    ),
+    tried=tried("trl-conversation"),
     tags=("trl", "reward-model", "preference"),
 )

@@ -5,7 +5,7 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
-from edgen.export.format import Format, Row, Tried
+from edgen.export.format import Format, Row, tried
 from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 
 
@@ -45,16 +45,6 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
     ),
     options=("actions",),
     scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "DPOTrainer took two steps with each of two chat templates; prompts and replies were its tokens to the letter.",
-        ),
-        Tried(
-            "axolotl", "0.19.0", "2026-11-22", "its preprocessing took the rows with the configuration above."
-        ),
-    ),
+    tried=tried("trl-dpo"),
     tags=("trl", "dpo", "preference"),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.completions import RULE, Completion, completions
 from edgen.export.files import JsonLines, Staging
-from edgen.export.format import SPLITS, Chat, Format, Item, Row, RunReader, Tried
+from edgen.export.format import SPLITS, Chat, Format, Item, Row, RunReader, tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -87,8 +87,6 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
     ),
     options=("actions",),
     scenario=True,
-    tried=(
-        Tried("trl", "1.16.0", "2026-11-22", "KTOTrainer took two steps with each of two chat templates."),
-    ),
+    tried=tried("trl-kto"),
     tags=("trl", "kto", "preference"),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
 from edgen.export.replies import replies
 
 
@@ -42,10 +42,6 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
     options=("actions", "alternatives"),
     scenario=True,
     prompts_only=True,
-    tried=(
-        Tried(
-            "trl", "1.16.0", "2026-11-22", "GRPOTrainer took two steps: it sampled replies to the prompts."
-        ),
-    ),
+    tried=tried("trl-prompts"),
     tags=("trl", "grpo", "prompts"),
 )

@@ -6,11 +6,9 @@ https://huggingface.co/docs/trl/dataset_formats#language-modeling
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from edgen.export.chat import Message
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
+from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -23,15 +21,9 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         if repeats.has(conversation.scenario.index, messages):
             yield LeftOut("repeated")
         else:
-            value = {"messages": _mask(messages, chat), "id": conversation.candidate.id}
+            marked = [{**message, **chat.mask(message)} for message in messages]
+            value = {"messages": marked, "id": conversation.candidate.id}
             yield Row(conversation.split, value, scenario=conversation.scenario)
-
-
-def _mask(messages: list[Message], chat: Chat) -> list[dict[str, Any]]:
-    """The messages with `train`, where masks are wanted."""
-    if not chat.masks:
-        return [{**message} for message in messages]
-    return [{**message, "train": message["role"] == "assistant"} for message in messages]
 
 
 FORMAT = Format(
@@ -59,31 +51,6 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
     ),
     options=("masks",),
     scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns alone.",
-        ),
-        Tried(
-            "axolotl",
-            "0.19.0",
-            "2026-11-22",
-            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
-        ),
-        Tried(
-            "unsloth",
-            "2026.10.9",
-            "2026-11-22",
-            "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the CPU.",
-        ),
-        Tried(
-            "open-instruct",
-            "e6c3044aa",
-            "2026-11-22",
-            "with --no-masks, its finetune.py's tokenisation put the loss on the trained side's turns alone.",
-        ),
-    ),
+    tried=tried("trl-sft"),
     tags=("trl", "sft", "conversational"),
 )

@@ -6,7 +6,7 @@ As `verl/utils/dataset/multiturn_sft_dataset.py` reads them: the loss falls on e
 from __future__ import annotations
 
 from edgen.export.files import ParquetFiles
-from edgen.export.format import Format, Tried
+from edgen.export.format import Format, tried
 from edgen.export.formats import trl_sft
 
 FORMAT = Format(
@@ -29,13 +29,6 @@ torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=mes
     needs=("pyarrow",),
     files=ParquetFiles,
     scenario=True,
-    tried=(
-        Tried(
-            "verl",
-            "0.9.1",
-            "2026-11-22",
-            "its sft_trainer composed the command's configuration; MultiTurnSFTDataset put the loss on the assistant's turns alone.",
-        ),
-    ),
+    tried=tried("verl"),
     tags=("verl", "sft", "conversational"),
 )

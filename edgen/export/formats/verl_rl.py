@@ -6,34 +6,27 @@ hand them on: `prompt`, `data_source`, `reward_model.ground_truth`, `extra_info`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 from edgen.export.files import ParquetFiles
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, Tried
-from edgen.export.replies import DESCRIBED, replies_with_reference
+from edgen.export.format import Format, tried
+from edgen.export.replies import DESCRIBED, Reply, rows_of_replies
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row for each turn of the trained side, once a scenario."""
-    for found in replies_with_reference(run, chat):
-        if isinstance(found, LeftOut):
-            yield found
-            continue
-        reply, reference = found
-        value = {
-            "data_source": "edgen",
-            "prompt": reply.prompt,
-            "ability": "dialogue",
-            "reward_model": {"style": "rule", "ground_truth": reference},
-            "extra_info": {**reply.describe(), "split": reply.split},
-        }
-        yield Row(reply.split, value, scenario=reply.scenario)
+def _value(reply: Reply, reference: str) -> dict[str, Any]:
+    return {
+        "data_source": "edgen",
+        "prompt": reply.prompt,
+        "ability": "dialogue",
+        "reward_model": {"style": "rule", "ground_truth": reference},
+        "extra_info": {**reply.describe(), "split": reply.split},
+    }
 
 
 FORMAT = Format(
     name="verl-rl",
     summary="Prompts with the run's own replies, as verl's RLHFDataset takes them; edgen's judge is the reward.",
-    rows=rows,
+    rows=rows_of_replies(_value),
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
@@ -73,13 +66,6 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
     files=ParquetFiles,
     scenario=True,
     prompts_only=True,
-    tried=(
-        Tried(
-            "verl",
-            "0.9.1",
-            "2026-11-22",
-            "its main_ppo composed the command's configuration, and validate_config took it once the micro batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the naive reward manager scored replies by both functions. No GPU, so no step.",
-        ),
-    ),
+    tried=tried("verl-rl"),
     tags=("verl", "grpo", "prompts"),
 )

@@ -5,7 +5,7 @@ An example is a conversation cut before a turn of an agent that has three turns 
 
 from __future__ import annotations
 
-from edgen.export.format import DataTable, Format, Tried
+from edgen.export.format import DataTable, Format, tried
 from edgen.export.formats.dstc7.examples import rows
 from edgen.export.formats.dstc7.files import ExampleFiles
 from edgen.export.formats.dstc7.options import Dstc7Options
@@ -65,19 +65,5 @@ train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encodin
     ),
     tags=("response-selection", "retrieval"),
     tasks=("text-ranking",),
-    tried=(
-        Tried(
-            "ParlAI",
-            "1.7.2",
-            "2026-11-22",
-            "its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, told every example of train, valid and test with its right answer.",
-        ),
-        Tried(
-            "noesis_dataset",
-            "aab03b8",
-            "2026-11-22",
-            "the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks 1, 3, 4 and 5 that has its right "
-            "answer; it leaves the others out.",
-        ),
-    ),
+    tried=tried("dstc7"),
 )

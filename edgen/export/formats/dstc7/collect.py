@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from edgen.core.digest import hash64
 from edgen.core.errors import ShortError, UsageError
+from edgen.core.values import Turn
 from edgen.export.chat import Chat
 from edgen.export.format import AcceptedConversation, LeftOut, RunReader
 from edgen.export.formats.dstc7.options import Dstc7Options
@@ -65,6 +66,12 @@ class Known:
     def about(self, conversation: AcceptedConversation) -> tuple[Side, str]:
         """The group of texts that were said on the same side about the same topic."""
         return self.side(conversation), str(conversation.scenario.values.get(self.topic))
+
+    def speaker(self, turn: Turn) -> str:
+        """What the speaker of a turn is called, in one of the two ways that DSTC7's files have."""
+        if self.options.speakers == "roles":
+            return turn.role.lower()
+        return "participant_2" if actor_of(turn, self.chat) == "Agent" else "participant_1"
 
     def examples(self) -> Iterator[Example | LeftOut]:
         """Every example, in the run's order; no context comes twice."""

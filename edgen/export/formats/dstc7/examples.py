@@ -17,7 +17,6 @@ from edgen.export.formats.dstc7.options import Dstc7Options
 from edgen.export.formats.dstc7.pool import SharedPool
 from edgen.export.formats.dstc7.profile import has_profile, knowledge_of, profile_of
 from edgen.export.formats.dstc7.reworded import Rewordings
-from edgen.export.formats.dstc7.speakers import speaker_of
 from edgen.export.msdialog import one_line
 from edgen.retrieval.negatives import WrongAnswers
 from edgen.retrieval.truth import NONE
@@ -112,7 +111,7 @@ def example_of(
         "data-split": one.side,
         "example-id": one.name,
         "messages-so-far": [
-            {"speaker": speaker_of(turn, known.chat, known.options), "utterance": one_line(turn.text)}
+            {"speaker": known.speaker(turn), "utterance": one_line(turn.text)}
             for turn in one.conversation.candidate.turns[: one.cut.place]
         ],
         "options-for-correct-answers": right,

@@ -53,7 +53,7 @@ class ExampleFiles(RowFiles):
         """Write a member of one of the lists."""
         before = b",\n"
         if which not in self._lists:
-            self._lists[which] = self.open(self.folder / self.name(which, "json"))
+            self._lists[which] = self.open(self.folder / self.name(which, "json"), end=b"\n]\n")
             before = b"[\n"
         self._lists[which].write(before + self._encode(value))
 
@@ -76,9 +76,7 @@ class ExampleFiles(RowFiles):
         self._pool.write(f"{candidate['candidate-id']}\t{candidate['utterance']}\n".encode())
 
     def finish(self) -> Patterns:
-        """End the lists."""
-        for file in self._lists.values():
-            file.write(b"\n]\n")
+        """End the files."""
         self._open.close()
         self.remarks = tuple(self._told())
         return {}

@@ -14,7 +14,6 @@ from edgen.core.files import read_regular
 from edgen.core.values import Turn
 from edgen.export.format import Row
 from edgen.export.formats.dstc7.collect import Known
-from edgen.export.formats.dstc7.speakers import speaker_of
 from edgen.export.msdialog import one_line
 from edgen.retrieval.written import WrittenTexts, read_written
 from edgen.store.run_folder import RunFolder
@@ -70,7 +69,7 @@ class Rewordings:
                 one = conversation.candidate
                 messages: list[dict[str, Any]] = [
                     {
-                        "speaker": speaker_of(turn, known.chat, known.options),
+                        "speaker": known.speaker(turn),
                         "utterance": one_line(turn.text),
                         "paraphrases": self.of(one.id, place, turn),
                     }
