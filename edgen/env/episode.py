@@ -118,16 +118,7 @@ class Episode:
 
     def _others(self, entries: list[PlayedTurn]) -> Generator[Request, Reply, Played]:
         """The others' turns, until it is the policy's or the conversation is over."""
-        entries = list(entries)
-        while len(entries) < self._most and self._stage.speaker(len(entries)) != self.role:
-            said = yield from self._stage.speak(0, entries)
-            if isinstance(said, Rejection):
-                return Played(entries, rejection=said)
-            if said.turn.text:
-                entries.append(said)
-            if said.ended:
-                return Played(entries, ended_by=said.turn.role)
-        return Played(entries)
+        return self._stage.play(0, entries, but=self.role)
 
 
 def _info(entries: Sequence[PlayedTurn], flags: list[str], ended_by: Role | None = None) -> dict[str, Any]:

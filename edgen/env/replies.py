@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.config import Pairs
 from edgen.core.errors import JobError, UsageError
 from edgen.core.pair import Candidate
 from edgen.core.values import END_MARKER, Rejection, RejectionReason, Reply, Request, Role, Scenario, Turn
@@ -23,7 +24,7 @@ from edgen.execution.client.budget import Spending
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.preferences.signals import oracle_signal
-from edgen.protocols.oracle import Comparison, Judging, oracle
+from edgen.protocols.oracle import Comparison, oracle
 from edgen.reading.one_turn.reader import read_turn
 
 REMEMBERED = 10_000  # scores; the oldest is forgotten first
@@ -123,8 +124,8 @@ class ReplyJudge:
         theirs = _candidate("reference", place, reference.removesuffix(END_MARKER).rstrip())
         task = f"{ours.name}~{theirs.name}"
         comparison = Comparison(self._plan.space, place.scenario, task, ours, theirs)
-        judging = Judging(compare=pairs.compare, votes=pairs.votes)
-        verdicts = yield from oracle(comparison, self._prompt, judging, rules)
+        asked = Pairs(compare=pairs.compare, votes=pairs.votes)
+        verdicts = yield from oracle(comparison, self._prompt, asked, rules)
         if isinstance(verdicts, Rejection):
             if verdicts.reason is RejectionReason.IDENTICAL:
                 return Score(0.5, True)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from edgen.config import Pairs
 from edgen.core.errors import JobError
 from edgen.core.pair import Candidate
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Scenario, Turn
@@ -16,7 +17,7 @@ from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
 from edgen.preferences.signals import oracle_signal
 from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, Comparison, Judging, oracle, usual_template
+from edgen.protocols.oracle import ORACLE, Comparison, oracle, usual_template
 from edgen.space import content_sha256
 from edgen.store.run_reader import RunReader
 
@@ -125,8 +126,8 @@ class _Judging:
         ours = Candidate(id=f"policy-{index}", scenario=index, replicate=0, arm="policy", turns=ended.turns)
         task = f"{ours.name}~{reference.name}"
         comparison = Comparison(self._plan.space, ended.scenario, task, ours, reference)
-        judging = Judging(compare="conversation", votes=self._plan.job.pairs.votes)
-        verdicts = yield from oracle(comparison, self._prompt, judging, self._plan.rules)
+        asked = Pairs(compare="conversation", votes=self._plan.job.pairs.votes)
+        verdicts = yield from oracle(comparison, self._prompt, asked, self._plan.rules)
         if isinstance(verdicts, Rejection):
             return 0.5 if verdicts.reason is RejectionReason.IDENTICAL else None
         return oracle_signal("judge", "", "conversation", verdicts).p

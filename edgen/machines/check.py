@@ -190,7 +190,7 @@ def _lock(machine: Machine, state: State) -> Iterator[Finding]:
     lock = state.lock
     if lock is None:
         return
-    if state.end is not None and not state.end.when:
+    if state.is_final:
         yield Finding(
             "lock", state.name, "it waits for an answer and ends the conversation; one of them is too much"
         )
@@ -245,7 +245,7 @@ def _reached(machine: Machine, reach: Reach) -> Iterator[Finding]:
 
 def _transitions(machine: Machine, state: State, reach: Reach) -> Iterator[Finding]:
     """Transitions of a reached state that can never be taken."""
-    if state.end is not None and not state.end.when:
+    if state.is_final:
         return
     for name in state.transitions:
         target = machine.states.get(name)
@@ -262,11 +262,7 @@ def _transitions(machine: Machine, state: State, reach: Reach) -> Iterator[Findi
 
 
 def _why_never(machine: Machine, state: State, reach: Reach) -> str:
-    before = [
-        one.name
-        for one in machine.states.values()
-        if state.name in (*one.transitions, *(one.lock.otherwise if one.lock else ()))
-    ]
+    before = [one.name for one in machine.states.values() if state.name in one.leads_to]
     if not before:
         return "no state leads to it"
     if not any(name in reach.states for name in before):

@@ -107,17 +107,10 @@ class _Picture:
     def _card(self, state: State) -> _Card:
         counts = self.counts
         weights = state.weights(state.transitions)
-        rows = [
-            _Row(name, weights[name], None if counts is None else counts.get((state.name, name), 0))
-            for name in state.transitions
-        ]
-        refused = (
-            [name for name in state.lock.otherwise if name not in state.transitions] if state.lock else []
-        )
-        rows += [
-            _Row(name, 0.0, None if counts is None else counts.get((state.name, name), 0), True)
-            for name in refused
-        ]
+        rows = []
+        for name in state.leads_to:
+            taken = None if counts is None else counts.get((state.name, name), 0)
+            rows.append(_Row(name, weights.get(name, 0.0), taken, refused=name not in weights))
         if counts is not None and (total := sum(row.taken or 0 for row in rows)):
             rows = [_Row(row.target, (row.taken or 0) / total, row.taken, row.refused) for row in rows]
         return _Card(

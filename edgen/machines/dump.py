@@ -70,7 +70,7 @@ def _head(machine: Machine) -> str:
     for name, one in machine.world.items():
         lines.append(f"  {name}: {_flow({**msgspec.to_builtins(one), 'sees': one.sees})}")
     if machine.ends:
-        lines += ["ends:", *(f"  - {_flow(_end(end))}" for end in machine.ends)]
+        lines += ["ends:", *(f"  - {_flow(_conditional(end))}" for end in machine.ends)]
     return "\n".join(lines) + "\n"
 
 
@@ -79,13 +79,13 @@ def _state(state: State) -> str:
     if state.lock is not None:
         lines.append(f"lock: {'any' if state.lock == Lock() else _flow(msgspec.to_builtins(state.lock))}")
     if state.effects:
-        lines += ["effects:", *(f"  - {_flow(_effect(one))}" for one in state.effects)]
+        lines += ["effects:", *(f"  - {_flow(_conditional(one))}" for one in state.effects)]
     if state.when:
         lines.append(f"when: {_flow(_when(state.when))}")
     if state.advances is not None:
         lines.append(f"advances: {as_text(state.advances)}")
     if state.end is not None:
-        lines.append(f"end: {_flow(_end(state.end))}")
+        lines.append(f"end: {_flow(_conditional(state.end))}")
     if state.act is not None:
         lines.append(f"act: {state.act}")
     return "\n".join(lines) + "\n"
@@ -113,12 +113,8 @@ def _first_keys(state: State, probabilities: Mapping[str, float]) -> Iterator[st
         yield from (f"  {as_key(name)}: {as_number(float(one))}" for name, one in probabilities.items())
 
 
-def _effect(effect: Effect) -> dict[str, Any]:
-    return {**msgspec.to_builtins(effect), **({"when": _when(effect.when)} if effect.when else {})}
-
-
-def _end(end: End) -> dict[str, Any]:
-    return {**msgspec.to_builtins(end), **({"when": _when(end.when)} if end.when else {})}
+def _conditional(one: Effect | End) -> dict[str, Any]:
+    return {**msgspec.to_builtins(one), **({"when": _when(one.when)} if one.when else {})}
 
 
 def _when(when: Mapping[str, Condition]) -> dict[str, Any]:

@@ -199,14 +199,8 @@ class _Reader:
             self.note(path, "after_seconds and after_turns are both given; keep one of them")
         if read.repeat and not (read.after_turns or read.after_seconds >= 1):
             self.note(path, "what repeats needs a span: after_seconds of at least 1, or after_turns")
-        return Effect(
-            set=new,
-            add=read.add,
-            after_seconds=read.after_seconds,
-            after_turns=read.after_turns,
-            when=self.when(read.when, f"{path}.when"),
-            repeat=read.repeat,
-        )
+        said = msgspec.structs.asdict(read)
+        return Effect(**{**said, "set": new, "when": self.when(read.when, f"{path}.when")})
 
     def lock(self, value: Any, path: str) -> Lock | None:
         if value is None:
@@ -219,12 +213,9 @@ class _Reader:
         read = self.convert(value, _Lock, path)
         if read is None:
             return None
-        return Lock(
-            says=self.texts(read.says, f"{path}.says"),
-            lacks=self.texts(read.lacks, f"{path}.lacks"),
-            label=read.label,
-            otherwise=self.texts(read.otherwise, f"{path}.otherwise"),
-        )
+        listed = ("says", "lacks", "otherwise")
+        texts = {key: self.texts(getattr(read, key), f"{path}.{key}") for key in listed}
+        return Lock(label=read.label, **texts)
 
     def end(self, value: Any, path: str) -> End | None:
         if value is None:

@@ -148,6 +148,16 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     act: Act | None = None
     """Which of CRWIZ's four kinds of dialogue act it is; its name is the act. None: not said."""
 
+    @property
+    def leads_to(self) -> tuple[str, ...]:
+        """All states that may follow: its transitions, and where its lock sends an answer that does not open it."""
+        return tuple(dict.fromkeys((*self.transitions, *(self.lock.otherwise if self.lock else ()))))
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the conversation ends here whatever the world is like."""
+        return self.end is not None and not self.end.when
+
     def weight(self, target: str) -> float:
         """The probability of a transition as it is written: 0 where none is, and the same for all that are listed where
         all are 0, as in CRWIZ."""

@@ -61,7 +61,7 @@ class Reach:
             if state.formulations and self.can(state.when)
         }
         self._targets = {
-            name: [one for one in _targets(state) if one in self._gates]
+            name: [one for one in state.leads_to if one in self._gates]
             for name, state in machine.states.items()
         }
         self._explore()
@@ -110,7 +110,7 @@ class Reach:
 
     def _step(self, place: Place) -> list[Place]:
         """The new places that one leads to."""
-        if _is_final(self.machine.states[place[0]]):
+        if self.machine.states[place[0]].is_final:
             return []
         open_ = [name for name in self._targets[place[0]] if self._gates[name] in (None, place[1])]
         if not open_:
@@ -169,15 +169,6 @@ def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
         if wider == ranges:
             return reach
         ranges = wider
-
-
-def _is_final(state: State) -> bool:
-    return state.end is not None and not state.end.when
-
-
-def _targets(state: State) -> tuple[str, ...]:
-    """What a state may lead to: its transitions, and where its lock sends an answer that does not open it."""
-    return tuple(dict.fromkeys((*state.transitions, *(state.lock.otherwise if state.lock else ()))))
 
 
 def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -> dict[str, Range]:

@@ -21,7 +21,7 @@ from edgen.core.values import Rejection, RejectionReason, Status
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.judge import Judge, JudgeTasks
 from edgen.preferences.signals import oracle_signal
-from edgen.protocols.oracle import Comparison, Judging, oracle
+from edgen.protocols.oracle import Comparison, oracle
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -89,7 +89,7 @@ class Comparisons(JudgeTasks):
         """The work on one comparison."""
         a, b = (self.side(index, name) for name in task.split(_BETWEEN))
         comparison = Comparison(self.reader.space, self.reader.scenario(index), task, a, b)
-        protocol = oracle(comparison, self.judge.prompt, Judging.of(self.job.pairs), self.rules)
+        protocol = oracle(comparison, self.judge.prompt, self.job.pairs, self.rules)
         return Task(protocol, self.group(index), lambda result, spent: self._settle(a, b, result, spent))
 
     def _settle(self, a: Candidate, b: Candidate, result: list[Verdict] | Rejection, spent: Spent) -> Settled:

@@ -42,6 +42,7 @@ from edgen.space.model import Space, SpaceRole
 if TYPE_CHECKING:
     from edgen.families.base import Recorded
     from edgen.machines.model import Machine
+    from edgen.protocols.session import Session
     from edgen.protocols.stage import Stage
     from edgen.reading.roles import OwnWords, RoleWords
 
@@ -81,6 +82,10 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     def role_words(self) -> RoleWords:
         """What the readers know of the roles."""
         return role_words(tuple(role.name for role in self.roles))
+
+    def reading(self, reply: Reply) -> dict[str, Any]:
+        """How a reply of any role is read, as the readers of turns and conversations take it."""
+        return {**ended(reply), "words": self.words, "roles": self.role_words}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +163,7 @@ class Simulation(Face):
 
     `messages` are those of the request, `text` what all of them say, `fault` a content fault or None, `random` in [0, 1) drawn from the request's seed;
     `confusion` how often a labeller takes a label for which other, empty for one that makes no mistakes.
-    `say` speaks a rule of the phrase book. The others answer what edgen's own protocols ask: each returns None where
+    `say` speaks a rule of the phrase book, `pick` takes one of several texts. The others answer what edgen's own protocols ask: each returns None where
     the messages ask something else.
     """
 
@@ -170,6 +175,7 @@ class Simulation(Face):
     def text(self) -> str: ...
     def random(self) -> float: ...
     def say(self, rule: str, **slots: str) -> str: ...
+    def pick(self, ways: Sequence[str]) -> str: ...
     def conversation(self) -> str | None: ...
     def turn(self) -> str | None: ...
     def probability(self) -> str | None: ...
@@ -254,17 +260,21 @@ class ConversationProtocol(Protocol):
         """The templates that conversations are asked with, by what they are for. Without a space, nobody asks what
         they may use."""
 
-    @abstractmethod
+    def session(self) -> type[Session]:
+        """What plays a conversation, where `start` and `opening` are not given."""
+        raise NotImplementedError
+
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
         """The work on one conversation."""
+        return self.session()(scenario, replicate, prompts, rules).play()
 
-    @abstractmethod
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
         """The messages of each template as the conversation begins."""
+        return self.session()(scenario, 0, prompts, rules).opening()
 
     @abstractmethod
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
@@ -352,6 +362,17 @@ def ask(
         if result.reason is RejectionReason.TRUNCATED:
             scale *= 2
     return result
+
+
+def ended(reply: Reply) -> dict[str, Any]:
+    """How a reply came to its end, as all readers take it."""
+    return {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
+
+
+def unread(reply: Reply, detail: str) -> Rejection:
+    """Why an answer that could not be read is none: it was cut off, or says something else."""
+    cut = reply.finish_reason == "length"
+    return Rejection(RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD, detail)
 
 
 def transcript_of(turns: Iterable[Turn]) -> str:

@@ -75,13 +75,7 @@ class Oneshot(ConversationProtocol):
         """Yields one request per ask; returns the first conversation, or the last rejection."""
 
         def read_reply(reply: Reply) -> Conversation | Rejection:
-            return read(
-                reply.text,
-                finish_reason=reply.finish_reason,
-                refusal=reply.refusal,
-                words=rules.words,
-                roles=rules.role_words,
-            )
+            return read(reply.text, **rules.reading(reply))
 
         messages = self.opening(scenario, prompts, rules)["default"]
         address = Address(scenario.index, replicate)

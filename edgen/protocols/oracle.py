@@ -44,6 +44,7 @@ from edgen.protocols.base import (
     Template,
     ask,
     transcript_of,
+    unread,
 )
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
@@ -133,26 +134,12 @@ def shared_prefix(a: Candidate, b: Candidate) -> int:
     return count
 
 
-class Judging(msgspec.Struct, frozen=True, kw_only=True):
-    """How a judge is asked about a pair: what it compares, how often in each order, and how many likely tokens it is to
-    tell at each place of its answers (None: no log probabilities)."""
-
-    compare: Compare
-    votes: int = 1
-    logprobs: int | None = None
-
-    @classmethod
-    def of(cls, pairs: Pairs) -> Judging:
-        """As a job has it."""
-        return cls(compare=pairs.compare, votes=pairs.votes, logprobs=pairs.logprobs)
-
-
 def oracle(
-    comparison: Comparison, prompt: Prompting, judging: Judging, rules: Rules
+    comparison: Comparison, prompt: Prompting, pairs: Pairs, rules: Rules
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
     """Yields a request per vote and order (and per further ask); returns every verdict, in both orders as
-    often, or why there is none."""
-    compare = judging.compare
+    often, or why there is none. Of `pairs` it goes by what is compared, by the votes and by the log probabilities."""
+    compare = pairs.compare
     if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")
     shown = _select_turns(comparison, compare)
@@ -160,16 +147,16 @@ def oracle(
         return shown
     messages = _messages(comparison, shown, prompt, compare, rules)
     verdicts = []
-    for vote in range(judging.votes):
+    for vote in range(pairs.votes):
         for step, order in enumerate(ORDERS):
             address = Address(comparison.scenario.index, comparison.task, step=2 * vote + step)
-            later = range(vote + 1, judging.votes) if vote == 0 else ()
+            later = range(vote + 1, pairs.votes) if vote == 0 else ()
             alike = tuple(msgspec.structs.replace(address, step=2 * other + step) for other in later)
             question = Question(
-                address, messages[order], ORACLE.name, "judge", prompt.schema, judging.logprobs, alike
+                address, messages[order], ORACLE.name, "judge", prompt.schema, pairs.logprobs, alike
             )
             said = yield from ask(question, rules, _read)
-            verdicts.append(_verdict(said, order, vote, told=judging.logprobs is not None))
+            verdicts.append(_verdict(said, order, vote, told=pairs.logprobs is not None))
     return verdicts
 
 
@@ -200,9 +187,7 @@ def _read(reply: Reply) -> _Said | Rejection:
     said = read_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal)
     if said is not None:
         return _Said(said, reply.text, reply.tokens)
-    cut = reply.finish_reason == "length"
-    reason = RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD
-    return Rejection(reason, (reply.refusal or reply.text)[:_SHOWN])
+    return unread(reply, (reply.refusal or reply.text)[:_SHOWN])
 
 
 def _side(said: int, order: Order) -> SideName:

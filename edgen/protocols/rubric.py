@@ -11,9 +11,9 @@ from collections.abc import Generator, Sequence
 import msgspec
 
 from edgen.core.answer_kinds import AnswerKind
-from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
+from edgen.core.values import Address, Rejection, Reply, Request, Scenario, TaskId, Turn
 from edgen.prompting import scenario_variables
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, unread
 from edgen.protocols.oracle import describe_space, fence_text, guarded_lines, make_mark
 from edgen.reading.answers.scores import MOST, read_scores
 from edgen.space import Space
@@ -103,6 +103,4 @@ def _read(reply: Reply, names: Sequence[str]) -> dict[str, float] | Rejection:
     scores = None if reply.refusal else read_scores(reply.text, names)
     if scores is not None:
         return {name: score / MOST for name, score in scores.items()}
-    cut = reply.finish_reason == "length"
-    reason = RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD
-    return Rejection(reason, (reply.refusal or reply.text)[:_SAID])
+    return unread(reply, (reply.refusal or reply.text)[:_SAID])

@@ -29,7 +29,7 @@ from edgen.core.values import (
     Turn,
 )
 from edgen.prompting import scenario_variables
-from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of
+from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
 from edgen.protocols.selfplay import CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
@@ -98,12 +98,12 @@ class Stage:
         return ((branch and branch.role) or next(iter(self._names))).lower()
 
     def play(
-        self, task: TaskId, start: list[PlayedTurn], until: int | None = None
+        self, task: TaskId, start: list[PlayedTurn], until: int | None = None, but: Role | None = None
     ) -> Generator[Request, Reply, Played]:
-        """The conversation from `start` on, to its end or until it has so many turns."""
+        """The conversation from `start` on, to its end, until it has so many turns, or until it is the turn of `but`."""
         entries = list(start)
-        most = self.settings.max_turns
-        while len(entries) < (most if until is None else min(most, until)):
+        most = self.settings.max_turns if until is None else min(self.settings.max_turns, until)
+        while len(entries) < most and self.speaker(len(entries)) != but:
             said = yield from self.speak(task, entries)
             if isinstance(said, Rejection):
                 return Played(entries, rejection=said)
@@ -126,14 +126,7 @@ class Stage:
         role = self.speaker(len(entries))
 
         def read_reply(reply: Reply) -> PlayedTurn | Rejection:
-            said = read_turn(
-                reply.text,
-                role,
-                finish_reason=reply.finish_reason,
-                refusal=reply.refusal,
-                words=self.rules.words,
-                roles=self.rules.role_words,
-            )
+            said = read_turn(reply.text, role, **self.rules.reading(reply))
             return said if isinstance(said, Rejection) else self.hear(role, entries, said)
 
         address = Address(self.scenario.index, task, step=len(entries))
@@ -213,10 +206,7 @@ def _fold(text: str) -> str:
 
 def _read_probability(reply: Reply) -> float | Rejection:
     value = None if reply.refusal else read_probability(reply.text)
-    if value is None:
-        reason = RejectionReason.TRUNCATED if reply.finish_reason == "length" else RejectionReason.UNREAD
-        return Rejection(reason, "the answer holds no probability")
-    return value
+    return unread(reply, "the answer holds no probability") if value is None else value
 
 
 def play(stage: Stage, replicate: int) -> Conversing:
@@ -240,7 +230,7 @@ def play(stage: Stage, replicate: int) -> Conversing:
     played = yield from stage.play(replicate, start)
     if played.rejection is not None:
         return played.rejection
-    if (rejection := _too_little(played)) is not None:
+    if (rejection := too_little(played.turns)) is not None:
         return rejection
     probability = yield from stage.close(replicate, played)
     return Conversation(
@@ -257,11 +247,11 @@ def _names(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in lists for name in names))
 
 
-def _too_little(played: Played) -> Rejection | None:
-    """Why what was played is no conversation, None if it is one."""
-    if len(played.entries) < 2:
-        return Rejection(RejectionReason.TOO_SHORT, f"it has {len(played.entries)} turns")
-    if len({entry.turn.role for entry in played.entries}) < 2:
+def too_little(turns: Sequence[Turn]) -> Rejection | None:
+    """Why what was said is no conversation, None if it is one."""
+    if len(turns) < 2:
+        return Rejection(RejectionReason.TOO_SHORT, f"it has {len(turns)} turns")
+    if len({turn.role for turn in turns}) < 2:
         return Rejection(RejectionReason.ONE_SPEAKER, "only one side speaks")
     return None
 

@@ -74,15 +74,15 @@ class Phrases:
 
     def _fresh(self, ways: tuple[Way, ...]) -> Way:
         """A way not said before; once all have been said, all are fresh again."""
-        start = int(self._random() * len(ways))
-        for step in range(len(ways)):
-            way = ways[(start + step) % len(ways)]
-            if id(way) not in self._said:
-                break
-        else:
-            self._said.difference_update(map(id, ways))
-            way = ways[start]
-        self._said.add(id(way))
+        start, said = int(self._random() * len(ways)), self._said
+        way = ways[start]
+        if id(way) in said:
+            others = (one for one in ways[start:] + ways[:start] if id(one) not in said)
+            if (fresh := next(others, None)) is None:
+                said.difference_update(map(id, ways))
+            else:
+                way = fresh
+        said.add(id(way))
         return way
 
 

@@ -54,6 +54,10 @@ class SimulatedRequest:
         """One way to say a rule of the phrase book."""
         return Phrases(self._rng, slots).say(rule)
 
+    def pick(self, ways: Sequence[str]) -> str:
+        """One of several texts."""
+        return ways[int(self.random() * len(ways))]
+
     def answer(self, protocol: str | None) -> str:
         """The answer to whatever is asked, of a protocol if its name is known."""
         if protocol:

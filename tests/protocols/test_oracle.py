@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
+from edgen.config import Pairs
 from edgen.core.pair import Candidate, Compare, Verdict
 from edgen.core.resources import find
 from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Token, Turn
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols import oracle as guarded
 from edgen.protocols.base import Rules
-from edgen.protocols.oracle import COMPARED, Comparison, Judging, oracle, shared_prefix
+from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
 from edgen.space import load_space
 from edgen.space.education import EDUCATION_VARIABLES
 from tests.protocols.play import SCENARIO
@@ -47,7 +48,7 @@ def judge(
     protocol = oracle(
         Comparison(SPACE, SCENARIO, 0, a, b),
         prompt or shipped(compare),
-        Judging(compare=compare, votes=votes, logprobs=logprobs),
+        Pairs(compare=compare, votes=votes, logprobs=logprobs),
         Rules(asks=asks, seed=seed),
     )
     asked: list[Request] = []

@@ -8,21 +8,17 @@ Information-seeking Conversations", SIGIR 2018).
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from edgen.config import Job, settings_of
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
-from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import nearest
 from edgen.families import family_of
 from edgen.protocols.base import (
     ConversationProtocol,
-    Conversing,
     ExpectedCall,
-    Prompting,
-    Rules,
     Simulation,
     Starter,
     Template,
@@ -30,6 +26,9 @@ from edgen.protocols.base import (
 from edgen.protocols.forum.config import MODERATOR, OF_MEMBER, OF_MODERATOR, Forum, Member
 from edgen.space.education import template_variables
 from edgen.space.model import Space
+
+if TYPE_CHECKING:
+    from edgen.protocols.session import Session
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)
@@ -148,21 +147,11 @@ class ForumProtocol(ConversationProtocol):
             )
         return found
 
-    def start(
-        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> Conversing:
+    def session(self) -> type[Session]:
         """Yields a post's request at a time, and the moderator's between them."""
         from edgen.protocols.forum.session import Thread
 
-        return Thread(scenario, replicate, prompts, rules).play()
-
-    def opening(
-        self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> dict[str, tuple[Message, ...]]:
-        """What everybody is asked with as the thread begins."""
-        from edgen.protocols.forum.session import openings
-
-        return openings(scenario, prompts, rules)
+        return Thread
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """A call a post, and one for who passes; one of the moderator before each but the first. The asker has every

@@ -6,14 +6,12 @@ reads the thread alone.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Generator, Mapping
 from typing import Any
 
 import msgspec
 
 from edgen.core.values import (
-    Address,
     Conversation,
     Event,
     Message,
@@ -24,10 +22,10 @@ from edgen.core.values import (
     Scenario,
     Turn,
 )
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask
+from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended
 from edgen.protocols.forum.config import MODERATOR, NOBODY, Forum
 from edgen.protocols.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
+from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.answers.post import Post, read_post
@@ -51,16 +49,17 @@ class Posted(msgspec.Struct):
     is_answer: bool = False
 
 
-class Thread:
+class Thread(Session):
     """A scenario's thread under way."""
+
+    protocol = "forum"
+    _settings: Forum
+    _prepared: Prepared
 
     def __init__(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> None:
-        self._scenario, self._replicate = scenario, replicate
-        self._prompts, self._rules = prompts, rules
-        self._settings: Forum = rules.settings
-        self._prepared: Prepared = rules.prepared
+        super().__init__(scenario, replicate, prompts, rules)
         self.seats = seats_of(self._prepared, self._settings, scenario, rules.seed)
         self._clock = Clock(self._prepared, self._settings, scenario, rules.seed)
         self._anonymous = Anonymous(self.seats)
@@ -69,9 +68,8 @@ class Thread:
         self._events: list[Event] = []
         self._voted: set[tuple[str, int]] = set()
         self._same: set[str] = set()
-        self._repairs: dict[str, None] = {}
         self._ended_by: str | None = None
-        self._step = self._asked = 0
+        self._asked = 0
         self._briefs: dict[str, tuple[Message, ...]] = {}
 
     def play(self) -> Conversing:
@@ -113,19 +111,18 @@ class Thread:
             return None
         self._asked += 1
         if self._settings.chooser == "chance":
-            place = f"{self._rules.seed}/{self._scenario.index}/speaker/{self._asked}"
-            rng = random.Random(place)  # noqa: S311 - reproducible, not secret
+            rng = self._random(f"speaker/{self._asked}")
             return rng.choices(seats, [seat.weight for seat in seats])[0]
         names, shown = [[*(getattr(seat, how) for seat in seats), NOBODY] for how in ("name", "shown")]
 
         def read(reply: Reply) -> Chosen | Rejection:
-            how: dict[str, Any] = {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
+            how = ended(reply)
             chosen = read_choice(reply.text, names, MODERATOR, free=False, **how)
             if isinstance(chosen, Rejection):  # it may say whose name it is, as it was shown
                 return read_choice(reply.text, shown, MODERATOR, free=False, **how)
             return chosen
 
-        chosen = yield from ask(self._question(MODERATOR, self.choice(seats)), self._rules, read)
+        chosen = yield from ask(self._question(MODERATOR, self.choice(seats), MODERATOR), self._rules, read)
         if isinstance(chosen, Rejection):
             return chosen
         assert chosen.number is not None
@@ -154,16 +151,13 @@ class Thread:
                 others,
                 titled=not self.posts,
                 may_accept=seat is self.seats[0],
-                finish_reason=reply.finish_reason,
-                refusal=reply.refusal,
-                words=self._rules.words,
-                roles=self._rules.role_words,
+                **self._rules.reading(reply),
             )
             if isinstance(post, Post) and loops(post.text, own):
                 return Rejection(RejectionReason.LOOP, f"{seat.role.name} repeats: {post.text[:80]}")
             return post
 
-        return (yield from ask(self._question(seat.use, self.messages(seat)), self._rules, read))
+        return (yield from ask(self._question(seat.use, self.messages(seat), seat.use), self._rules, read))
 
     def hear(self, seat: Seat, post: Post) -> None:
         """Put a post into the thread, with what it does to those before."""
@@ -209,33 +203,27 @@ class Thread:
 
     def _known(self, seat: Seat) -> dict[str, Any]:
         """What a template may be told by somebody who knows what the role sees."""
-        values, space = self._scenario.values, self._prepared.space
-        sees = seat.role.sees
-        known = {
-            name: value
-            for name, value in scenario_variables(self._scenario).items()
-            if name == "index" or name in sees
-        }
         return {
-            **known,
+            **self._seen(seat.role),
             "role": seat.role.name,
             "name": seat.name,
             "actor": seat.actor,
             "affiliation": seat.affiliation,
             "expertise": seat.expertise,
-            "about": [
-                f"{space[name].label or name.replace('_', ' ')}: {values[name]}"
-                for name in sees
-                if name in values
-            ],
+            "about": self._about(seat.role, self._prepared.space),
         }
 
-    def _question(self, use: str, messages: tuple[Message, ...]) -> Question:
-        address = Address(self._scenario.index, self._replicate, step=self._step)
-        self._step += 1
-        return Question(address, messages, "forum", use, self._prompts[use].schema)
-
     # ---- the end
+
+    def opening(self) -> dict[str, tuple[Message, ...]]:
+        """Each template's first request: all but the asker's as if the question stood there."""
+        asker, *others = self.seats
+        found = {asker.use: self.messages(asker)}
+        self.hear(asker, Post("…", "…"))
+        found |= {seat.use: self.messages(seat) for seat in others if seat.use in self._prompts}
+        if MODERATOR in self._prompts:
+            found[MODERATOR] = self.choice(others)
+        return found
 
     def _too_little(self) -> Rejection | None:
         """Why what was posted is no conversation, None if it is one."""
@@ -282,17 +270,3 @@ class Thread:
         return Turn(
             seat.role.name, post.text, data=data | ({"expertise": seat.expertise} if seat.expertise else {})
         )
-
-
-def openings(
-    scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
-) -> dict[str, tuple[Message, ...]]:
-    """Each template's first request: all but the asker's as if the question stood there."""
-    thread = Thread(scenario, 0, prompts, rules)
-    asker, *others = thread.seats
-    found = {asker.use: thread.messages(asker)}
-    thread.hear(asker, Post("…", "…"))
-    found |= {seat.use: thread.messages(seat) for seat in others if seat.use in prompts}
-    if MODERATOR in prompts:
-        found[MODERATOR] = thread.choice(others)
-    return found

@@ -54,14 +54,14 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
     """One of those who are named; rarely nobody, which stands last."""
     if request.random() < 0.05 and "\n#3 " in request.messages[-1].content:
         return names[-1][2]
-    return names[int(request.random() * max(1, len(names) - 1))][1]
+    return request.pick([name[1] for name in names[:-1] or names])
 
 
 def _question(request: Simulation, about: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """A question that tells something of everything in the brief."""
     told = [f"{label}: {value.rstrip('.?')}." for label, value in about]
     title = max((value for _, value in about[:3]), key=len, default="A question")
-    return {"title": title, "text": " ".join((_any(request, _ASKS), *told))}
+    return {"title": title, "text": " ".join((request.pick(_ASKS), *told))}
 
 
 def _follow_up(
@@ -73,14 +73,14 @@ def _follow_up(
     drawn = request.random()
     if answers and drawn < 0.35 + 0.1 * len(answers):
         accepted = answers[int(request.random() * len(answers))]
-        return {"text": f"{_any(request, _THANKS)} #{accepted}.", "votes": [accepted], "accept": accepted}
+        return {"text": f"{request.pick(_THANKS)} #{accepted}.", "votes": [accepted], "accept": accepted}
     if drawn > 0.95:
         return {"pass": True}
     own = "\n".join([one.content for one in request.messages[2:] if one.role == "assistant"][1:])
     new = [value for _, value in about if value not in own]
     if not new:
         return {"pass": True}
-    text = f"{_any(request, _WONDERS)} {_any(request, new)}?"
+    text = f"{request.pick(_WONDERS)} {request.pick(new)}?"
     return {"text": text, **({"votes": [latest]} if request.random() < 0.2 else {})}
 
 
@@ -96,14 +96,10 @@ def _helper(
     new = [value for _, value in about if value not in said]
     if not new and request.random() < 0.5:
         return {"pass": True, **marks}
-    known = _any(request, new or [value for _, value in about] or ["the manual"])
+    known = request.pick(new or [value for _, value in about] or ["the manual"])
     if user:
-        return {"text": f"{_any(request, _SAME)} {known}.", "same_question": True, **marks}
-    return {"text": f"{_any(request, _ANSWERS)} {known}", **marks}
-
-
-def _any(request: Simulation, ways: Sequence[str]) -> str:
-    return ways[int(request.random() * len(ways))]
+        return {"text": f"{request.pick(_SAME)} {known}.", "same_question": True, **marks}
+    return {"text": f"{request.pick(_ANSWERS)} {known}", **marks}
 
 
 _ASKS = (

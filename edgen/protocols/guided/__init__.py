@@ -7,21 +7,17 @@ Dialogues", LREC 2020): there a person chooses among the utterances that are off
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from edgen.config import Job, settings_of
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
-from edgen.core.values import Message, Scenario
 from edgen.families import family_of
 from edgen.protocols.base import (
     ConversationProtocol,
-    Conversing,
     ExpectedCall,
     FindFile,
-    Prompting,
-    Rules,
     Simulation,
     Starter,
     Template,
@@ -39,6 +35,7 @@ from edgen.space.model import Space
 
 if TYPE_CHECKING:
     from edgen.machines.model import Machine
+    from edgen.protocols.session import Session
 
 # Tokens of an answer: low, expected, high.
 _CHOICE = (1.0, 3.0, 40.0)
@@ -153,21 +150,11 @@ class GuidedProtocol(ConversationProtocol):
             if used or use in job.prompts  # one that an arm does not need is no mistake
         }
 
-    def start(
-        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> Conversing:
+    def session(self) -> type[Session]:
         """Yields the guided role's choices, its partner's turns, and the questionnaires."""
-        from edgen.protocols.guided.session import Session
+        from edgen.protocols.guided.session import GuidedSession
 
-        return Session(scenario, replicate, prompts, rules).play()
-
-    def opening(
-        self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> dict[str, tuple[Message, ...]]:
-        """What each is asked with as the conversation begins."""
-        from edgen.protocols.guided.session import openings
-
-        return openings(scenario, prompts, rules)
+        return GuidedSession
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """A call a turn where a model plays; rewording; the questionnaires. How many turns: see `lengths`."""

@@ -175,7 +175,7 @@ class Course:
         option = next(option for option in offer.options if option.state == name)
         self._tell_offer(offer)
         said = text or option.utterance
-        self._tell("chosen", by="state", state=name, utterance=said, followed_hint=_followed(offer, name))
+        self.tell("chosen", by="state", state=name, utterance=said, followed_hint=_followed(offer, name))
         self._enter(self.machine.states[name])
         acts = _acts(self.machine.states[name])
         self._say(self.machine.players.wizard, said, acts, seconds, by="state", state=name)
@@ -185,14 +185,14 @@ class Course:
         offer = self.offer()
         self._tell_offer(offer)
         text = offer.fixed[name]
-        self._tell("chosen", by="fixed", state=name, utterance=text, followed_hint=_followed(offer, None))
+        self.tell("chosen", by="fixed", state=name, utterance=text, followed_hint=_followed(offer, None))
         self._say(self.machine.players.wizard, text, (), seconds, by="fixed", state=name)
 
     def say_freely(self, text: str, seconds: float | None = None) -> None:
         """The guided role says something of its own; the state stays."""
         offer = self.offer()
         self._tell_offer(offer)
-        self._tell("chosen", by="free", state=None, utterance=text, followed_hint=_followed(offer, None))
+        self.tell("chosen", by="free", state=None, utterance=text, followed_hint=_followed(offer, None))
         self._say(self.machine.players.wizard, text, (), seconds, by="free")
 
     def answer(self, text: str, labels: Sequence[str] = (), seconds: float | None = None) -> None:
@@ -201,7 +201,7 @@ class Course:
         if self.end is None and self.lock is not None:
             if opens(self.lock, text, labels, self._values):
                 self.lock = None
-                self._tell("unlock", state=self.state)
+                self.tell("unlock", state=self.state)
             else:
                 self._refused = True
             self._offer = None
@@ -210,27 +210,28 @@ class Course:
         """It ends here, if it has not."""
         if self.end is None:
             self.end = End(reason=reason, success=success)
-            self._tell("end", reason=reason, success=success)
+            self.tell("end", reason=reason, success=success)
 
     def _tell_offer(self, offer: Offer) -> None:
         options = [
             {"state": one.state, "utterance": one.utterance, "probability": one.probability}
             for one in offer.options
         ]
-        self._tell("offered", state=self.state, options=options)
+        self.tell("offered", state=self.state, options=options)
         if offer.hint is not None:
-            self._tell("hint", state=self.state, target=offer.hint)
+            self.tell("hint", state=self.state, target=offer.hint)
 
-    def _tell(self, event: str, **what: Any) -> None:
+    def tell(self, event: str, **what: Any) -> None:
+        """Something has happened, at this moment."""
         self.events.append({"event": event, "time": self.now, "turn": len(self.turns), **what})
 
     # ---- what follows
 
     def _begin(self) -> None:
         if self.world:
-            self._tell("world", changes=dict(self.world), cause=None)
+            self.tell("world", changes=dict(self.world), cause=None)
         if self.subtask is not None:
-            self._tell("subtask", **{"from": None, "to": self.subtask})
+            self.tell("subtask", **{"from": None, "to": self.subtask})
         state = self.machine.states[self.state]
         self._advance(state.advances)
         self._start_effects(state, 0)
@@ -239,7 +240,7 @@ class Course:
 
     def _enter(self, state: State) -> None:
         """Be in a state that was just chosen."""
-        self._tell("state", **{"from": self.state, "to": state.name})
+        self.tell("state", **{"from": self.state, "to": state.name})
         self.state = state.name
         self._history.append(state.name)
         self._ways.clear()
@@ -247,14 +248,14 @@ class Course:
         self._advance(state.advances)
         self.lock, self._refused = state.lock, False
         if state.lock is not None:
-            self._tell("lock", state=state.name, waits_for=_waits_for(state.lock))
+            self.tell("lock", state=state.name, waits_for=_waits_for(state.lock))
         self._start_effects(state, len(self.turns) + 1)  # turns count behind the utterance
         if self._ending is None and state.end is not None and holds(state.end.when, self.world):
             self._ending = state.end
 
     def _advance(self, subtask: str | None) -> None:
         if subtask is not None and subtask != self.subtask:
-            self._tell("subtask", **{"from": self.subtask, "to": subtask})
+            self.tell("subtask", **{"from": self.subtask, "to": subtask})
             self.subtask = subtask
 
     def _start_effects(self, state: State, turns: int) -> None:
@@ -266,20 +267,20 @@ class Course:
                 due = self._begin_effect(state.name, place, effect, turns)
                 planned = {**effect.set, **{name: f"{by:+g}" for name, by in effect.add.items()}}
                 when = due.at if effect.after_seconds else None
-                self._tell("effect", state=state.name, due=when, changes=planned)
+                self.tell("effect", state=state.name, due=when, changes=planned)
 
     def _is_running(self, state: str, place: int) -> bool:
         return any((one.state, one.place) == (state, place) for one in (*self._timed, *self._counted))
 
     def _begin_effect(self, state: str, place: int, effect: Effect, turns: int) -> _Due:
-        number = next(self._numbers)
-        if effect.after_seconds:
-            due = _Due(round(self.now + effect.after_seconds, 3), number, state, place, effect)
-            heapq.heappush(self._timed, due)
-        else:
-            due = _Due(turns + effect.after_turns, number, state, place, effect)
-            heapq.heappush(self._counted, due)
+        since = self.now if effect.after_seconds else turns
+        due = _Due(_later(since, effect), next(self._numbers), state, place, effect)
+        heapq.heappush(self._waiting(effect), due)
         return due
+
+    def _waiting(self, effect: Effect) -> list[_Due]:
+        """The effects that wait for the clock, or for turns, as this one does."""
+        return self._timed if effect.after_seconds else self._counted
 
     def _make(self, effect: Effect, cause: str) -> None:
         """Let an effect happen."""
@@ -289,7 +290,7 @@ class Course:
         self.world = {**self.world, **new}
         self._values = {**self._scenario, **self.world}
         self._offer = None
-        self._tell("world", changes=new, cause=cause)
+        self.tell("world", changes=new, cause=cause)
         self._look_for_end()
 
     def _look_for_end(self) -> None:
@@ -336,13 +337,8 @@ class Course:
             self.now = due.at
         self._make(due.effect, due.state)
         if due.effect.repeat:
-            number = next(self._numbers)
-            if at:
-                heapq.heappush(
-                    self._timed, due._replace(at=round(due.at + due.effect.after_seconds, 3), number=number)
-                )
-            else:
-                heapq.heappush(self._counted, due._replace(at=due.at + due.effect.after_turns, number=number))
+            again = due._replace(at=_later(due.at, due.effect), number=next(self._numbers))
+            heapq.heappush(self._waiting(due.effect), again)
         self._finish_ending()
 
 
@@ -358,6 +354,11 @@ def draw(options: Sequence[Option], number: float) -> str:
 def likeliest(options: Sequence[Option]) -> str:
     """The most probable option, the first of several."""
     return max(options, key=lambda option: option.probability).state
+
+
+def _later(since: float, effect: Effect) -> float:
+    """When an effect happens that began then: by the clock, or by turns."""
+    return round(since + (effect.after_seconds or effect.after_turns), 3)
 
 
 def _followed(offer: Offer, chosen: str | None) -> bool | None:

@@ -6,14 +6,12 @@ chooses for it, without any call. Its partner says what it likes, and knows what
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from edgen.core.values import (
-    Address,
     Conversation,
     Message,
     Rejection,
@@ -21,16 +19,15 @@ from edgen.core.values import (
     Reply,
     Request,
     Scenario,
-    Turn,
 )
 from edgen.machines.model import Machine
 from edgen.machines.slots import as_text
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of
+from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended, transcript_of
 from edgen.protocols.guided.config import PARAPHRASER, Guided
 from edgen.protocols.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
 from edgen.protocols.guided.questionnaire import Questionnaire, token_of
-from edgen.protocols.stage import append_message, in_one_message
+from edgen.protocols.session import Session
+from edgen.protocols.stage import append_message, in_one_message, too_little
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.answers.ratings import read_ratings
@@ -55,18 +52,19 @@ class Prepared(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
 
 
-class Session:
+class GuidedSession(Session):
     """A scenario's conversation under way."""
+
+    protocol = "guided"
+    _settings: Guided
+    _prepared: Prepared
 
     def __init__(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> None:
-        self._scenario, self._replicate = scenario, replicate
-        self._prompts, self._rules = prompts, rules
-        self._settings: Guided = rules.settings
-        self._prepared: Prepared = rules.prepared
+        super().__init__(scenario, replicate, prompts, rules)
         seed = f"{rules.seed}/{scenario.index}/{replicate}"
-        self._chance = random.Random(f"{seed}/choice")  # noqa: S311 - reproducible, not secret
+        self._chance = self._random(f"{replicate}/choice")
         self.course = Course(
             self._prepared.machine,
             scenario.as_row(),
@@ -74,9 +72,6 @@ class Session:
             most_turns=self._settings.turns,
             hints=self._settings.hints,
         )
-        self._repairs: dict[str, None] = {}
-        self._flags: dict[str, None] = {}
-        self._step = 0
         self._said = self._free = 0  # turns of the guided role, and those of its own words
         self._ended_by: str | None = None
         self._seconds: float | None = (
@@ -92,7 +87,7 @@ class Session:
                 rejection = yield from self._partners_turn()
             if rejection is not None:
                 return rejection
-        if (rejection := _too_little(course.turns)) is not None:
+        if (rejection := too_little(course.turns)) is not None:
             return rejection
         answers = yield from self._ask_questionnaire()
         return self._conversation(answers)
@@ -145,7 +140,7 @@ class Session:
         utterances = [option.utterance for option in offer.options] + [*offer.fixed.values()]
 
         def read(reply: Reply) -> Chosen | Rejection:
-            return read_choice(reply.text, utterances, role, free=free, **self._reading(reply))
+            return read_choice(reply.text, utterances, role, free=free, **self._rules.reading(reply))
 
         chosen = yield from self._ask("wizard", role.lower(), self.choice(), read)
         if isinstance(chosen, Rejection):
@@ -192,7 +187,7 @@ class Session:
         role, keep = self._prepared.wizard.name, self.course.slot_values(state)
 
         def read(reply: Reply) -> TurnReply | Rejection:
-            said = read_turn(reply.text, role, **self._reading(reply))
+            said = read_turn(reply.text, role, **self._rules.reading(reply))
             if isinstance(said, Rejection):
                 return said
             text = said.text.casefold()
@@ -246,8 +241,8 @@ class Session:
         def read(reply: Reply) -> ActedTurn | Rejection:
             labels = self._prepared.labels
             if labels:
-                return read_acted_turn(reply.text, role, labels, **self._reading(reply))
-            turn = read_turn(reply.text, role, **self._reading(reply))
+                return read_acted_turn(reply.text, role, labels, **self._rules.reading(reply))
+            turn = read_turn(reply.text, role, **self._rules.reading(reply))
             return (
                 turn
                 if isinstance(turn, Rejection)
@@ -288,25 +283,14 @@ class Session:
             scales = prepared.questionnaire.scales
 
             def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
-                return read_ratings(
-                    reply.text, scales, finish_reason=reply.finish_reason, refusal=reply.refusal
-                )
+                return read_ratings(reply.text, scales, **ended(reply))
 
             answers = yield from self._ask("questionnaire", role.name.lower(), self.questions(role), read)
             if isinstance(answers, Rejection):
                 self._flags.setdefault(UNANSWERED)
                 continue
             found[role.name] = answers
-            self.course.events.append(
-                {
-                    "event": "questionnaire",
-                    "time": self.course.now,
-                    "turn": len(self.course.turns),
-                    "role": role.name,
-                    "token": self._token,
-                    "answers": answers,
-                }
-            )
+            self.course.tell("questionnaire", role=role.name, token=self._token, answers=answers)
         return found
 
     def questions(self, role: SpaceRole) -> tuple[Message, ...]:
@@ -339,67 +323,35 @@ class Session:
         each, and a line for each variable of the world."""
         prepared = self._prepared
         other = prepared.partner if role is prepared.wizard else prepared.wizard
-        known = scenario_variables(self._scenario)
-        values = self._scenario.values
         return {
-            **{name: value for name, value in known.items() if name == "index" or name in role.sees},
+            **self._seen(role),
             "role": role.name,
             "partner": other.name,
-            "about": [
-                f"{prepared.space[name].label or name.replace('_', ' ')}: {values[name]}"
-                for name in role.sees
-                if name in values and name not in prepared.machine.world
-            ],
+            "about": self._about(role, prepared.space, but=prepared.machine.world),
             "world": [
                 f"{prepared.machine.world[name].label or name.replace('_', ' ')}: {as_text(value)}"
                 for name, value in self.course.sees(role.name).items()
             ],
         }
 
-    def _reading(self, reply: Reply) -> dict[str, Any]:
-        """How a reply of any role is read."""
-        return {
-            "finish_reason": reply.finish_reason,
-            "refusal": reply.refusal,
-            "words": self._rules.words,
-            "roles": self._rules.role_words,
-        }
-
     def _ask(
         self, use: str, backend: str, messages: tuple[Message, ...], read: Callable[[Reply], T | Rejection]
     ) -> Generator[Request, Reply, T | Rejection]:
-        address = Address(self._scenario.index, self._replicate, step=self._step)
-        self._step += 1
-        question = Question(address, messages, "guided", backend, self._prompts[use].schema)
-
         def read_timed(reply: Reply) -> T | Rejection:
             self._seconds = read_seconds(reply.text) if self._settings.clock == "answers" else None
             return read(reply)
 
-        return (yield from ask(question, self._rules, read_timed))
+        return (yield from ask(self._question(use, messages, backend), self._rules, read_timed))
 
-
-def openings(
-    scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
-) -> dict[str, tuple[Message, ...]]:
-    """Each template's first request: the partner's and those behind it as if the most probable was said."""
-    session = Session(scenario, 0, prompts, rules)
-    found = {"wizard": session.choice()} if "wizard" in prompts else {}
-    if options := session.course.offer().options:
-        state = likeliest(options)
-        if "paraphrase" in prompts:
-            found["paraphrase"] = session.rewording(state)
-        session.course.say_state(state)
-    found["partner"] = session.partners_messages()
-    if rules.prepared.questionnaire is not None:
-        found["questionnaire"] = session.questions(rules.prepared.partner)
-    return found
-
-
-def _too_little(turns: Sequence[Turn]) -> Rejection | None:
-    """Why what was said is no conversation, None if it is one."""
-    if len(turns) < 2:
-        return Rejection(RejectionReason.TOO_SHORT, f"it has {len(turns)} turns")
-    if len({turn.role for turn in turns}) < 2:
-        return Rejection(RejectionReason.ONE_SPEAKER, "only one side speaks")
-    return None
+    def opening(self) -> dict[str, tuple[Message, ...]]:
+        """Each template's first request: the partner's and those behind it as if the most probable was said."""
+        found = {"wizard": self.choice()} if "wizard" in self._prompts else {}
+        if options := self.course.offer().options:
+            state = likeliest(options)
+            if "paraphrase" in self._prompts:
+                found["paraphrase"] = self.rewording(state)
+            self.course.say_state(state)
+        found["partner"] = self.partners_messages()
+        if self._prepared.questionnaire is not None:
+            found["questionnaire"] = self.questions(self._prepared.partner)
+        return found

@@ -37,7 +37,7 @@ def respond(request: Simulation) -> str | None:
     if "You may say:" in last or "Nothing is offered to you now." in last:
         return _garbage(request) or _choose(request, last)
     if reworded := _REWORD.search(last):
-        return _garbage(request) or f"{_any(request, _LEADS)} {_lower(reworded[1].strip())}"
+        return _garbage(request) or f"{request.pick(_LEADS)} {_lower(reworded[1].strip())}"
     if "\nQuestions:\n" in last and (rated := [*_RATED.finditer(last)]):
         return _garbage(request) or _rate(request, last, rated)
     if "You do not see what " in brief and _PARTNER.search(brief):
@@ -56,11 +56,11 @@ def _choose(request: Simulation, asked: str) -> str:
     numbers = lists[-1] if lists and request.random() < 0.06 else lists[0] if lists else []
     free, drawn = '"Say:"' in asked, request.random()
     if free and (not numbers or drawn > 0.93):
-        return f"Say: {_any(request, _OWN)}"
+        return f"Say: {request.pick(_OWN)}"
     hints: list[str] = _HINT.findall(asked)
     if hints and drawn < 0.6:
         return hints[-1]
-    return _any(request, numbers) if numbers else "1"
+    return request.pick(numbers) if numbers else "1"
 
 
 def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> str:
@@ -70,7 +70,7 @@ def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> st
     answers: dict[str, int | str] = {}
     for name, low, high in (one.groups() for one in rated):
         if low is None:
-            answers[name] = _any(request, _LIKED if middle > 0.5 else _DISLIKED)
+            answers[name] = request.pick(_LIKED if middle > 0.5 else _DISLIKED)
             continue
         place = min(1.0, max(0.0, middle + 0.5 * (request.random() - 0.5)))
         answers[name] = round(int(low) + place * (int(high) - int(low)))
@@ -83,23 +83,23 @@ def _answer(request: Simulation, brief: str) -> str:
     text = _say(request, heard)
     if not (labels := _LABELS.search(brief)):
         return text
-    named = _any(request, [one.strip() for one in labels[1].split(",")])
+    named = request.pick([one.strip() for one in labels[1].split(",")])
     return msgspec.json.encode({"text": text, "actions": [named]}).decode()
 
 
 def _say(request: Simulation, heard: Sequence[str]) -> str:
     last = heard[-1] if heard else ""
     if "?" not in last:
-        return _any(request, _FOLLOWS if heard else _BEGINS)
+        return request.pick(_FOLLOWS if heard else _BEGINS)
     if found := [*_EITHER.finditer(last)]:
-        return f"{_any(request, found[-1].groups())}, {_any(request, _PLEASE)}"
+        return f"{request.pick(found[-1].groups())}, {request.pick(_PLEASE)}"
     drawn = request.random()
     if _YES_OR_NO.search(last):
-        return _any(request, _YES if drawn < 0.8 else _NO)
+        return request.pick(_YES if drawn < 0.8 else _NO)
     told = [one.strip() for text in heard[-6:] for one in _SENTENCE.findall(text) if "?" not in one]
     if told and drawn < 0.75:
-        return f"{_any(request, _THINKS)} {_lower(_any(request, told[-4:]))}"
-    return _any(request, _UNSURE)
+        return f"{request.pick(_THINKS)} {_lower(request.pick(told[-4:]))}"
+    return request.pick(_UNSURE)
 
 
 def _lower(text: str) -> str:
@@ -110,10 +110,6 @@ def _lower(text: str) -> str:
         if first == "I" or first.startswith(("I'", "I’")) or not first.istitle()
         else text[:1].lower() + text[1:]
     )
-
-
-def _any(request: Simulation, ways: Sequence[str | None]) -> str:
-    return ways[int(request.random() * len(ways))] or ""
 
 
 _LEADS = ("Listen:", "All right,", "Well,", "So,", "Look,")

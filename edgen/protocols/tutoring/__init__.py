@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,18 +16,14 @@ from edgen.config import Job, settings_of
 from edgen.config.label_set import load_label_set, name_problems
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
-from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import shortened
 from edgen.families.base import Recorded
 from edgen.families.tutoring.served import LABELLER
 from edgen.protocols.base import (
     ConversationProtocol,
-    Conversing,
     ExpectedCall,
     FindFile,
-    Prompting,
     Rounds,
-    Rules,
     Simulation,
     Starter,
     Template,
@@ -37,6 +33,9 @@ from edgen.protocols.tutoring.config import EXTRA_VARIABLES, Tutoring
 from edgen.protocols.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
 from edgen.space.exercises.model import SHOWN
 from edgen.space.model import Space, SpaceRole
+
+if TYPE_CHECKING:
+    from edgen.protocols.session import Session
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
 _OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
@@ -216,21 +215,11 @@ class TutoringProtocol(ConversationProtocol):
             asked=use,
         )
 
-    def start(
-        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> Conversing:
+    def session(self) -> type[Session]:
         """Yields the student's request, then the tutors', turn by turn."""
-        from edgen.protocols.tutoring.session import Session
+        from edgen.protocols.tutoring.session import TutoringSession
 
-        return Session(scenario, replicate, prompts, rules).play()
-
-    def opening(
-        self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> dict[str, tuple[Message, ...]]:
-        """The brief of the student and of each tutor, with the first question."""
-        from edgen.protocols.tutoring.session import Session
-
-        return Session(scenario, 0, prompts, rules).opening()
+        return TutoringSession
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """A call for each turn of the student and for each response; with a pool, not where a conversation is shown to no

@@ -16,8 +16,9 @@ from edgen.core.values import Address, Conversation, Message, Rejection, Reply, 
 from edgen.families.tutoring.served import LABELLER
 from edgen.prompting import scenario_variables
 from edgen.prompting.sandbox import ValueWithFields
-from edgen.protocols.base import Prompting, Question, Rules, ask
+from edgen.protocols.base import Conversing, Prompting, Rules, ask
 from edgen.protocols.labelling import labelling_variables
+from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message, in_one_message
 from edgen.protocols.tutoring.config import Tutoring
 from edgen.protocols.tutoring.judging import JUDGE, UNJUDGED, judge_responses, judge_variables, mark_judged
@@ -66,22 +67,20 @@ class ExerciseResult(msgspec.Struct):
         }
 
 
-class Session:
+class TutoringSession(Session):
     """A scenario's session under way."""
+
+    protocol = "tutoring"
+    _settings: Tutoring
+    _prepared: Prepared
 
     def __init__(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> None:
-        self._scenario, self._replicate = scenario, replicate
-        self._prompts, self._rules = prompts, rules
-        self._settings: Tutoring = rules.settings
-        self._prepared: Prepared = rules.prepared
+        super().__init__(scenario, replicate, prompts, rules)
         self._chain = ExerciseChain(self._prepared.pool, scenario, rules.seed)
         self._tiers = list(self._prepared.pool.grammar.tiers)
         self._turns: list[Turn] = []
-        self._repairs: dict[str, None] = {}
-        self._flags: dict[str, None] = {}
-        self._step = 0
         self._serving = None
         if (pool := self._prepared.responses) is not None:
             self._serving = Serving(pool, self._prepared.tutor.name, self._settings.named_actions["tutor"])
@@ -93,7 +92,7 @@ class Session:
         """The one at hand."""
         return self.results[-1].exercise
 
-    def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
+    def play(self) -> Conversing:
         """The session from its first exercise to its end."""
         turns = self._settings.student_turns
         self.begin()
@@ -245,8 +244,7 @@ class Session:
         return labelled[1:]
 
     def _rng(self, what: str) -> random.Random:
-        place = f"{self._rules.seed}/{self._scenario.index}/{self._replicate}/{len(self._turns)}/{what}"
-        return random.Random(place)  # noqa: S311 - reproducible, not secret
+        return self._random(f"{self._replicate}/{len(self._turns)}/{what}")
 
     # ---- asking
 
@@ -258,31 +256,13 @@ class Session:
         use = self._prepared.uses[backend] if side == "tutor" else backend
 
         def read_reply(reply: Reply) -> ActedTurn | Rejection:
-            return read_acted_turn(
-                reply.text,
-                role.name,
-                actions,
-                finish_reason=reply.finish_reason,
-                refusal=reply.refusal,
-                words=self._rules.words,
-                roles=self._rules.role_words,
-            )
+            return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
 
-        address = self._address()
-        messages = self._messages(role, side, use, wanted)
-        said = yield from ask(
-            Question(address, messages, "tutoring", backend, self._prompts[use].schema),
-            self._rules,
-            read_reply,
-        )
+        question = self._question(use, self._messages(role, side, use, wanted), backend)
+        said = yield from ask(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
             self._repairs |= dict.fromkeys(said.repairs)
         return said
-
-    def _address(self) -> Address:
-        """That of the next thing to be asked."""
-        self._step += 1
-        return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """What student and tutors are first asked with, by what their templates are for."""

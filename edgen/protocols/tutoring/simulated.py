@@ -110,7 +110,7 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     heard = _heard_since(request.messages, brief)
     last = heard[-1] if heard else ""
     if _says(last, answer):
-        return f"{_any(request, _PRAISE)} “{answer}”.", ["Confirmation"]
+        return f"{request.pick(_PRAISE)} “{answer}”.", ["Confirmation"]
     wanted = found[1].strip() if (found := _WANTED.search(brief)) else None
     tries, guessed = len(heard), last.startswith(_TRIES)
     told = _TELLING.search(brief)
@@ -133,13 +133,13 @@ def _chosen(request: Simulation, guessed: bool) -> str:
 def _respond(request: Simulation, action: str, point: str, answer: str) -> tuple[str, list[str]]:
     if action == "Correction":
         if request.random() < 0.5:
-            return f"{_any(request, _NOT_YET)} {point}", ["Correction", "Hint"]
-        return _any(request, _NOT_YET), ["Correction"]
+            return f"{request.pick(_NOT_YET)} {point}", ["Correction", "Hint"]
+        return request.pick(_NOT_YET), ["Correction"]
     if action == "Question":
         first = answer.split()[0]
-        return f"{_any(request, _ASKS)} It begins with “{first}”.", ["Question", "Hint"]
+        return f"{request.pick(_ASKS)} It begins with “{first}”.", ["Question", "Hint"]
     if action == "Confirmation":
-        return _any(request, _GOING_WELL), ["Confirmation"]
+        return request.pick(_GOING_WELL), ["Confirmation"]
     return point, ["Hint"]
 
 
@@ -151,7 +151,7 @@ def _point(request: Simulation, brief: str) -> str:
         if found
         else []
     )
-    return points[int(request.random() * len(points))] if points else "Think of what we did before."
+    return request.pick(points) if points else "Think of what we did before."
 
 
 def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
@@ -160,28 +160,24 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     last = heard[-1] if heard else ""
     told = re.search(r"It is “([^“”]+)”\. Please say it", last)
     if told:
-        return f"{_any(request, _TRIES)} {told[1]}.", ["Guess"]
+        return f"{request.pick(_TRIES)} {told[1]}.", ["Guess"]
     mistake = _MISTAKE.search(brief)
     if mistake and len(heard) == 1:
-        return f"{_any(request, _TRIES)} {mistake[1].strip()}.", ["Guess"]
+        return f"{request.pick(_TRIES)} {mistake[1].strip()}.", ["Guess"]
     quoted = [found[-1] for message in heard[1:] if (found := _QUOTED.findall(message))]
     draw = request.random()
     if quoted and draw < 0.5:
         parts = list(dict.fromkeys(quoted[-3:]))
-        return f"{_any(request, _TRIES)} {' '.join(parts)}.", ["Guess"]
+        return f"{request.pick(_TRIES)} {' '.join(parts)}.", ["Guess"]
     if draw < 0.62:
-        return _any(request, _SEES), ["Affirmation"]
+        return request.pick(_SEES), ["Affirmation"]
     if draw < 0.7:
-        return f"{_any(request, _SEES)} {_any(request, _WONDERS)}", ["Question", "Affirmation"]
-    return _any(request, _WONDERS), ["Question"]
+        return f"{request.pick(_SEES)} {request.pick(_WONDERS)}", ["Question", "Affirmation"]
+    return request.pick(_WONDERS), ["Question"]
 
 
 def _says(text: str, answer: str) -> bool:
     return f" {' '.join(words_of(answer, accents=False))} " in f" {' '.join(words_of(text, accents=False))} "
-
-
-def _any(request: Simulation, ways: tuple[str, ...]) -> str:
-    return ways[int(request.random() * len(ways))]
 
 
 _PRAISE = ("Yes, that is right:", "Well done!", "Exactly:", "Very good, it is")

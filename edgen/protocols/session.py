@@ -1,0 +1,66 @@
+"""A conversation under way, as the protocols have it that play one from its first turn to its end."""
+
+from __future__ import annotations
+
+import random
+from abc import abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from edgen.core.values import Address, Message, Scenario
+from edgen.prompting import scenario_variables
+from edgen.protocols.base import Conversing, Prompting, Question, Rules
+from edgen.space.model import Space, SpaceRole
+
+
+class Session:
+    """A scenario's conversation: what each may know of the scenario, and where the next thing is asked. `protocol`: the
+    name of the one that asks. `_repairs` and `_flags` stand once each, in the order in which they came."""
+
+    protocol: ClassVar[str]
+
+    def __init__(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> None:
+        self._scenario, self._replicate = scenario, replicate
+        self._prompts, self._rules = prompts, rules
+        self._settings: Any = rules.settings
+        self._prepared: Any = rules.prepared
+        self._repairs: dict[str, None] = {}
+        self._flags: dict[str, None] = {}
+        self._step = 0
+
+    @abstractmethod
+    def play(self) -> Conversing:
+        """The conversation from its first turn to its end."""
+
+    @abstractmethod
+    def opening(self) -> dict[str, tuple[Message, ...]]:
+        """What each template is first asked with, by what it is for."""
+
+    def _seen(self, role: SpaceRole) -> dict[str, Any]:
+        """What a template may be told of the scenario by somebody who knows what the role sees."""
+        known = scenario_variables(self._scenario)
+        return {name: value for name, value in known.items() if name == "index" or name in role.sees}
+
+    def _about(self, role: SpaceRole, space: Space, but: Collection[str] = ()) -> list[str]:
+        """The same as a line for each dimension, but for some."""
+        values = self._scenario.values
+        return [
+            f"{space[name].label or name.replace('_', ' ')}: {values[name]}"
+            for name in role.sees
+            if name in values and name not in but
+        ]
+
+    def _address(self) -> Address:
+        """That of the next thing to be asked."""
+        self._step += 1
+        return Address(self._scenario.index, self._replicate, step=self._step - 1)
+
+    def _question(self, use: str, messages: tuple[Message, ...], backend: str) -> Question:
+        """The next thing to be asked, with the template of this use."""
+        return Question(self._address(), messages, self.protocol, backend, self._prompts[use].schema)
+
+    def _random(self, place: str) -> random.Random:
+        """What is drawn at a place of the scenario's conversations."""
+        return random.Random(f"{self._rules.seed}/{self._scenario.index}/{place}")  # noqa: S311 - reproducible, not secret
