@@ -26,7 +26,7 @@ def cpu_seconds() -> float:
 
 
 def _forks() -> float:
-    server = getattr(fork_server._server, "process", None)
+    server = getattr(fork_server.server, "process", None)
     stat = Path(f"/proc/{server.pid}/stat") if server else Path("/nowhere")
     if not stat.exists():
         return 0.0

@@ -2,7 +2,8 @@
 
 A fork is a process like any other, with files, signals, a directory and an environment of its own; only the half
 second of imports is saved. One such server belongs to each process of pytest and ends with it, and so do its forks.
-What is about the start itself (imports, closed files, terminals, limits) starts Python anew instead.
+What is about the start itself (imports, closed files) starts Python anew instead. In a shell, the `edgen` in the
+folder `in_shell` is such a fork (tests/forked_edgen.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pkgutil
 import resource
 import runpy
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -78,9 +80,11 @@ async def start(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     limits: Mapping[int, int] | None = None,
+    terminal: int | None = None,
 ) -> Forked:
     """Start `edgen` with the arguments, or `python -c code` with them: here and in this environment, unless `cwd`
-    and `env` say otherwise, within `limits` of the system (`{resource.RLIMIT_FSIZE: bytes}`)."""
+    and `env` say otherwise, within `limits` of the system (`{resource.RLIMIT_FSIZE: bytes}`). `terminal`: what it
+    reads from, and writes its remarks to."""
     loop = asyncio.get_running_loop()
     status, theirs = socket.socketpair()
     pipes = [os.pipe(), os.pipe()]
@@ -89,8 +93,8 @@ async def start(
         "environ": dict(os.environ if env is None else env), "limits": list((limits or {}).items()),
     }  # fmt: skip
     request = json.dumps(wanted).encode()
-    given = [theirs.fileno(), *(write for _, write in pipes)]
-    control = _server()
+    given = [theirs.fileno(), *_files(terminal, *(write for _, write in pipes))]
+    control = server()
     socket.send_fds(control, [len(request).to_bytes(4, "big")], given)
     control.sendall(request)
     theirs.close()
@@ -106,6 +110,16 @@ async def start(
     return Forked(int.from_bytes(pid, "big"), status, outputs)
 
 
+def _files(terminal: int | None, out: int, err: int) -> tuple[int, int, int]:
+    """What a command reads from, and writes to."""
+    return (_nothing(), out, err) if terminal is None else (terminal, out, terminal)
+
+
+@functools.cache
+def _nothing() -> int:
+    return os.open(os.devnull, os.O_RDONLY)
+
+
 def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
     """Run `edgen`, or code, to its end: `start` for tests that are no coroutines."""
 
@@ -117,6 +131,17 @@ def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
     return asyncio.run(whole())
 
 
+@functools.cache
+def in_shell() -> str:
+    """A folder for PATH, with an `edgen` that is a fork. `server()` has to be passed on, its number as EDGEN_FORKS."""
+    folder = tempfile.mkdtemp(prefix="edgen-forks-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    program = Path(folder, "edgen")
+    program.write_text(f"#!{sys.executable} -ISs\n{Path(__file__).with_name('forked_edgen.py').read_text()}")
+    program.chmod(0o755)
+    return folder
+
+
 def use_default_signals() -> None:
     """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore some."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
@@ -124,12 +149,12 @@ def use_default_signals() -> None:
 
 
 @functools.cache
-def _server() -> socket.socket:
+def server() -> socket.socket:
     """The socket that takes requests; at the first call the server starts. It ends when this process does."""
     ours, theirs = socket.socketpair()
     command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    _server.process = subprocess.Popen(
+    server.process = subprocess.Popen(
         command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environ
     )
     theirs.close()
@@ -201,7 +226,7 @@ def _serve(control: socket.socket) -> dict[str, Any] | None:
             _reap(running)
         if control not in ready:
             continue
-        length, given, *_ = socket.recv_fds(control, 4, 3)
+        length, given, *_ = socket.recv_fds(control, 4, 4)
         if not length:
             for pid in running:
                 os.kill(pid, signal.SIGKILL)
@@ -212,8 +237,8 @@ def _serve(control: socket.socket) -> dict[str, Any] | None:
             _load_needed(word)
         status = socket.socket(fileno=given[0])
         if pid := os.fork():
-            os.close(given[1])
-            os.close(given[2])
+            for each in given[1:]:
+                os.close(each)
             running[pid] = status
             _tell(status, pid.to_bytes(4, "big"))
             continue
@@ -240,11 +265,12 @@ def _tell(status: socket.socket, words: bytes) -> None:
         status.send(words)
 
 
-def _become(wanted: dict[str, Any], outputs: Sequence[int]) -> None:
+def _become(wanted: dict[str, Any], files: Sequence[int]) -> None:
     """Have a command's files, directory, environment and signals: those of a person at a terminal."""
-    for number, output in enumerate(outputs, start=1):
-        os.dup2(output, number)
-        os.close(output)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - by number
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - by number
     sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -56,12 +56,14 @@ def sandbox(folder: Path) -> Path:
 
 def run(command: str, folder: Path) -> str:
     """The standard output of a command."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([fork_server.in_shell(), str(Path(sys.executable).parent), os.environ["PATH"]])
     environ = {"PATH": path, "HOME": str(folder), "COLUMNS": "100", "LANG": "C.UTF-8"}
     if re.fullmatch(r"edgen [\w./: =-]+", command):  # nothing in it is the shell's
         return fork_server.run(*command.split()[1:], cwd=folder, env=environ).stdout
+    forks = fork_server.server().fileno()
     done = subprocess.run(
-        command, shell=True, cwd=folder, capture_output=True, text=True, timeout=180, env=environ
+        command, shell=True, cwd=folder, capture_output=True, text=True, timeout=180, pass_fds=[forks],
+        env=environ | {"EDGEN_FORKS": str(forks)},
     )  # fmt: skip
     return done.stdout
 

@@ -54,5 +54,5 @@ def keep_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         return refused
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refuse("starts a process"))
-    monkeypatch.setattr(fork_server, "_server", refuse("starts a process"))
+    monkeypatch.setattr(fork_server, "server", refuse("starts a process"))
     monkeypatch.setattr(socket.socket, "listen", refuse("opens a port"))

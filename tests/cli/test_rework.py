@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -16,8 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.cli.command import Command
+from tests.cli.terminal import at_terminal
 from tests.cli.test_generate import job
 
 PROMPT = (ROOT / "prompts" / "education_dialogue_json.j2").read_text()
@@ -173,24 +171,11 @@ def test_the_simulator_costs_nothing(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 2)])
-def test_a_terminal_is_asked(command: Command, tmp_path: Path, answer: str, code: int) -> None:
+def test_a_terminal_is_asked(tmp_path: Path, answer: str, code: int) -> None:
     path, run = job(tmp_path, conversations=6), tmp_path / "run"
-    made(command, path, run)
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "edgen", "generate", str(path), "-o", str(run), "-n", "3"],
-        stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": "dumb"},
-    )  # fmt: skip
-    os.close(theirs)
-    shown, asked = b"", False
-    with contextlib.suppress(OSError):  # the terminal is gone with the process
-        while more := os.read(ours, 1000):
-            shown += more
-            if b"[y/N]" in shown and not asked:
-                asked = True
-                os.write(ours, answer.encode())
-    assert asked, shown
-    assert process.wait(timeout=60) == code, shown
-    os.close(ours)
+    assert fork_server.run("generate", path, "-o", run).returncode == 0
+    ended, shown = at_terminal(["generate", path, "-o", run, "-n", "3"], answer)
+    assert shown.count("[y/N]") == 1
+    assert ended == code, shown
     manifest = yaml.safe_load((run / "shards" / "manifest.json").read_text())
     assert sum(manifest["counts"].values()) == (3 if code == 0 else 6)

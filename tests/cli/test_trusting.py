@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import pty
-import select
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +18,8 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import Allowed, decide_trust
 from edgen.simulator.provider import SimulatorConfig
-from tests import ROOT
 from tests.cli.command import Command
+from tests.cli.terminal import at_terminal
 from tests.execution.service import Service, job_text, serve, write
 
 KEY = "sk-0123456789abcdef"
@@ -282,35 +276,6 @@ def test_a_server_that_wants_the_key_after_all_is_told_with_how_to_send_it(
     assert KEY not in ended.err
 
 
-def at_terminal(arguments: list[str], answer: bytes, env: dict[str, str], cwd: Path) -> tuple[int, str]:
-    """Run Python with a terminal for stdin and stderr; give the answer when it asks."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        stdin=slave, stderr=slave, stdout=subprocess.DEVNULL, cwd=cwd, start_new_session=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **env},
-    )  # fmt: skip
-    os.close(slave)
-    seen, answered, deadline = b"", False, time.monotonic() + 60
-    try:
-        while time.monotonic() < deadline:
-            if select.select([master], [], [], 0.2)[0]:
-                try:
-                    chunk = os.read(master, 4096)
-                except OSError:  # it has ended
-                    break
-                seen += chunk
-            if b"[y/N]" in seen and not answered:
-                answered = True
-                os.write(master, answer)
-        return process.wait(timeout=60), seen.decode(errors="replace")
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        os.close(master)
-
-
 SETTLED = """
 from edgen.cli.control import make_control
 from edgen.providers.openai.config import OpenAIConfig
@@ -321,15 +286,15 @@ make_control().trust.settle([OpenAIConfig(model="m", base_url="https://llm.examp
 def test_a_person_at_the_terminal_is_asked_and_a_yes_is_remembered(tmp_path: Path) -> None:
     path = job(tmp_path, {"base_url": "https://llm.example:8443/v1", "api_key_env": "MY_KEY"})
     env = {"MY_KEY": KEY, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    code, seen = at_terminal(["-m", "edgen", "generate", str(path)], b"n\n", env, tmp_path)
+    code, seen = at_terminal(["generate", path], "n\n", env=env, cwd=tmp_path)
     assert code == 2, seen
     assert "the key in MY_KEY sent to llm.example:8443. Send it?" in seen
     assert not (tmp_path / "config").exists()
     assert not (tmp_path / "outputs").exists()
-    code, seen = at_terminal(["-c", SETTLED], b"y\n", env, tmp_path)
+    code, seen = at_terminal([], "y\n", code=SETTLED, env=env, cwd=tmp_path)
     assert (code, seen.count("Send it?")) == (0, 1)
     assert "- llm.example:8443=MY_KEY" in (tmp_path / "config" / "edgen" / "trusted_hosts.yaml").read_text()
-    code, seen = at_terminal(["-c", SETTLED], b"", env, tmp_path)
+    code, seen = at_terminal([], code=SETTLED, env=env, cwd=tmp_path)
     assert (code, seen.count("Send it?")) == (0, 0)
     assert "the key in MY_KEY goes to llm.example:8443." in seen
 
@@ -337,24 +302,6 @@ def test_a_person_at_the_terminal_is_asked_and_a_yes_is_remembered(tmp_path: Pat
 def test_an_interrupt_at_the_question_ends_the_command(tmp_path: Path) -> None:
     path = job(tmp_path, {"base_url": "https://nowhere.invalid/v1", "api_key_env": "MY_KEY"})
     env = {"MY_KEY": KEY, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    # A terminal turns ^C into a signal for the group in front; here there is none, so it is sent.
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "edgen", "generate", str(path), "-o", str(tmp_path / "run")],
-        stdin=slave, stderr=slave, stdout=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **env},
-    )  # fmt: skip
-    os.close(slave)
-    seen, deadline = b"", time.monotonic() + 60
-    try:
-        while b"[y/N]" not in seen and time.monotonic() < deadline:
-            if select.select([master], [], [], 0.2)[0]:
-                seen += os.read(master, 4096)
-        process.send_signal(2)
-        assert process.wait(timeout=60) == 130
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        os.close(master)
+    code, seen = at_terminal(["generate", path, "-o", tmp_path / "run"], interrupt=True, env=env)
+    assert code == 130, seen
     assert not (tmp_path / "run").exists()

@@ -1,0 +1,28 @@
+"""`edgen` in a shell of the tests: asks the server of forks for one that has this process' files, and ends with its code."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+
+if __name__ == "__main__":
+    control = socket.socket(fileno=int(os.environ["EDGEN_FORKS"]))
+    status, theirs = socket.socketpair()
+    wanted = {
+        "arguments": sys.argv[1:],
+        "code": None,
+        "cwd": os.getcwd(),
+        "environ": dict(os.environ),
+        "limits": [],
+    }
+    request = json.dumps(wanted).encode()
+    socket.send_fds(control, [len(request).to_bytes(4, "big")], [theirs.fileno(), 0, 1, 2])
+    control.sendall(request)
+    theirs.close()
+    status.recv(4)  # the number of the process
+    for file in (0, 1):  # whoever reads from a pipe, or writes to it, has to do with the fork alone
+        os.close(file)
+    code = int(status.recv(100) or -9)
+    os._exit(code if code >= 0 else 128 - code)
