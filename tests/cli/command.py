@@ -24,6 +24,14 @@ class Ended:
     err: str
 
 
+def call(*arguments: str | Path) -> int:
+    """A command's exit code: for fixtures that are older than a test."""
+    try:
+        return run_guarded(lambda: get_command(app)([str(a) for a in arguments], prog_name="edgen"))
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
 class Command:
     """`command("status", folder)`; fails the test on any traceback."""
 
@@ -32,10 +40,7 @@ class Command:
 
     def __call__(self, *arguments: str | Path) -> Ended:
         self._capsys.readouterr()
-        try:
-            code = run_guarded(lambda: get_command(app)([str(a) for a in arguments], prog_name="edgen"))
-        except SystemExit as end:
-            code = int(end.code or 0)
+        code = call(*arguments)
         sys.stdout.flush()
         printed = self._capsys.readouterr()
         assert "Traceback" not in printed.err, printed.err

@@ -6,11 +6,7 @@ import asyncio
 import contextlib
 import json
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
@@ -23,7 +19,7 @@ from edgen.api.supervision.control import Control
 from edgen.core.pair import turns_left
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.cli.command import Command, Ended
 
 JOB = ROOT / "jobs" / "selfplay.yaml"
@@ -306,14 +302,17 @@ class TestRollouts:
         calm = shutil.copytree(run, tmp_path / "calm")
         facts(command("pairs", calm, "--by", "oracle", *ROLLOUTS, "--json"))
         slow = "--set=backends.default.latency_ms=20"
-        asked = [sys.executable, "-m", "edgen", "pairs", str(run), "--by", "oracle", *ROLLOUTS, slow]
         before: set[tuple[Any, ...]] = set()
+
+        async def kill_when_more_is_answered() -> None:
+            process = await fork_server.start("pairs", run, "--by", "oracle", *ROLLOUTS, slow)
+            while process.returncode is None and len(answered(run)) < len(before) + 40:
+                await asyncio.sleep(0.01)
+            process.kill()
+            await process.wait()
+
         for _ in range(2):
-            process = subprocess.Popen(asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
-            while process.poll() is None and len(answered(run)) < len(before) + 40:
-                time.sleep(0.005)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            asyncio.run(kill_when_more_is_answered())
             assert before < stored(run)
             before = stored(run)
         facts(command("pairs", run, "--by", "oracle", *ROLLOUTS, "--json"))

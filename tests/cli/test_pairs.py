@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edgen.store.run_reader import RunReader
-from tests.cli.command import Command, Ended
+from tests.cli.command import Command, Ended, call
 
 
 def job(folder: Path, **changes: Any) -> Path:
@@ -24,10 +25,31 @@ def job(folder: Path, **changes: Any) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody changes."""
+    folder = tmp_path_factory.mktemp("pairs")
+    assert call("generate", job(folder), "-o", folder / "run") == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def made_and_judged(made: Path) -> Path:
+    """The same with a judge's verdicts, and the pairs that follow from them."""
+    folder = Path(shutil.copytree(made, made.with_name("judged")))
+    assert call("pairs", folder, "--by", "oracle") == 0
+    return folder
+
+
 @pytest.fixture
-def run(command: Command, tmp_path: Path) -> Path:
-    assert command("generate", job(tmp_path), "-o", tmp_path / "run").code == 0
-    return tmp_path / "run"
+def run(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+@pytest.fixture
+def judged(made_and_judged: Path, run: Path) -> None:
+    """The run has been judged."""
+    shutil.copytree(made_and_judged / "pairs", run / "pairs")
 
 
 def pairs(folder: Path) -> list[dict[str, Any]]:
@@ -103,8 +125,8 @@ class TestOracle:
         assert "--prompt oracle_response" in ended.err
         assert command(*responses, "--prompt", "oracle_response").code == 0
 
+    @pytest.mark.usefixtures("judged")
     def test_started_again_it_asks_nothing(self, command: Command, run: Path) -> None:
-        command("pairs", run, "--by", "oracle")
         first = (run / "pairs" / "pairs.jsonl").read_bytes()
         again = facts(command("pairs", run, "--by", "oracle", "--json"))
         assert again["calls"]["made"] == 72
@@ -112,8 +134,8 @@ class TestOracle:
         more = facts(command("pairs", run, "--by", "oracle", "--set", "pairs.votes=2", "--json"))
         assert (more["calls"]["made"], more["calls"]["replayed"]) == (144, 72)
 
+    @pytest.mark.usefixtures("judged")
     def test_another_judge_stands_beside_the_first(self, command: Command, run: Path, tmp_path: Path) -> None:
-        command("pairs", run, "--by", "oracle")
         other = job(
             tmp_path, backends={"default": {"type": "simulator"}, "strict": {"type": "simulator"}} | {}
         )
@@ -132,10 +154,10 @@ class TestOracle:
             assert not fair["tie"]
         facts(command("pairs", run, "--by", "oracle", "--json"))
 
+    @pytest.mark.usefixtures("judged")
     def test_no_scenario_is_on_both_sides_and_the_sides_are_the_shards(
         self, command: Command, run: Path
     ) -> None:
-        command("pairs", run, "--by", "oracle")
         with RunReader(run) as reader:
             shards = {one.candidate.id: one.split for one in reader.conversations()}
         eval_ids = {r["id"] for r in json.loads((run / "shards" / "conversations_eval.json").read_text())}
@@ -246,10 +268,10 @@ class TestOtherSources:
                 assert line["label"]["chosen"] == chosen
                 assert abs(signal["a"] - signal["b"]) >= 0.2
 
+    @pytest.mark.usefixtures("judged")
     def test_votes_are_kept_with_the_run_and_stand_beside_the_oracle(
         self, command: Command, run: Path
     ) -> None:
-        command("pairs", run, "--by", "oracle")
         votes = run.parent / "votes.jsonl"
         votes.write_text('{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "a", "rater": "r1"}\n')
         made = facts(command("pairs", run, "--by", "human", "--human", votes, "--json"))
@@ -334,11 +356,11 @@ class TestRunsThatCannotBePaired:
         assert ended.code == 2
         assert "edgen pairs" in ended.err
 
+    @pytest.mark.usefixtures("judged")
     def test_pairs_of_a_run_that_was_made_anew_are_not_mixed_up(
         self, command: Command, run: Path, tmp_path: Path
     ) -> None:
         judge = {"judge": {"type": "simulator"}}
-        command("pairs", run, "--by", "oracle")
         changed = job(tmp_path, backends={"default": {"type": "simulator", "seed": 5}, **judge})
         command("generate", changed, "-o", run)
         made = facts(command("pairs", run, "--by", "oracle", "--json"))
@@ -354,10 +376,10 @@ class TestPairsHoldWhatWasJudged:
     @pytest.mark.parametrize(
         "changes", [{"seed": 99}, {"backends": {"default": {"type": "simulator", "seed": 5}}}]
     )
+    @pytest.mark.usefixtures("judged")
     def test_a_run_that_was_made_anew(
         self, command: Command, run: Path, tmp_path: Path, changes: dict[str, Any]
     ) -> None:
-        command("pairs", run, "--by", "oracle")
         old = (run / "pairs" / "pairs.jsonl").read_bytes()
         assert command("generate", job(tmp_path, **changes), "-o", run).code == 0
         for name in self.EXPORTS:
@@ -390,8 +412,8 @@ class TestPairsHoldWhatWasJudged:
                 assert "has grown since" in ended.err
         assert refused
 
+    @pytest.mark.usefixtures("judged")
     def test_fewer_replicates(self, command: Command, run: Path, tmp_path: Path) -> None:
-        command("pairs", run, "--by", "oracle")
         assert command("generate", job(tmp_path, replicates=2), "-o", run, "--yes").code == 0
         ended = command("export", run, "--to", "mtpo", "-o", tmp_path / "x")
         assert ended.code == 2
@@ -405,8 +427,8 @@ class TestPairsHoldWhatWasJudged:
         assert "job.yaml was edited" in ended.err
 
     @pytest.mark.parametrize("line", ["{}", "[" * 100_000, '{"id": 3}', "nonsense"])
+    @pytest.mark.usefixtures("judged")
     def test_a_line_that_is_no_pair(self, command: Command, run: Path, tmp_path: Path, line: str) -> None:
-        command("pairs", run, "--by", "oracle")
         with (run / "pairs" / "pairs.jsonl").open("a") as file:
             file.write(line + "\n")
         ended = command("export", run, "--to", "mtpo", "-o", tmp_path / "x")
@@ -414,8 +436,8 @@ class TestPairsHoldWhatWasJudged:
         assert "line 37" in ended.err
         assert not (tmp_path / "x").exists()
 
+    @pytest.mark.usefixtures("judged")
     def test_an_empty_ledger_of_another_judge_is_in_nobodys_way(self, command: Command, run: Path) -> None:
-        command("pairs", run, "--by", "oracle")
         (run / "pairs" / "judged" / "aaaa.db").touch()
         assert command("pairs", run, "--by", "oracle").code == 0
 
@@ -480,8 +502,8 @@ class TestOptions:
         assert "are still to be made" in ended.err
 
 
+@pytest.mark.usefixtures("judged")
 def test_the_report_in_words_and_as_json(command: Command, run: Path) -> None:
-    command("pairs", run, "--by", "oracle")
     report = facts(command("pairs", run, "--report", "--json"))
     assert report["pairs"] == 36
     text = command("pairs", run, "--report").out

@@ -123,4 +123,6 @@ def test_two_hundred_runs_take_no_two_seconds(command: Command, tmp_path: Path) 
         ended = command("runs", tmp_path / "runs")
         took.append(time.process_time() - started)
         assert len(ended.out.splitlines()) == 201
+        if took[-1] < 2:  # else once more: others work beside it
+            break
     assert min(took) < 2
