@@ -52,41 +52,19 @@ def imported_by(commands: Iterable[Sequence[str]]) -> dict[str, set[str]]:
     return {name: {*modules} for name, modules in json.loads(done.stderr.splitlines()[-1]).items()}
 
 
-def test_help_imports_nothing_heavy() -> None:
-    commands = (
-        "generate", "estimate", "status", "runs", "parse", "validate", "space", "doctor", "simulator", "init", "preview",
-        "prompts", "compare", "stats", "report", "pairs", "merge", "baseline", "score", "export",
-    )  # fmt: skip
-    found = imported_by([["--help"], *([command, "--help"] for command in commands)])
-    assert {command: heavy for command, modules in found.items() if (heavy := modules & HEAVY)} == {}
-    assert len(found) == 1 + len(commands)
+COMMANDS = (
+    "generate", "estimate", "status", "runs", "parse", "validate", "space", "doctor", "simulator", "init", "preview",
+    "prompts", "compare", "stats", "report", "pairs", "merge", "baseline", "score", "export",
+)  # fmt: skip
 
 
-def test_status_imports_nothing_heavy(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "edgen",
-            "generate",
-            ROOT / "jobs/quickstart.yaml",
-            "-n",
-            "3",
-            "-o",
-            tmp_path / "run",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert imported("status", str(tmp_path / "run")) & HEAVY == set()
-    assert imported("status", str(tmp_path / "run"), "--json") & HEAVY == set()
-
-
-def test_a_run_on_the_simulator_imports_no_sdk(tmp_path: Path) -> None:
-    names = imported("generate", str(ROOT / "jobs/quickstart.yaml"), "-n", "3", "-o", str(tmp_path / "run"))
+def test_help_and_status_import_nothing_heavy_and_a_run_on_the_simulator_no_sdk(tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    names = imported("generate", str(ROOT / "jobs/quickstart.yaml"), "-n", "3", "-o", run)
     assert (
         names & {"openai", "google.generativeai", "google.genai", "grpc", "torch", "pandas", "numpy"} == set()
     )
+    helps = [["--help"], *([command, "--help"] for command in COMMANDS)]
+    found = imported_by([*helps, ["status", run], ["status", run, "--json"]])
+    assert {command: heavy for command, modules in found.items() if (heavy := modules & HEAVY)} == {}
+    assert len(found) == 1 + len(COMMANDS) + 2

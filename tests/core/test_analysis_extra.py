@@ -69,33 +69,31 @@ def edgen_without(folder: Path, *lines: str) -> tuple[list[int], str]:
     return [int(code) for code in codes.strip("[]").split(",")], "\n".join(said)
 
 
+GENERATE = "generate job.yaml -n 12 -o run"
+WORK = (
+    "status run", "show run 0", "validate run", "preview job.yaml -n 1", "estimate job.yaml --runs .", "runs .",
+    "export run --to csv -o csv", "export run --to hf -o hf", "export run --to ed -o ed", "merge run -o merged",
+    GENERATE, "space show education_dialogue", "doctor job.yaml --no-call",
+)  # fmt: skip
+MEASURES = ("stats run", "report run", "compare run run", "pairs run --by probability")
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "job.yaml").write_text((ROOT / "jobs" / "quickstart.yaml").read_text())
-    codes, said = edgen_without(tmp_path, "generate job.yaml -n 12 -o run")
-    assert codes == [0], said
     return tmp_path
 
 
-def test_making_checking_and_exporting_do_without(run: Path) -> None:
-    lines = (
-        "status run", "show run 0", "validate run", "preview job.yaml -n 1", "estimate job.yaml --runs .", "runs .",
-        "export run --to csv -o csv", "export run --to hf -o hf", "export run --to ed -o ed", "merge run -o merged",
-        "generate job.yaml -n 12 -o run", "space show education_dialogue", "doctor job.yaml --no-call",
-    )  # fmt: skip
-    codes, said = edgen_without(run, *lines)
-    assert dict(zip(lines, codes, strict=True)) == dict.fromkeys(lines, 0), said
+def test_all_work_does_without_and_measures_say_which_extra_is_missing(folder: Path) -> None:
+    lines = (GENERATE, *WORK, *MEASURES)
+    codes, said = edgen_without(folder, *lines)
+    expected = [0] * (1 + len(WORK)) + [2] * len(MEASURES)
+    assert [*zip(lines, codes, strict=True)] == [*zip(lines, expected, strict=True)], said
+    require_sentences("\n".join(said.splitlines()[-len(MEASURES) :]), len(MEASURES))
 
 
-def test_what_measures_says_which_extra_is_missing(run: Path) -> None:
-    lines = ("stats run", "report run", "compare run run", "pairs run --by probability")
-    codes, said = edgen_without(run, *lines)
-    assert codes == [2] * len(lines), said
-    require_sentences(said, len(lines))
-
-
-def test_python_does_without_as_well(run: Path) -> None:
-    require_sentences(run_without(run, PYTHON), 4)
+def test_python_does_without_as_well(folder: Path) -> None:
+    require_sentences(run_without(folder, PYTHON), 4)
 
 
 def require_sentences(said: str, count: int) -> None:

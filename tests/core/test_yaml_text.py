@@ -46,9 +46,9 @@ def test_merge_keys_that_multiply_take_little_memory(parser: Parser) -> None:
         tracemalloc.stop()
 
 
-def test_aliases_that_multiply_are_refused(parser: Parser) -> None:
+def test_aliases_that_multiply_are_refused() -> None:
     lines = ["a0: &a0 [1]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
-    assert "line 7" in (said := refused("\n".join(lines), parser))
+    assert "line 7" in (said := refused("\n".join(lines)))
     assert "more than 400,000 values, aliases expanded" in said
 
 

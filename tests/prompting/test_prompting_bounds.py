@@ -124,7 +124,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_every_text_is_rendered_or_refused(tmp_path: Path, text: str) -> None:
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -21,7 +20,7 @@ from edgen.providers import provider_of
 from edgen.providers.litellm.config import LitellmConfig
 from tests import ROOT
 from tests.cli.command import Command
-from tests.execution.service import end, files, job_text, start
+from tests.execution.service import files, job_text
 from tests.providers.dialects import COMMON, OLDER, Dialect
 from tests.providers.dialects import serving as serving_dialect
 from tests.providers.litellm_service import (
@@ -55,32 +54,7 @@ def run_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
     return write
 
 
-async def kill_after(answers: int, server: Any, *arguments: str | Path) -> None:
-    """Run `edgen`, and kill it once the server has answered so often."""
-    process = await start(*arguments)
-    while process.returncode is None and len(server.bodies) < answers:
-        await asyncio.sleep(0.01)
-    process.kill()
-    await end(process)
-
-
-@pytest.mark.crash
-def test_a_killed_run_ends_with_the_same_bytes_and_pays_nothing_twice(
-    command: Command, tmp_path: Path, run_job: Callable[..., Path]
-) -> None:
-    with serving_dialect(_SERVICE, KEY) as server:
-        path = run_job(server.url, conversations=60, limits={"in_flight": 4})
-        asyncio.run(kill_after(20, server, "generate", path, "-o", tmp_path / "killed", "--json"))
-        resumed = command("generate", path, "-o", tmp_path / "killed", "--json")
-        assert resumed.code == 0, resumed.err
-        assert 60 <= len(server.bodies) <= 60 + 4, "what was in flight may be asked again"
-        calm = command("generate", path, "-o", tmp_path / "calm", "--json")
-        assert calm.code == 0, calm.err
-    assert files(tmp_path / "killed") == files(tmp_path / "calm")
-    assert KEY not in resumed.err + resumed.out
-
-
-def test_a_cap_stops_a_run_and_a_higher_one_ends_it(
+def test_a_cap_stops_a_run_and_a_higher_one_ends_it_with_the_same_bytes(
     command: Command, tmp_path: Path, run_job: Callable[..., Path]
 ) -> None:
     price = {"price": {"prompt": 1000, "completion": 1000}}  # an answer of this server costs 0.03
@@ -92,7 +66,11 @@ def test_a_cap_stops_a_run_and_a_higher_one_ends_it(
         assert json.loads(stopped.out)["cost_usd"] <= 4.2
         ended = command("generate", path, "-o", tmp_path / "run", "--json")
         assert ended.code == 0, ended.err
-        assert len(server.bodies) == 12
+        assert len(server.bodies) == 12, "nothing is paid twice"
+        calm = command("generate", path, "-o", tmp_path / "calm", "--json")
+        assert calm.code == 0, calm.err
+    assert files(tmp_path / "run") == files(tmp_path / "calm")
+    assert KEY not in ended.err + ended.out
 
 
 def test_batches_are_refused_with_a_sentence(command: Command, run_job: Callable[..., Path]) -> None:
