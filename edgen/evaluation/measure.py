@@ -14,13 +14,22 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVa
 
 import msgspec
 
-from edgen.evaluation.figures import Block, Interval, interval_of, label_with_arm, series_colour, share_of
+from edgen.evaluation.figures import (
+    Block,
+    Histogram,
+    Interval,
+    interval_of,
+    label_with_arm,
+    series_colour,
+    share_of,
+)
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, sample_of_facts
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
 from edgen.machines.model import Machine
 from edgen.space import Space
+from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
 V = TypeVar("V")
@@ -143,6 +152,11 @@ def share_intervals(
         for place, one in enumerate(found)
         if (estimate := get(one.value)) is not None
     ]
+
+
+def histograms_of(found: Sequence[ArmResult[V]], get: Callable[[V], Distribution]) -> list[Histogram]:
+    """A distribution of each arm, under the arm's name."""
+    return [Histogram(one.name, get(one.value), series_colour(place)) for place, one in enumerate(found)]
 
 
 class Shared:

@@ -198,7 +198,7 @@ def test_a_reader_agrees_on_the_released_sample(shared_data: Path) -> None:
     assert (agreed, told) == (69, 74)
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(samples(), max_size=5))
 def test_nothing_raises_and_shares_are_shares(given_: list[Sample]) -> None:
     (found,) = measured(VerdictCount(), *given_)

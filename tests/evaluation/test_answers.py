@@ -49,7 +49,7 @@ def test_rates() -> None:
     assert measured(AnswersCount()).telling is None
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(samples(), max_size=4))
 def test_nothing_raises(given_: list[Sample]) -> None:
     found = measured(AnswersCount(), *given_)

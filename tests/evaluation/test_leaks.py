@@ -51,7 +51,7 @@ def test_conversations_are_counted_once_and_ten_are_named() -> None:
     assert measured(LeaksCount()).share is None
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(samples(), max_size=4))
 def test_nothing_raises(given_: list[Sample]) -> None:
     found = measured(LeaksCount(), *given_)

@@ -78,7 +78,7 @@ def values(thing: Any, key: str = "") -> Iterator[tuple[str, float]]:
         yield key, thing
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(samples(), max_size=6))
 @pytest.mark.integration
 def test_nothing_raises_and_everything_is_in_range(data: list[Sample]) -> None:

@@ -109,7 +109,7 @@ def test_the_interval_covers_the_truth_where_scenarios_are_clusters() -> None:
     assert 0.91 <= covered / 300 <= 0.99
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(samples(), max_size=6))
 @pytest.mark.integration
 def test_nothing_raises(given_: list[Sample]) -> None:

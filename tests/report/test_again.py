@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from edgen.report.gather import gather
 from edgen.report.page import write_report
 from tests.cli.command import Command
-from tests.execution.service import ROOT
 from tests.report.runs import made
 
 
@@ -28,12 +28,16 @@ def shards(run: Path) -> dict[str, bytes]:
     return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("shards/conversations_*")}
 
 
-@pytest.mark.parametrize("job", ["quickstart", "experiment"])
+@pytest.mark.parametrize("kind", ["plain", "arms"])
 def test_the_page_alone_is_enough(
-    job: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    reported: Callable[[str], Path],
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = made(tmp_path / "run", job=ROOT / "jobs" / f"{job}.yaml")
-    page = write_report(run).path.read_text()
+    run = reported(kind)
+    page = (run / "report.html").read_text()
     commands, files = instructions(page)
     assert f"save {', '.join([*files][:-1])} and {[*files][-1]}, which are below" in page
     empty = tmp_path / "empty"
@@ -51,12 +55,13 @@ def test_the_page_alone_is_enough(
     assert shards(tmp_path / "again") == shards(run)
 
 
-@pytest.mark.parametrize("more", ["# a longer one\n" * 10_000, "# \u202e\n"], ids=["large", "hidden"])
-def test_what_the_page_cannot_carry_is_not_promised(more: str, tmp_path: Path) -> None:
+def test_what_the_page_cannot_carry_is_not_promised(tmp_path: Path) -> None:
     run = made(tmp_path / "run")
-    with (run / "inputs" / "space.yaml").open("a") as file:
-        file.write(more)
-    assert gather(run).inputs is None
+    space = run / "inputs" / "space.yaml"
+    text = space.read_text()
+    for more in ("# a longer one\n" * 10_000, "# \u202e\n"):
+        space.write_text(text + more)
+        assert gather(run).inputs is None
     page = write_report(run).path.read_text()
     commands, files = instructions(page)
     assert commands == ["edgen generate RUN/job.yaml -o again"]

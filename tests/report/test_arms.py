@@ -70,15 +70,34 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         },
     }  # fmt: skip
     (folder / "job.yaml").write_text(json.dumps(job))
-    return gather(made(folder / "run", job=folder / "job.yaml", n=60))
+    stages: list[str] = []
+    found = gather(made(folder / "run", job=folder / "job.yaml", n=60), stages.append)
+    assert stages
+    return found
 
 
 @pytest.fixture(scope="module")
-def section(report: Report) -> str:
+def text(report: Report) -> str:
+    return page(report)
+
+
+@pytest.fixture(scope="module")
+def section(text: str) -> str:
     """What the section about arms says."""
-    found = re.search(r'<section id="arms">(.*?)</section>', page(report), re.DOTALL)
+    found = re.search(r'<section id="arms">(.*?)</section>', text, re.DOTALL)
     assert found
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[1])))
+
+
+def test_every_arm_keeps_the_equation(report: Report) -> None:
+    assert [arm.label for arm in report.arms] == ["published", "weighed", "json"]
+    for arm in report.arms:
+        assert sum(arm.outcomes.values()) == arm.status.planned == 60
+        assert sum(reason.count for reason in arm.reasons) == 60 - arm.status.accepted
+    assert report.comparison is not None
+    assert report.comparison.baseline == "published"
+    assert len({one.id for one in report.chosen}) == 12
+    assert "resolved" not in report.job
 
 
 def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str) -> None:
@@ -176,8 +195,7 @@ def test_leaks_are_explained_by_protocol(report: Report) -> None:
     assert "any leak" in both
 
 
-def test_what_differs_between_arms_names_them(report: Report) -> None:
-    text = page(report)
+def test_what_differs_between_arms_names_them(text: str) -> None:
     assert "faults refusal=0.4 (json)" in text
     assert "faults refusal=0.05,defects=0.5 (published and weighed)" in text
 

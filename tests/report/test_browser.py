@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from edgen.report.page import write_report
 from tests.execution.service import ROOT
 from tests.report.browser import Page, browser, chromium
-from tests.report.runs import ATTACKS, hostile, made
+from tests.report.runs import ATTACKS
 
 SCREENSHOTS = ROOT / "outputs" / "screenshots"  # git-ignored
 OVERFLOW = (
@@ -19,9 +19,9 @@ OVERFLOW = (
 )
 
 
-def test_what_attacks_the_page_is_shown_and_not_run(tmp_path: Path) -> None:
+def test_what_attacks_the_page_is_shown_and_not_run(reported: Callable[[str], Path], tmp_path: Path) -> None:
     chromium()
-    report = write_report(hostile(tmp_path)).path
+    report = reported("hostile") / "report.html"
 
     async def look() -> None:
         async with browser(tmp_path / "profile") as page:
@@ -58,14 +58,11 @@ async def _shown_and_not_run(page: Page) -> None:
 
 
 @pytest.mark.parametrize("kind", ["arms", "rejected"])
-def test_it_fits_a_phone_and_follows_light_and_dark(kind: str, tmp_path: Path) -> None:
+def test_it_fits_a_phone_and_follows_light_and_dark(
+    kind: str, reported: Callable[[str], Path], tmp_path: Path
+) -> None:
     chromium()
-    if kind == "arms":
-        run = made(tmp_path / "run", job=ROOT / "jobs" / "experiment.yaml", n=60)
-    else:
-        faults = 'backends.default={type: simulator, faults: "refusal=1"}'
-        run = made(tmp_path / "run", "--set", faults, "--set", "asks=1")
-    report = write_report(run).path
+    report = reported(kind) / "report.html"
 
     async def look() -> None:
         async with browser(tmp_path / "profile") as page:

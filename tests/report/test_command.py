@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,32 +87,20 @@ def test_a_run_that_goes_on(command: Command, tmp_path: Path) -> None:
     assert not (run / "report.html").exists()
 
 
-def test_nobody_changes_the_run_until_the_report_stands(tmp_path: Path) -> None:
-    run = made(tmp_path / "run")
-    tried = []
+def test_nobody_changes_the_run_meanwhile_and_what_came_is_left(tmp_path: Path) -> None:
+    run, mine = made(tmp_path / "run"), tmp_path / "mine.html"
 
     def meanwhile(stage: str) -> None:
         if stage == "drawing":
             with pytest.raises(LockedError), RunFolder(run).lock_for_writing():
                 pass
-            tried.append(stage)
-
-    write_report(run, progress=meanwhile)
-    assert tried
-    with RunFolder(run).lock_for_writing():
-        pass
-
-
-def test_what_came_while_it_was_made_is_left(tmp_path: Path) -> None:
-    run, mine = made(tmp_path / "run"), tmp_path / "mine.html"
-
-    def meanwhile(stage: str) -> None:
-        if stage == "drawing":
             mine.write_text("<p>mine</p>")
 
     with pytest.raises(UsageError, match="no report of edgen"):
         write_report(run, mine, progress=meanwhile)
     assert mine.read_text() == "<p>mine</p>"
+    with RunFolder(run).lock_for_writing():
+        pass
 
 
 def test_a_run_of_rejected_ones_says_so(command: Command, tmp_path: Path) -> None:
@@ -130,9 +120,11 @@ def test_what_is_no_run(place: str, command: Command, tmp_path: Path) -> None:
     assert "there is no run here" in ended.err
 
 
-def test_a_report_of_an_earlier_form_of_the_job_is_set_aside(command: Command, tmp_path: Path) -> None:
+def test_a_report_of_an_earlier_form_of_the_job_is_set_aside(
+    reported: Callable[[str], Path], tmp_path: Path
+) -> None:
     run = made(tmp_path / "run")
-    assert command("report", run).code == 0
+    shutil.copy(reported("plain") / "report.html", run)
     made(run, "--set", "seed=8")
     assert not (run / "report.html").exists()
     assert (run / "previous" / "1" / "report.html").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgen.report.gather import CUT, LONGEST_TURN, gather, summarize_latency
-from tests.execution.service import ROOT, Service, completion
+from tests.execution.service import Service, completion
 from tests.report.runs import generated, made
 
 
@@ -19,21 +19,6 @@ def test_latencies_are_logarithms() -> None:
     assert all(bar.low < bar.high for bar in found.bins)
     assert summarize_latency(iter([])).n == 0
     assert summarize_latency(iter([0.0])).median == pytest.approx(-5)
-
-
-def test_every_arm_keeps_the_equation(tmp_path: Path) -> None:
-    run = made(tmp_path / "run", job=ROOT / "jobs" / "experiment.yaml", n=80)
-    stages: list[str] = []
-    report = gather(run, stages.append)
-    assert [arm.label for arm in report.arms] == ["published", "json", "refusing"]
-    for arm in report.arms:
-        assert sum(arm.outcomes.values()) == arm.status.planned == 80
-        assert sum(reason.count for reason in arm.reasons) == 80 - arm.status.accepted
-    assert report.comparison is not None
-    assert report.comparison.baseline == "published"
-    assert len({one.id for one in report.chosen}) == 12
-    assert "resolved" not in report.job
-    assert stages
 
 
 def test_the_most_frequent_reason_is_first(tmp_path: Path) -> None:

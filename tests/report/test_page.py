@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from edgen.report.gather import CUT
-from edgen.report.page import write_report
 from tests.execution.service import ROOT
-from tests.report.runs import hostile, made
+from tests.report.conftest import KINDS
 
 VOID = {"meta", "br", "path", "use"}
 
@@ -40,29 +41,11 @@ class Read(HTMLParser):
         assert self.open.pop() == tag
 
 
-KINDS = {
-    "plain": ("quickstart", ()),
-    "arms": ("experiment", ()),
-    "rejected": (
-        "quickstart",
-        ("--set", 'backends.default={type: simulator, faults: "refusal=1"}', "--set", "asks=1"),
-    ),
-}
-
-
 @pytest.fixture(scope="module", params=[*KINDS, "hostile"])
-def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp(request.param)
-    if request.param == "hostile":
-        run = hostile(folder)
-    else:
-        job, options = KINDS[request.param]
-        run = made(folder / "run", *options, job=ROOT / "jobs" / f"{job}.yaml", n=60)
-    first = write_report(run).path.read_bytes()
-    if request.param == "arms":  # which has every kind of picture: the same run, the same bytes
-        assert write_report(run).path.read_bytes() == first
-    assert len(first) < 2_000_000
-    return first.decode()
+def report(request: pytest.FixtureRequest, reported: Callable[[str], Path]) -> str:
+    written = (reported(request.param) / "report.html").read_bytes()
+    assert len(written) < 2_000_000
+    return written.decode()
 
 
 def test_it_nests_and_names_everything_once(report: str) -> None:

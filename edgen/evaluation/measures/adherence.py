@@ -3,17 +3,15 @@
 Five shares, each over the conversations that can be decided; `cues` defines how. On nineteen released records of
 Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that reader, who knew these
 records, so elsewhere expect less. Intervals are those of `stats.intervals`, clustered by scenario: they tell of the
-draw of scenarios, not of the keywords' errors. Memory: 13 bytes a conversation.
+draw of scenarios, not of the keywords' errors. Memory: some bytes a conversation.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import msgspec
-import numpy as np
 
 from edgen.core.text import quantity
 from edgen.evaluation.figures import Block, intervals_picture
@@ -24,14 +22,13 @@ from edgen.expressions.language import Value
 from edgen.families.education.cues import MEASURES, Verdicts, verdicts
 from edgen.space import Space
 from edgen.space.education import DIMENSIONS
-from edgen.stats.intervals import Estimate, share
+from edgen.stats.intervals import Estimate, ShareCount
 
 KEYWORDS = "keywords"
 _NOTE = (
     "Keywords are a baseline: they know no irony, no negation and no context, and only English. On simulated "
     "conversations they flatter, since the simulator sorts preferences into families by the same table."
 )
-_UNDECIDED = -1
 _QUESTIONS = {  # on a terminal, in a report
     "student_asks": ("student asks for its way", "Student asks for its way"),
     "student_reaction": ("student's reaction shows", "Student's reaction shows"),
@@ -115,17 +112,17 @@ class VerdictCount:
     """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
 
     def __init__(self) -> None:
-        self._scenarios = array("q")
-        self._verdicts = {name: array("b") for name in MEASURES}
+        self._n = 0
+        self._decided = {name: ShareCount() for name in MEASURES}
 
     def see(self, sample: Sample, words: Words) -> None:
         self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
 
     def add(self, scenario: int, given: Verdicts) -> None:
         """Count the verdicts on one conversation of a scenario."""
-        self._scenarios.append(scenario)
-        for name, yes in zip(MEASURES, given, strict=True):
-            self._verdicts[name].append(_UNDECIDED if yes is None else yes)
+        self._n += 1
+        for counted, yes in zip(self._decided.values(), given, strict=True):
+            counted.add(scenario, bool(yes), yes is not None)
 
     def result(self) -> tuple[Adherence, ...]:
         return (self.shares(KEYWORDS, _NOTE),)
@@ -134,17 +131,12 @@ class VerdictCount:
         """The shares, with their intervals."""
         return Adherence(
             by=by,
-            n=len(self._scenarios),
-            **{name: self._share(given) for name, given in self._verdicts.items()},
-            untold={name: given.count(_UNDECIDED) for name, given in self._verdicts.items()},
+            n=self._n,
+            **{name: counted.result() for name, counted in self._decided.items()},
+            untold={name: self._n - counted.of for name, counted in self._decided.items()},
             agreement=dict(agreement),
             note=note,
         )
-
-    def _share(self, given: array[int]) -> Estimate | None:
-        verdicts = np.array(given)
-        decided = verdicts != _UNDECIDED
-        return share(verdicts[decided], np.array(self._scenarios)[decided])
 
 
 MEASURE = AdherenceMeasure()

@@ -7,13 +7,11 @@ teacher's, tells something about the matter and asks nothing back (`cues.tells`,
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from edgen.core.text import quantity
 from edgen.core.values import Turn
@@ -24,7 +22,7 @@ from edgen.evaluation.terminal import row, share_with_interval
 from edgen.expressions.language import Value
 from edgen.families.education.cues import Cues, asks, tells
 from edgen.space import Space
-from edgen.stats.intervals import Estimate, share
+from edgen.stats.intervals import Estimate, ShareCount
 
 _REQUESTS = Cues(
     "just tell me|just tell us|just told me|just tell it|just explain|just teach|just give me|just give us|just say it"
@@ -86,7 +84,7 @@ class AnswersCount:
     """Requests for the answer and what came of them."""
 
     def __init__(self) -> None:
-        self._given, self._telling = _TurnShare(), _TurnShare()
+        self._given, self._telling = ShareCount(), ShareCount()
 
     def see(self, sample: Sample, words: Words) -> None:
         found, index = _count(sample.turns, words), sample.scenario.index
@@ -95,27 +93,11 @@ class AnswersCount:
 
     def result(self) -> Answers:
         return Answers(
-            asked=sum(self._given.of),
-            given=sum(self._given.hits),
+            asked=self._given.of,
+            given=self._given.hits,
             rate=self._given.result(),
             telling=self._telling.result(),
         )
-
-
-class _TurnShare:
-    """Hits among turns, conversation by conversation."""
-
-    def __init__(self) -> None:
-        self.hits, self.of, self._scenarios = array("I"), array("I"), array("q")
-
-    def add(self, scenario: int, hits: int, of: int) -> None:
-        if of:
-            self.hits.append(hits)
-            self.of.append(of)
-            self._scenarios.append(scenario)
-
-    def result(self) -> Estimate | None:
-        return share(np.array(self.hits), np.array(self._scenarios), np.array(self.of))
 
 
 class _Counted(NamedTuple):

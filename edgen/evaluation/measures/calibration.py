@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.core.text import number, quantity
-from edgen.evaluation.figures import Block, Curve, Curves, Picture, Table, label_with_arm
+from edgen.evaluation.figures import Block, Picture, label_with_arm
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.measures import calibration_logprobs
 from edgen.evaluation.sample import Sample, Words
@@ -74,23 +74,14 @@ def _judges(value: Calibration) -> Sequence[dict[str, Any]]:
 
 def _picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
     found = judge["calibration"]
-    bins = [b for b in found["bins"] if b.get("n") and b.get("share")]
     said = f"{number(found['n'])} pairs judged by {judge['model'] or judge['judge']}; expected calibration error {number(found['expected_calibration_error'])}"
-    curves = [
-        Curve((0, 1), (0, 1), "muted", dashed=True),
-        Curve([b["mean"] for b in bins], [b["share"]["value"] for b in bins]),
-    ]
-    cells = (
-        (f"{b['from']:g} to {b['to']:g}", number(b["n"]), number(b["mean"]), number(b["share"]["value"]))
-        for b in bins
-    )
     return Picture(
         name=f"calibration-{place}",
         title=label_with_arm("Calibration", arm),
-        chart=Curves(curves, "probability said", "share that came true", log=False),
+        chart=calibration_logprobs.reliability([(found, "blue")]),
         caption=f"On the dashed line, what is said with probability p holds in a share p. {said}.",
         alternative=f"Reliability curve. {said}.",
-        tables=(Table(("said", "pairs", "mean said", "came true"), tuple(cells)),),
+        tables=(calibration_logprobs.curve_table(found, "pairs"),),
     )
 
 

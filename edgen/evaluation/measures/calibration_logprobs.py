@@ -3,7 +3,7 @@ each forecast, and a table of their errors, of agreement and of the ties that ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.text import number, percent, quantity
@@ -53,21 +53,29 @@ def _share(estimate: Mapping[str, Any] | None) -> str:
 
 def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told) -> Picture:
     shown = [(key, words) for key, words in FORECASTS.items() if key in held]
-    curves = [Curve((0, 1), (0, 1), "muted", dashed=True)]
-    for place, (key, _) in enumerate(shown):
-        bins = _bins(held[key])
-        means = [one["mean"] for one in bins]
-        curves.append(Curve(means, [one["share"]["value"] for one in bins], series_colour(place)))
     said = f"{quantity(held['n'], 'case')}, judged by {judge['model'] or judge['judge']}, against {TRUTHS[held['truth']]}"
     return Picture(
         name=name,
         title=label_with_arm("How sure the judge is, and how sure it may be", arm),
-        chart=Curves(curves, "probability said", "share that came true", log=False),
+        chart=reliability([(held[key], series_colour(place)) for place, (key, _) in enumerate(shown)]),
         caption=f"On the dashed line, what is said with probability p holds in a share p; a Brier score of 0.25 is a coin's. {said}.",
         alternative=f"Reliability curves of {', '.join(words for _, words in shown)}. {said}.",
-        tables=(_errors(held, shown), *(_curve_table(held[key], words) for key, words in shown)),
+        tables=(
+            _errors(held, shown),
+            *(curve_table(held[key], "cases", words.capitalize()) for key, words in shown),
+        ),
         legend=tuple((series_colour(place), words) for place, (_, words) in enumerate(shown)),
     )
+
+
+def reliability(curves: Iterable[tuple[Told, str]]) -> Curves:
+    """What came true against what was said, of each calibration in its colour; dashed: as much as was said."""
+    drawn = [Curve((0, 1), (0, 1), "muted", dashed=True)]
+    for found, colour in curves:
+        bins = _bins(found)
+        means, shares = [one["mean"] for one in bins], [one["share"]["value"] for one in bins]
+        drawn.append(Curve(means, shares, colour))
+    return Curves(drawn, "probability said", "share that came true", log=False)
 
 
 def _bins(found: Told) -> list[dict[str, Any]]:
@@ -82,9 +90,10 @@ def _errors(held: Told, shown: Sequence[tuple[str, str]]) -> Table:
     return Table(("forecast", "Brier score", "calibration error"), tuple(rows))
 
 
-def _curve_table(found: Told, words: str) -> Table:
+def curve_table(found: Told, cases: str, title: str = "") -> Table:
+    """The numbers of a curve; `cases`: what they are of."""
     rows = (
         (f"{b['from']:g} to {b['to']:g}", number(b["n"]), number(b["mean"]), number(b["share"]["value"]))
         for b in _bins(found)
     )
-    return Table(("said", "cases", "mean said", "came true"), tuple(rows), title=words.capitalize())
+    return Table(("said", cases, "mean said", "came true"), tuple(rows), title=title)

@@ -5,33 +5,38 @@ Memory: some bytes a conversation.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
-import numpy as np
 
 from edgen.core.text import quantity, shorten
 from edgen.evaluation.figures import (
     WHOLE_NUMBERS,
     Bar,
     Block,
-    Histogram,
     bars_picture,
     histograms_picture,
     intervals_picture,
     label_with_arm,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
+from edgen.evaluation.measure import (
+    ArmResult,
+    Compared,
+    Measure,
+    Shared,
+    figure_kinds,
+    histograms_of,
+    share_intervals,
+)
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary
 from edgen.expressions.language import Value
 from edgen.families.guided import GuidedEvents
 from edgen.space import Space
 from edgen.stats.distributions import Distribution, summarize_counts
-from edgen.stats.intervals import Estimate, share
+from edgen.stats.intervals import Estimate, ShareCount
 
 MOST_SECONDS = 10**9  # of a file that anybody may have written
 _SHOWN = 12  # reasons on a terminal
@@ -127,9 +132,7 @@ class EndingsMeasure(Measure[Endings]):
             "end-reasons", "Why conversations ended", bars,
             "Look for ends that are nobody's success or failure: nothing left to say, too many turns.", most=24,
         )  # fmt: skip
-        durations = [
-            Histogram(one.name, one.value.duration, series_colour(place)) for place, one in enumerate(found)
-        ]
+        durations = histograms_of(found, lambda value: value.duration)
         yield from histograms_picture(
             "duration", "Seconds until the end", durations, WHOLE_NUMBERS,
             "Look for a pile at the time limit.",
@@ -140,7 +143,7 @@ class EndingsCount:
     def __init__(self) -> None:
         self._reasons: Counter[str] = Counter()
         self._seconds: Counter[int] = Counter()
-        self._done, self._scenarios = array("b"), array("q")
+        self._done = ShareCount()
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
         events = GuidedEvents(sample.events, len(sample.turns))
@@ -149,13 +152,12 @@ class EndingsCount:
         self._reasons[events.end.reason] += 1
         self._seconds[round(min(events.duration, MOST_SECONDS))] += 1
         if events.end.success is not None:
-            self._done.append(events.end.success)
-            self._scenarios.append(sample.scenario.index)
+            self._done.add(sample.scenario.index, events.end.success)
 
     def result(self) -> Endings:
         return Endings(
             conversations=self._reasons.total(),
-            success=share(np.array(self._done), np.array(self._scenarios)),
+            success=self._done.result(),
             reasons=dict(sorted(self._reasons.items(), key=lambda one: (-one[1], one[0]))),
             duration=summarize_counts(self._seconds),
         )

@@ -21,14 +21,21 @@ from edgen.evaluation.figures import (
     WHOLE_NUMBERS,
     Axis,
     Block,
-    Histogram,
     histograms_picture,
     interval_of,
     intervals_picture,
     mean_of,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
+from edgen.evaluation.measure import (
+    ArmResult,
+    Compared,
+    Measure,
+    Shared,
+    figure_kinds,
+    histograms_of,
+    share_intervals,
+)
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary, with_interval
 from edgen.families.tutoring.served import responses_to
@@ -36,7 +43,7 @@ from edgen.space import Space
 from edgen.space.exercises.answers import is_right
 from edgen.space.exercises.model import Exercise, Exercises, Tier
 from edgen.stats.distributions import Distribution, summarize_counts
-from edgen.stats.intervals import Estimate, average, share
+from edgen.stats.intervals import Estimate, ShareCount, average
 
 
 class ExercisesFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,9 +112,7 @@ class ExercisesMeasure(Measure[ExercisesFound]):
         yield row("called nonsense", f"{share_with_interval(value.flagged)} of those that went on")
 
     def blocks(self, found: Sequence[ArmResult[ExercisesFound]]) -> Iterator[Block]:
-        turns = [
-            Histogram(one.name, one.value.turns, series_colour(place)) for place, one in enumerate(found)
-        ]
+        turns = histograms_of(found, lambda value: value.turns)
         yield from histograms_picture(
             "turns-to-solve", "Turns to solve an exercise", turns, WHOLE_NUMBERS,
             "Look for a pile at one: exercises that are too easy, or tutors who tell.",
@@ -135,9 +140,8 @@ class ExercisesCount:
     def __init__(self, exercises: Exercises | None) -> None:
         self._exercises = exercises
         self._turns: Counter[int] = Counter()
-        self._solved, self._of = _Shares(), 0
-        self._at_once = _Shares()
-        self._revealed, self._flagged = _Shares(), _Shares()
+        self._solved, self._at_once = ShareCount(), ShareCount()
+        self._revealed, self._flagged = ShareCount(), ShareCount()
         self._deltas, self._delta_scenarios = array("d"), array("q")
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
@@ -145,7 +149,6 @@ class ExercisesCount:
         if found is None:
             return
         index = sample.scenario.index
-        self._of += found.exercises
         self._solved.add(index, len(found.solved), found.exercises)
         self._turns.update(found.solved)
         self._at_once.add(index, found.solved.count(1), len(found.solved))
@@ -157,7 +160,7 @@ class ExercisesCount:
 
     def result(self) -> ExercisesFound:
         return ExercisesFound(
-            exercises=self._of,
+            exercises=self._solved.of,
             solved=self._solved.result(),
             turns=summarize_counts(self._turns),
             at_once=self._at_once.result(),
@@ -253,22 +256,6 @@ _COMPARED = (
         over="responses that went on", definition="Responses that went on and that the student called nonsense.",
     ),
 )  # fmt: skip
-
-
-class _Shares:
-    """Hits among things, session by session."""
-
-    def __init__(self) -> None:
-        self._hits, self._of, self._scenarios = array("I"), array("I"), array("q")
-
-    def add(self, scenario: int, hits: int, of: int) -> None:
-        if of:
-            self._hits.append(hits)
-            self._of.append(of)
-            self._scenarios.append(scenario)
-
-    def result(self) -> Estimate | None:
-        return share(np.array(self._hits), np.array(self._scenarios), np.array(self._of))
 
 
 MEASURE = ExercisesMeasure()

@@ -9,7 +9,6 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
-import numpy as np
 
 from edgen.core.text import quantity
 from edgen.evaluation.figures import Block, intervals_picture
@@ -18,7 +17,7 @@ from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.families.guided import GuidedEvents
 from edgen.space import Space
-from edgen.stats.intervals import Estimate, average, share
+from edgen.stats.intervals import Estimate, ShareCount, average
 
 
 class Guidance(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,41 +104,34 @@ class GuidanceMeasure(Measure[Guidance]):
 
 class GuidanceCount:
     def __init__(self) -> None:
-        self._scenarios = array("q")
-        self._by = {by: array("I") for by in ("state", "fixed", "free", "hinted", "followed", "all")}
-        self._options, self._option_scenarios = array("d"), array("q")
+        self._by = {by: ShareCount() for by in ("state", "fixed", "free", "hinted", "followed")}
+        self._options, self._scenarios = array("d"), array("q")
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        events = GuidedEvents(sample.events, len(sample.turns))
+        events, scenario = GuidedEvents(sample.events, len(sample.turns)), sample.scenario.index
         choices = events.choices
         if not choices:
             return
-        self._scenarios.append(sample.scenario.index)
         for by in ("state", "fixed", "free"):
-            self._by[by].append(sum(one.by == by for one in choices))
-        self._by["hinted"].append(sum(one.followed is not None for one in choices))
-        self._by["followed"].append(sum(one.followed is True for one in choices))
-        self._by["all"].append(len(choices))
+            self._by[by].add(scenario, sum(one.by == by for one in choices), len(choices))
+        hinted = [one.followed for one in choices if one.followed is not None]
+        self._by["hinted"].add(scenario, len(hinted), len(choices))
+        self._by["followed"].add(scenario, sum(hinted), len(hinted))
         if offers := [len(names) for _, names in events.offered]:
             self._options.append(sum(offers) / len(offers))
-            self._option_scenarios.append(sample.scenario.index)
+            self._scenarios.append(scenario)
 
     def result(self) -> Guidance:
+        shares = {by: counted.result() for by, counted in self._by.items()}
         return Guidance(
-            choices=sum(self._by["all"]),
-            offered=self._share("state"),
-            fixed=self._share("fixed"),
-            typed=self._share("free"),
-            options=average(np.array(self._options), np.array(self._option_scenarios)),
-            hinted=self._share("hinted"),
-            followed=self._share("followed", "hinted"),
+            choices=self._by["hinted"].of,
+            offered=shares["state"],
+            fixed=shares["fixed"],
+            typed=shares["free"],
+            options=average(self._options, self._scenarios),
+            hinted=shares["hinted"],
+            followed=shares["followed"],
         )
-
-    def _share(self, by: str, of: str = "all") -> Estimate | None:
-        """Of those with any."""
-        sizes = np.array(self._by[of])
-        known = sizes > 0
-        return share(np.array(self._by[by])[known], np.array(self._scenarios)[known], sizes[known])
 
 
 MEASURE = GuidanceMeasure()

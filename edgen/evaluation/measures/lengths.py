@@ -17,7 +17,7 @@ from edgen.evaluation.figures import (
     label_with_arm,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds
+from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds, histograms_of
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, histogram, summary
 from edgen.expressions.language import Value
@@ -69,17 +69,12 @@ class LengthsMeasure(Measure[Lengths]):
         yield from histogram("words", value.words)
 
     def blocks(self, found: Sequence[ArmResult[Lengths]]) -> Iterator[Block]:
-        turns, words = (
-            [
-                Histogram(one.name, getattr(one.value, key), series_colour(place))
-                for place, one in enumerate(found)
-            ]
-            for key in ("turns", "words")
-        )
+        turns = histograms_of(found, lambda value: value.turns)
         yield from histograms_picture(
             "turns", "Turns a conversation", turns, WHOLE_NUMBERS,
             "Look for a pile at one end: talks cut off at a limit, or ended at once.",
         )  # fmt: skip
+        words = histograms_of(found, lambda value: value.words)
         yield from histograms_picture(
             "words", "Words a conversation", words, WHOLE_NUMBERS,
             "Look for a long tail to the right: a few very long ones weigh most in training.",

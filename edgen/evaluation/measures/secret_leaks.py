@@ -5,13 +5,12 @@ holds the same words. A preference of several parts (`class discussions/asking q
 reaction without what joins it to its sentence (`and`, `otherwise`). Two words and eight characters are the least that
 counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase may be chance.
 
-The share's interval is that of `stats.intervals`, clustered by scenario. Memory: nine bytes a conversation.
+The share's interval is that of `stats.intervals`, clustered by scenario. Memory: 16 bytes a conversation.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -33,7 +32,7 @@ from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.detect import words as cut_words
 from edgen.space import Space, SpaceRole
 from edgen.space.education import ROLES
-from edgen.stats.intervals import Estimate, share
+from edgen.stats.intervals import Estimate, ShareCount
 
 EXAMPLES = 10
 _LEADING = re.compile(r"(?:(?:and|but|or|then|who|might|may|he|she|they|will)\s+){1,5}", re.IGNORECASE)
@@ -99,7 +98,7 @@ class LeaksMeasure(Measure[Leaks]):
 
 
 class LeaksCount:
-    """Keeps nine bytes a conversation. `roles` say who knows which dimension."""
+    """`roles` say who knows which dimension."""
 
     def __init__(self, roles: Sequence[SpaceRole] = ROLES) -> None:
         self._roles = tuple(roles)
@@ -107,22 +106,21 @@ class LeaksCount:
         self._common = tuple(dict.fromkeys(n for n in everybody if everybody.count(n) == len(self._roles)))
         # what somebody knows and somebody else does not, in the order of the roles that do
         self._private = tuple(dict.fromkeys(n for n in everybody if n not in self._common))
-        self._leaks, self._scenarios = array("b"), array("q")
+        self._leaks = ShareCount()
         self._by: Counter[str] = Counter(dict.fromkeys(self._private, 0))
         self._examples: list[str] = []
 
     def see(self, sample: Sample, words: Words) -> None:
         fields = self.leaked(sample, words)
-        self._leaks.append(bool(fields))
-        self._scenarios.append(sample.scenario.index)
+        self._leaks.add(sample.scenario.index, bool(fields))
         self._by.update(fields)
         if fields and len(self._examples) < EXAMPLES:
             self._examples.append(sample.id)
 
     def result(self) -> Leaks:
         return Leaks(
-            conversations=sum(self._leaks),
-            share=share(self._leaks, self._scenarios),
+            conversations=self._leaks.hits,
+            share=self._leaks.result(),
             by=dict(self._by),
             examples=tuple(self._examples),
         )

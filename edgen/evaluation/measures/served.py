@@ -6,12 +6,10 @@ Memory: some bytes a session, and 8 bytes for each different response that is se
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
-import numpy as np
 
 from edgen.core.text import quantity
 from edgen.core.values import Turn
@@ -21,7 +19,7 @@ from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, share_with_interval
 from edgen.families.tutoring.served import SOURCES, origin_of, source_of
 from edgen.space import Space
-from edgen.stats.intervals import Estimate, share
+from edgen.stats.intervals import Estimate, ShareCount
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +101,8 @@ class ServedMeasure(Measure[Served]):
 
 class ServedCount:
     def __init__(self) -> None:
-        self._sizes, self._scenarios, self._answered = array("I"), array("q"), array("I")
-        self._sources: dict[str, array[int]] = {source: array("I") for source in SOURCES}
+        self._answered = ShareCount()
+        self._sources = {source: ShareCount() for source in SOURCES}
         self._nonsense: Counter[str] = Counter()
         self._by_action: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._by_round: defaultdict[int, Counter[str]] = defaultdict(Counter)
@@ -125,18 +123,16 @@ class ServedCount:
         number = (sample.outcome or {}).get("round")
         if isinstance(number, int):
             self._by_round[number].update(counts)
-        self._scenarios.append(sample.scenario.index)
-        self._sizes.append(counts.total())
-        self._answered.append(answered)
-        for source in SOURCES:
-            self._sources[source].append(counts[source])
+        self._answered.add(sample.scenario.index, answered, counts.total())
+        for source, counted in self._sources.items():
+            counted.add(sample.scenario.index, counts[source], counts.total())
 
     def result(self) -> Served:
-        totals = {source: sum(counts) for source, counts in self._sources.items() if any(counts)}
-        estimates = {source: self._share(self._sources[source]) for source in totals}
+        totals = {source: hits for source, counted in self._sources.items() if (hits := counted.hits)}
+        estimates = {source: self._sources[source].result() for source in totals}
         served = self._exposures.total()
         return Served(
-            turns=sum(self._sizes),
+            turns=self._answered.of,
             sources={source: one for source, one in estimates.items() if one is not None},
             nonsense={source: self._nonsense[source] / total for source, total in totals.items()},
             by_action={
@@ -150,11 +146,8 @@ class ServedCount:
             responses=len(self._exposures),
             exposure=served / len(self._exposures) if served else None,
             most=max(self._exposures.values(), default=0),
-            answered=self._share(self._answered),
+            answered=self._answered.result(),
         )
-
-    def _share(self, hits: array[int]) -> Estimate | None:
-        return share(np.array(hits), np.array(self._scenarios), np.array(self._sizes))
 
 
 def _served(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.evaluation.figures import WHOLE_NUMBERS, Block, Histogram, histograms_picture, series_colour
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.figures import WHOLE_NUMBERS, Block, histograms_picture
+from edgen.evaluation.measure import ArmResult, Measure, Shared, histograms_of
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, summary
 from edgen.families.tutoring.served import responses_to
@@ -55,9 +55,7 @@ class TutorWordsMeasure(Measure[TutorWords]):
             yield summary("words a student's turn", value.student)
 
     def blocks(self, found: Sequence[ArmResult[TutorWords]]) -> Iterator[Block]:
-        rows = [
-            Histogram(one.name, one.value.responses, series_colour(place)) for place, one in enumerate(found)
-        ]
+        rows = histograms_of(found, lambda value: value.responses)
         yield from histograms_picture(
             "tutor-words", "Words of a response", rows, WHOLE_NUMBERS,
             "Look for a long tail: a tutor who lectures.",

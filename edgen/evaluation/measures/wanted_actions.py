@@ -5,7 +5,6 @@ Memory: some numbers for each response that was asked for an action.
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -17,7 +16,7 @@ from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figur
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.space import Space
-from edgen.stats.intervals import Estimate, share
+from edgen.stats.intervals import Estimate, ShareCount
 
 
 class WantedActions(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,23 +75,19 @@ class WantedActionsMeasure(Measure[WantedActions]):
 
 class WantedActionsCount:
     def __init__(self) -> None:
-        self._taken: defaultdict[str, array[int]] = defaultdict(lambda: array("b"))
-        self._scenarios: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+        self._by_action: defaultdict[str, ShareCount] = defaultdict(ShareCount)
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
         for said, wanted in asked_for(sample.turns):
-            self._taken[wanted].append(wanted in said.labels)
-            self._scenarios[wanted].append(sample.scenario.index)
+            self._by_action[wanted].add(sample.scenario.index, wanted in said.labels)
 
     def result(self) -> WantedActions:
-        taken, scenarios = array("b"), array("q")
-        found = {}
-        for action in sorted(self._taken, key=lambda one: (-len(self._taken[one]), one)):
-            taken += self._taken[action]
-            scenarios += self._scenarios[action]
-            found[action] = share(self._taken[action], self._scenarios[action])
+        taken, actions = ShareCount(), {}
+        for action, counted in sorted(self._by_action.items(), key=lambda one: (-one[1].of, one[0])):
+            taken += counted
+            actions[action] = counted.result()
         return WantedActions(
-            taken=share(taken, scenarios), actions={action: one for action, one in found.items() if one}
+            taken=taken.result(), actions={action: one for action, one in actions.items() if one}
         )
 
 

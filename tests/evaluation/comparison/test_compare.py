@@ -66,7 +66,7 @@ def test_a_difference_that_is_there_is_found_and_holds_after_adjustment() -> Non
     draw = random.Random(5)
     a = arm("a", [refused(i) if draw.random() < 0.02 else accepted(i) for i in range(1000)])
     b = arm("b", [refused(i) if draw.random() < 0.08 else accepted(i) for i in range(1000)])
-    lost = difference(compare(a, b, resamples=9999), "rejected_refused")
+    lost = difference(compare(a, b), "rejected_refused")
     assert lost.low is not None
     assert lost.p_holm is not None
     assert lost.low > 0
@@ -84,7 +84,7 @@ def test_a_rare_event_is_left_to_the_test() -> None:
     """Five scenarios of 1,000 lost, all in one arm: the percentile interval excludes zero, the signs do not."""
     a = arm("a", [accepted(i) for i in range(1000)])
     b = arm("b", [refused(i) if i < 5 else accepted(i) for i in range(1000)])
-    found = compare(a, b, resamples=9999)
+    found = compare(a, b, resamples=2999)
     lost = difference(found, "accepted")
     assert lost.high is not None
     assert lost.p is not None
@@ -131,7 +131,7 @@ def test_near_duplicates_count_by_the_groups_that_they_link() -> None:
     """Six pairs say the same: that is six signs, not twelve."""
     varied = arm("varied", [accepted(i, *talk(i)) for i in range(60)])
     paired = arm("paired", [accepted(i, *talk(i // 2 if i < 12 else 100 + i)) for i in range(60)])
-    found = difference(compare(varied, paired, resamples=9999), "near_duplicates")
+    found = difference(compare(varied, paired, resamples=2999), "near_duplicates")
     assert (found.value, found.n, found.changed) == (0.2, 54, 6)
     assert found.p == pytest.approx(2 / 64, abs=0.008)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 import pytest
 
 from edgen.core import resources
 from edgen.core.values import Message, Turn
-from edgen.evaluation.comparison.arms import Arm, ArmSums, SettledConversation
+from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, SettledConversation
 from edgen.evaluation.comparison.metrics import metric_specs
 from edgen.prompting import load_prompt, scenario_variables
 from edgen.reading import read
@@ -24,36 +23,45 @@ from tests.evaluation.comparison.values import sample
 
 pytestmark = pytest.mark.integration
 
-SCENARIOS, SEEDS, RESAMPLES = 500, 200, 999
+SCENARIOS, SEEDS, RESAMPLES = 500, 200, 399
 REFUSAL = parse("refusal=0.02").content
 
 
 def turns_of_the_simulator() -> list[int]:
-    """How many turns 500 of its conversations have."""
+    """How many turns 200 of its conversations have."""
     prompt = load_prompt(resources.find("prompts", "education_dialogue"), EDUCATION_VARIABLES)
     scenario = Sampler(
         load_space(resources.find("preference_space", "education_dialogue")), 7, "balanced"
     ).scenario
-    replies = (respond(prompt.messages(scenario_variables(scenario(i))), seed=i).text for i in range(500))
+    replies = (respond(prompt.messages(scenario_variables(scenario(i))), seed=i).text for i in range(200))
     return [len(read(reply).turns) for reply in replies]  # type: ignore[union-attr]
 
 
-def outcomes(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator[SettledConversation]:
-    """What the simulator's own draw makes of each scenario; `salt` is the simulator's seed."""
+def turns_said(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator[int | None]:
+    """How many turns the simulator's own draw gives each scenario, None where it refuses; `salt` is the simulator's seed."""
     for i in range(SCENARIOS):
         key = request_key((Message("user", f"scenario {i}"),), i, salt)
-        if struck(faults, int.from_bytes(key[8:], "big") / 2**64) is None:
-            said = (Turn("Teacher", ""),) * turns[int.from_bytes(key[:8], "big") % len(turns)]
-            yield SettledConversation(
-                scenario=i, replicate=0, status="accepted", calls=1, said=sample(i, said)
-            )
-        else:
+        refused = struck(faults, int.from_bytes(key[8:], "big") / 2**64) is not None
+        yield None if refused else turns[int.from_bytes(key[:8], "big") % len(turns)]
+
+
+def outcomes(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator[SettledConversation]:
+    for i, said in enumerate(turns_said(salt, faults, turns)):
+        if said is None:
             yield SettledConversation(scenario=i, replicate=0, status="rejected", reason="refused", calls=1)
+        else:
+            conversation = sample(i, (Turn("Teacher", ""),) * said)
+            yield SettledConversation(scenario=i, replicate=0, status="accepted", calls=1, said=conversation)
 
 
-def table(salt: int, turns: list[int]) -> ArmSums:
-    drawn = partial(outcomes, salt, REFUSAL, turns)
-    return ArmSums(Arm(label=str(salt), scenarios=SCENARIOS, outcomes=drawn, turns=lambda s, r: ()))
+def columns(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> dict[str, Array]:
+    """The sums by scenario that an arm has of these outcomes."""
+    found = {name: np.zeros(SCENARIOS) for name in ("settled", "accepted", "turns")}
+    for i, said in enumerate(turns_said(salt, faults, turns)):
+        found["settled"][i] = 1
+        found["accepted"][i] = said is not None
+        found["turns"][i] = said or 0
+    return found
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("accepted", 0.02, 0.09), ("turns", 0.02, 0.09)])
@@ -66,14 +74,18 @@ def test_a_zero_difference_is_excluded_as_often_as_it_should_be(
 @pytest.fixture(scope="module")
 def shares() -> dict[str, float]:
     turns, excluded = turns_of_the_simulator(), {"accepted": 0, "turns": 0}
-    tables = [table(salt, turns) for salt in range(SEEDS)]
+    arm = Arm(
+        label="0", scenarios=SCENARIOS, outcomes=lambda: outcomes(0, REFUSAL, turns), turns=lambda s, r: ()
+    )
+    real = ArmSums(arm)
+    wanted = [spec for spec in metric_specs([real, real]) if spec.name in excluded]
+    tables = [columns(salt, REFUSAL, turns) for salt in range(SEEDS)]
+    assert all(np.array_equal(real.column(name), sums) for name, sums in tables[0].items())
     # Each is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 of arms of their own.
     for seed, (a, b) in enumerate(zip(tables, [*tables[1:], tables[0]], strict=True)):
-        wanted = [spec for spec in metric_specs([a, b]) if spec.name in excluded]
         rng = np.random.default_rng(seed)
-        for spec, found in zip(
-            wanted, paired_differences(a.column, b.column, wanted, rng, RESAMPLES, 99), strict=True
-        ):
+        made = paired_differences(a.__getitem__, b.__getitem__, wanted, rng, RESAMPLES, 99)
+        for spec, found in zip(wanted, made, strict=True):
             assert found.low is not None
             assert found.high is not None
             excluded[spec.name] += found.low > 0 or found.high < 0
