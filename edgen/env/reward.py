@@ -85,7 +85,25 @@ class OracleReward:
             raise JobError(
                 plan.job.name, "an oracle reward compares conversations: set pairs.compare to conversation."
             )
-        return _Judging(plan, judge_prompt(plan), self._read(plan)).reward
+        prompt, references = judge_prompt(plan), self._read(plan)
+        asked = Pairs(compare="conversation", votes=plan.job.pairs.votes)
+
+        def reward(ended: Ended) -> Generator[Request, Reply, float | None]:
+            index = ended.scenario.index
+            reference = references.get(index)
+            if reference is None:
+                return None
+            ours = Candidate(
+                id=f"policy-{index}", scenario=index, replicate=0, arm="policy", turns=ended.turns
+            )
+            task = f"{ours.name}~{reference.name}"
+            comparison = Comparison(plan.space, ended.scenario, task, ours, reference)
+            verdicts = yield from oracle(comparison, prompt, asked, plan.rules)
+            if isinstance(verdicts, Rejection):
+                return 0.5 if verdicts.reason is RejectionReason.IDENTICAL else None
+            return oracle_signal("judge", "", "conversation", verdicts).p
+
+        return reward
 
     def _read(self, plan: Plan) -> dict[int, Candidate]:
         """The first accepted conversation of each scenario."""
@@ -107,27 +125,3 @@ def judge_prompt(plan: Plan) -> Prompt:
         template = ORACLE.template(usual_template(plan.space), plan.job.pairs.compare, plan.space)
         prompt = load_template(template, unlimited(), plan.space)
     return prompt
-
-
-class _Judging:
-    """A judge who compares with the conversations of a reference, by scenario."""
-
-    def __init__(self, plan: Plan, prompt: Prompt, references: dict[int, Candidate]) -> None:
-        self._plan = plan
-        self._prompt = prompt
-        self._references = references
-
-    def reward(self, ended: Ended) -> Generator[Request, Reply, float | None]:
-        """The judge's preference for the conversation."""
-        index = ended.scenario.index
-        reference = self._references.get(index)
-        if reference is None:
-            return None
-        ours = Candidate(id=f"policy-{index}", scenario=index, replicate=0, arm="policy", turns=ended.turns)
-        task = f"{ours.name}~{reference.name}"
-        comparison = Comparison(self._plan.space, ended.scenario, task, ours, reference)
-        asked = Pairs(compare="conversation", votes=self._plan.job.pairs.votes)
-        verdicts = yield from oracle(comparison, self._prompt, asked, self._plan.rules)
-        if isinstance(verdicts, Rejection):
-            return 0.5 if verdicts.reason is RejectionReason.IDENTICAL else None
-        return oracle_signal("judge", "", "conversation", verdicts).p

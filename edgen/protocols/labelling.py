@@ -16,7 +16,7 @@ import msgspec
 from edgen.config.label_set import LabelSet
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
 from edgen.protocols.oracle import fence_text, guarded_lines, make_mark
 from edgen.reading.answers.unit_labels import Choice, Labels, read_unit_labels
 
@@ -78,7 +78,7 @@ def label_units(
     choices = [Choice(unit.labels.names, unit.labels.several) for unit in units]
 
     def read(reply: Reply) -> tuple[Labels, ...] | Rejection:
-        return read_unit_labels(reply.text, choices, finish_reason=reply.finish_reason, refusal=reply.refusal)
+        return read_unit_labels(reply.text, choices, **ended(reply))
 
     messages = prompt.messages(labelling_variables(shown, address, rules.seed))
     return (yield from ask(Question(address, messages, LABELLING.name, role, prompt.schema), rules, read))

@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Turn
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
 from edgen.protocols.oracle import fence_text, guarded_lines, make_mark
 from edgen.reading.answers.texts import read_texts
 from edgen.retrieval.negatives import are_alike
@@ -80,9 +80,7 @@ def write_texts(
     said = turns[-1]
 
     def read(reply: Reply) -> Written | Rejection:
-        found = read_texts(
-            reply.text, count, said.role, finish_reason=reply.finish_reason, refusal=reply.refusal
-        )
+        found = read_texts(reply.text, count, said.role, **ended(reply))
         if isinstance(found, Rejection):
             return found
         written = choose_texts(found, said, kind)

@@ -278,9 +278,8 @@ async def test_nothing_answered_before_the_end() -> None:
     ],
 )
 async def test_a_fault_fails_its_line(fault: str, status: int, code: str | None) -> None:
-    faults = f"{fault}=0.5"
     async with (
-        serving(options(batch_seconds=0, faults=faults)) as address,
+        serving(options(batch_seconds=0, faults=f"{fault}=0.5")) as address,
         openai_client(address) as api,
     ):
         file = await upload(api, jsonl(openai_line(i) for i in range(40)))
@@ -295,12 +294,22 @@ async def test_a_fault_fails_its_line(fault: str, status: int, code: str | None)
             assert line["error"] is None
             assert line["response"]["status_code"] == status
             assert line["response"]["body"]["error"]["code"] == code
-        # The second try of each is drawn anew, and the third is online's.
-        again = await ended(api, (await create(api, file)).id)
-        twice = {line["custom_id"] for line in await content(api, again.error_file_id)}
-        assert twice != {line["custom_id"] for line in failed}
+
+
+async def test_each_try_of_a_line_is_drawn_anew_and_as_online() -> None:
+    faults = "429=0.5"
+    async with (
+        serving(options(batch_seconds=0, faults=faults)) as address,
+        openai_client(address) as api,
+    ):
+        file = await upload(api, jsonl(openai_line(i) for i in range(40)))
+        batches = [await ended(api, (await create(api, file)).id) for _ in range(2)]
+        once, twice = [
+            {line["custom_id"] for line in await content(api, batch.error_file_id)} for batch in batches
+        ]
+        assert once != twice
     async with serving(options(faults=faults)) as address, openai_client(address) as api:
-        for expected in ({line["custom_id"] for line in failed}, twice):
+        for expected in (once, twice):
             assert {f"r{i}" for i in range(40) if await refused(api, i)} == expected, "as online"
 
 

@@ -61,7 +61,7 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]]) -> dict[str
     """A question that tells something of everything in the brief."""
     told = [f"{label}: {value.rstrip('.?')}." for label, value in about]
     title = max((value for _, value in about[:3]), key=len, default="A question")
-    return {"title": title, "text": " ".join((request.pick(_ASKS), *told))}
+    return {"title": title, "text": " ".join((request.say("forum.asks"), *told))}
 
 
 def _follow_up(
@@ -73,14 +73,18 @@ def _follow_up(
     drawn = request.random()
     if answers and drawn < 0.35 + 0.1 * len(answers):
         accepted = answers[int(request.random() * len(answers))]
-        return {"text": f"{request.pick(_THANKS)} #{accepted}.", "votes": [accepted], "accept": accepted}
+        return {
+            "text": f"{request.say('forum.thanks')} #{accepted}.",
+            "votes": [accepted],
+            "accept": accepted,
+        }
     if drawn > 0.95:
         return {"pass": True}
     own = "\n".join([one.content for one in request.messages[2:] if one.role == "assistant"][1:])
     new = [value for _, value in about if value not in own]
     if not new:
         return {"pass": True}
-    text = f"{request.pick(_WONDERS)} {request.pick(new)}?"
+    text = f"{request.say('forum.wonders')} {request.pick(new)}?"
     return {"text": text, **({"votes": [latest]} if request.random() < 0.2 else {})}
 
 
@@ -98,23 +102,5 @@ def _helper(
         return {"pass": True, **marks}
     known = request.pick(new or [value for _, value in about] or ["the manual"])
     if user:
-        return {"text": f"{request.pick(_SAME)} {known}.", "same_question": True, **marks}
-    return {"text": f"{request.pick(_ANSWERS)} {known}", **marks}
-
-
-_ASKS = (
-    "Hello, I am stuck.",
-    "Can somebody help me?",
-    "I hope that this is the right place to ask.",
-    "Hi all!",
-)
-_THANKS = ("Thank you, that was it:", "That helped, I mark", "Now I see, thanks for")
-_WONDERS = (
-    "I read that, and am not sure yet. What about", "Sorry, I do not follow. How does that go with",
-    "That did not work for me. Is it because of", "Can you say more about",
-)  # fmt: skip
-_SAME = ("I have the same question, with", "Same here:", "I would like to know that, too. In my case:")
-_ANSWERS = (
-    "I would say:", "As far as I know:", "Have a look at this:", "In short:", "That comes up often:",
-    "You asked about it, so:", "Try it like this:",
-)  # fmt: skip
+        return {"text": f"{request.say('forum.same')} {known}.", "same_question": True, **marks}
+    return {"text": f"{request.say('forum.answers')} {known}", **marks}

@@ -171,28 +171,21 @@ class Course:
 
     def say_state(self, name: str, text: str | None = None, seconds: float | None = None) -> None:
         """The guided role says an offered state, in words of its own if there are any."""
-        offer = self.offer()
-        option = next(option for option in offer.options if option.state == name)
-        self._tell_offer(offer)
-        said = text or option.utterance
-        self.tell("chosen", by="state", state=name, utterance=said, followed_hint=_followed(offer, name))
-        self._enter(self.machine.states[name])
-        acts = _acts(self.machine.states[name])
-        self._say(self.machine.players.wizard, said, acts, seconds, by="state", state=name)
+        option = next(option for option in self.offer().options if option.state == name)
+        state, said = self.machine.states[name], text or option.utterance
+        self._tell_chosen("state", name, said)
+        self._enter(state)
+        self._say(self.machine.players.wizard, said, _acts(state), seconds, by="state", state=name)
 
     def say_fixed(self, name: str, seconds: float | None = None) -> None:
         """The guided role says one of the fixed replies."""
-        offer = self.offer()
-        self._tell_offer(offer)
-        text = offer.fixed[name]
-        self.tell("chosen", by="fixed", state=name, utterance=text, followed_hint=_followed(offer, None))
+        text = self.offer().fixed[name]
+        self._tell_chosen("fixed", name, text)
         self._say(self.machine.players.wizard, text, (), seconds, by="fixed", state=name)
 
     def say_freely(self, text: str, seconds: float | None = None) -> None:
         """The guided role says something of its own; the state stays."""
-        offer = self.offer()
-        self._tell_offer(offer)
-        self.tell("chosen", by="free", state=None, utterance=text, followed_hint=_followed(offer, None))
+        self._tell_chosen("free", None, text)
         self._say(self.machine.players.wizard, text, (), seconds, by="free")
 
     def answer(self, text: str, labels: Sequence[str] = (), seconds: float | None = None) -> None:
@@ -212,7 +205,9 @@ class Course:
             self.end = End(reason=reason, success=success)
             self.tell("end", reason=reason, success=success)
 
-    def _tell_offer(self, offer: Offer) -> None:
+    def _tell_chosen(self, by: str, name: str | None, text: str) -> None:
+        """What was offered, and what of it is said."""
+        offer = self.offer()
         options = [
             {"state": one.state, "utterance": one.utterance, "probability": one.probability}
             for one in offer.options
@@ -220,6 +215,8 @@ class Course:
         self.tell("offered", state=self.state, options=options)
         if offer.hint is not None:
             self.tell("hint", state=self.state, target=offer.hint)
+        followed = None if offer.hint is None else by == "state" and offer.hint == name
+        self.tell("chosen", by=by, state=name, utterance=text, followed_hint=followed)
 
     def tell(self, event: str, **what: Any) -> None:
         """Something has happened, at this moment."""
@@ -359,10 +356,6 @@ def likeliest(options: Sequence[Option]) -> str:
 def _later(since: float, effect: Effect) -> float:
     """When an effect happens that began then: by the clock, or by turns."""
     return round(since + (effect.after_seconds or effect.after_turns), 3)
-
-
-def _followed(offer: Offer, chosen: str | None) -> bool | None:
-    return None if offer.hint is None else offer.hint == chosen
 
 
 def _acts(state: State) -> tuple[str, ...]:

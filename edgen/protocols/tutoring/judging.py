@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
-from edgen.protocols.base import Prompting, Question, Rules, ask
+from edgen.protocols.base import Prompting, Question, Rules, ask, ended
 from edgen.protocols.oracle import fence_text, guarded_lines, make_mark
 from edgen.reading.answers.best_worst import read_best_worst
 
@@ -39,7 +39,7 @@ def judge_responses(
     letters = string.ascii_uppercase[: len(places)]
 
     def read(reply: Reply) -> tuple[int, int] | Rejection:
-        return read_best_worst(reply.text, letters, finish_reason=reply.finish_reason, refusal=reply.refusal)
+        return read_best_worst(reply.text, letters, **ended(reply))
 
     shown = judge_variables(turns, [responses[place] for place in places], address, rules.seed)
     question = Question(address, prompt.messages({**told, **shown}), "tutoring", JUDGE, prompt.schema)
