@@ -8,7 +8,7 @@ on all the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edgen.cost.history import EarlierRun
@@ -17,11 +17,8 @@ from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
 
 ASSUMED = (0.95, 0.8, 0.5)  # of conversations pass, where nothing tells: for what is low, expected and high
-_HELPS = (
-    1.0,
-    0.5,
-    0.0,
-)  # how far asking again helps: what fails once may fail again, for it is the same scenario
+# How far asking again helps: what fails once may fail again, for it is the same scenario.
+_HELPS = (1.0, 0.5, 0.0)
 _SHARED = 1.1
 _LEAST = 0.02  # a share below which nobody plans on
 
@@ -36,22 +33,25 @@ class PassRate(NamedTuple):
 
     def spread(self, uses: Range) -> Range:
         """What conversations use that are asked for again, given what each uses once."""
-        each = [self._one(share, helps)[0] for share, helps in zip(self.shares, _HELPS, strict=True)]
         # What could not be read was asked for again, too, and uses up the same tries.
-        return Range(*(level.times(times) for level, times in zip(uses, each, strict=True))).widened(_SHARED)
+        return Range(*(level.times(one[0]) for level, one in zip(uses, self._each(), strict=True))).widened(
+            _SHARED
+        )
 
     def planned(self, to_make: tuple[float, float, float]) -> tuple[float, float, float]:
         """How many are made until so many have passed."""
-        each = [self._one(share, helps)[1] for share, helps in zip(self.shares, _HELPS, strict=True)]
-        low, expected, high = (count / max(p, _LEAST) for count, p in zip(to_make, each, strict=True))
+        low, expected, high = (
+            count / max(one[1], _LEAST) for count, one in zip(to_make, self._each(), strict=True)
+        )
         return low, expected, high
 
-    def _one(self, share: float, helps: float) -> tuple[float, float]:
+    def _each(self) -> Iterator[tuple[float, float]]:
         """How often one conversation is tried, and the share of conversations that pass in the end: between tries that know
         nothing of each other (`helps` 1), and a scenario of which none passes where the first does not (0)."""
-        alone = 1 - (1 - share) ** self.tries
-        tried = helps * alone / share + (1 - helps) * (share + (1 - share) * self.tries)
-        return tried, helps * alone + (1 - helps) * share
+        for share, helps in zip(self.shares, _HELPS, strict=True):
+            alone = 1 - (1 - share) ** self.tries
+            tried = helps * alone / share + (1 - helps) * (share + (1 - share) * self.tries)
+            yield tried, helps * alone + (1 - helps) * share
 
 
 def pass_rate(plan: Plan, runs: Sequence[EarlierRun], said: float | None) -> PassRate | None:

@@ -49,7 +49,8 @@ _UNFINISHED = 0.1  # of the conversations begun: with more, the run tells of the
 
 class EarlierRun(NamedTuple):
     """One earlier run: what each of its scenarios used, at this job's prices, for as many replicates as this
-    job has; conversations accepted, and those that ended with an answer; how it differs, in words."""
+    job has; conversations accepted, and those that ended with an answer; how it differs, in words. `passing`: conversations
+    that pass the job's gates, of those looked at, None where it had these; `labelled`: as the job's own are."""
 
     path: Path
     scenarios: list[Used]
@@ -58,10 +59,8 @@ class EarlierRun(NamedTuple):
     other_model: str | None
     other_settings: bool
     other_space: bool
-    passing: tuple[int, int] | None = (
-        None  # conversations that pass the job's gates, of those looked at; None: it had them
-    )
-    labelled: bool = True  # as the job's own are
+    passing: tuple[int, int] | None = None
+    labelled: bool = True
 
 
 def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[EarlierRun], list[Path]]:
@@ -158,11 +157,8 @@ def _comparable(ours: Job, theirs: Job) -> bool:
     """Whether what one job's conversations use tells what the other's will."""
     if theirs.gates not in (ours.gates, {}) or theirs.labels not in (ours.labels, {}):
         return False
-    if (
-        ours.branch is not None
-        and ours.replicates > 1
-        and (ours.branch != theirs.branch or theirs.replicates == 1)
-    ):
+    branched = ours.branch is not None and ours.replicates > 1
+    if branched and (ours.branch != theirs.branch or theirs.replicates == 1):
         return False
     roles = _roles(ours, theirs)
     return _kind(ours, roles) == _kind(theirs, roles)

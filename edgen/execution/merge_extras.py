@@ -103,11 +103,9 @@ def _merge_judge(ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -
         )
         simulated = any(source.facts.get("simulated") == source.fingerprint for source in sources)
         ledger.close(plan, {"simulated": under} if simulated else {}, lambda _status: None)
-    facts = to.with_suffix(".json")
-    if (
-        noted := next((p for path in ledgers if (p := path.with_suffix(".json")).is_file()), None)
-    ) is not None:
-        shutil.copyfile(noted, facts)
+    noted = (path.with_suffix(".json") for path in ledgers)
+    if (first := next(filter(Path.is_file, noted), None)) is not None:
+        shutil.copyfile(first, to.with_suffix(".json"))
 
 
 def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:

@@ -28,9 +28,8 @@ from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.ledger import RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
 
-_HOPELESS = (
-    50  # scenarios in a row that were planned together, of which none is accepted: no more are planned
-)
+# Scenarios in a row that were planned together, of which none is accepted: no more are planned.
+_HOPELESS = 50
 
 
 def check_part(job: Job, part: range | None) -> None:
@@ -209,9 +208,8 @@ class Run:
 
     def _known_sated(self) -> RunStatus | None:
         """The status of a top-up that already has all it wants: nothing of it is tried again."""
-        if (
-            not self._plan.job.top_up or self._plan.gates.ordered
-        ):  # of which it is not known whether they are decided
+        # Of ordered gates it is not known whether they are decided.
+        if not self._plan.job.top_up or self._plan.gates.ordered:
             return None
         status = self._ledger.status()
         same = status.plan == self._plan_of(status.plan.scenarios)

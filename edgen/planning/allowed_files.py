@@ -37,23 +37,15 @@ class _QuestionnaireError(FileError):
     what = "questionnaire"
 
 
-# The suffixes of a kind, and the error for a file of it.
-_KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError]]] = {
-    "prompts": ((".j2",), TemplateError),
-    "preference_space": ((".yaml", ".yml"), SpaceError),
-    "label_sets": ((".yaml", ".yml"), LabelSetError),
-    "tokenizer": ((".json",), _TokenizerError),
-    "machines": (("",), MachineError),  # a folder
-    "questionnaires": ((".yaml", ".yml"), _QuestionnaireError),
-}
-
-
-_OWN = {
-    "prompts": "prompt",
-    "preference_space": "space",
-    "label_sets": "labels",
-    "machines": "machine",
-    "questionnaires": "questionnaire",
+_YAML = (".yaml", ".yml")
+# The suffixes of a kind, the error for a file of it, and what one is called in an example.
+_KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError], str]] = {
+    "prompts": ((".j2",), TemplateError, "prompt"),
+    "preference_space": (_YAML, SpaceError, "space"),
+    "label_sets": (_YAML, LabelSetError, "labels"),
+    "tokenizer": ((".json",), _TokenizerError, "tokenizer"),
+    "machines": (("",), MachineError, "machine"),  # a folder
+    "questionnaires": (_YAML, _QuestionnaireError, "questionnaire"),
 }
 
 
@@ -76,7 +68,7 @@ class Reach:
 
         Raises the error of its kind (TemplateError, SpaceError, MachineError …) for one that the job may not have read.
         """
-        path, (_, error) = self._find(kind, name), _KINDS[kind]
+        path, error = self._find(kind, name), _KINDS[kind][1]
         try:
             real = Path(os.path.realpath(path))
             if wrong := self._why_not(kind, name, key, path, real):
@@ -125,7 +117,7 @@ class Reach:
             return f"this leads to {real}, outside of the job's project {self.root}"
         if kind == "machines":
             return self._why_no_machine(real)
-        suffixes, _ = _KINDS[kind]
+        suffixes = _KINDS[kind][0]
         ends = f"what `{key}` names has to end in {' or '.join(suffixes)}"
         if not path.name.endswith(suffixes):
             return ends
@@ -147,13 +139,12 @@ class Reach:
     def require(self, kind: Shipped, name: str, key: str) -> Path:
         """The same, of a shipped file's name or a path. Raises the error also for a name that nothing has; whoever
         reads the file raises it for a path."""
-        path, (suffixes, error) = self.file(kind, name, key), _KINDS[kind]
+        path, (suffixes, error, called) = self.file(kind, name, key), _KINDS[kind]
         if not path.exists() and "/" not in name:
-            own = f"./my_{_OWN[kind]}{suffixes[0]}"
             raise error(
                 name,
                 f"no such {error.what}{nearest(name, resources.shipped(kind))}; "
-                f"a file of your own is named by its path, as in {own}.",
+                f"a file of your own is named by its path, as in ./my_{called}{suffixes[0]}.",
             )
         return path
 

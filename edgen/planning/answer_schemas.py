@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from edgen.config import BackendConfig, Job, backend_name
@@ -20,7 +20,12 @@ def check_schemas(
     protocol: ConversationProtocol,
 ) -> None:
     """Raise JobError where a schema beside one of a job's templates cannot be sent, or `protocol` would not send it."""
-    found = [*_find_problems(job, prompts, templates, protocol)]
+    refused = None if protocol.sends_schemas else f"the protocol {protocol.name} sends none"
+    found = []
+    for use, prompt in prompts.items():
+        name = backend_name(job, templates[use].asked)
+        if (wrong := _why_not(prompt, job.backends[name], refused)) is not None:
+            found.append(Problem(f"$.backends.{name}", wrong))
     if found:
         raise JobError.of(job.name, found)
 
@@ -31,29 +36,13 @@ def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
         raise JobError.of(prompt.name, [Problem(key, wrong)])
 
 
-def _find_problems(
-    job: Job,
-    prompts: Mapping[str, Prompt],
-    templates: Mapping[str, Template],
-    protocol: ConversationProtocol,
-) -> Iterator[Problem]:
-    for use, prompt in prompts.items():
-        name = backend_name(job, templates[use].asked)
-        wrong = _why_not(prompt, job.backends[name])
-        if wrong is None and prompt.schema is not None and not protocol.sends_schemas:
-            wrong = _word(prompt, f"the protocol {protocol.name} sends none")
-        if wrong is not None:
-            yield Problem(f"$.backends.{name}", wrong)
-
-
-def _why_not(prompt: Prompt, config: BackendConfig) -> str | None:
+def _why_not(prompt: Prompt, config: BackendConfig, refused: str | None = None) -> str | None:
+    """Why the schema of a template, if it has one, cannot be sent; `refused`: what else is against it."""
     if prompt.schema is None:
         return None
-    wrong = provider_of(config).schema_problem(config, prompt.schema)
-    return None if wrong is None else _word(prompt, wrong)
-
-
-def _word(prompt: Prompt, wrong: str) -> str:
+    wrong = provider_of(config).schema_problem(config, prompt.schema) or refused
+    if wrong is None:
+        return None
     path = schema_file(Path(prompt.source))
     return (
         f"answers have to fit {path}, the schema beside a template, and it cannot be sent: {wrong}. Choose another "

@@ -255,7 +255,7 @@ def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
         return
     if (
         cells.count is None
-    ):  # nobody knows which entries go together; each scenario is tried when it is rendered
+    ):  # which entries go together is not known; scenarios are tried when they are rendered
         return
     missed = {(place, at) for place, size in enumerate(sizes) for at in range(size)}
     while missed:

@@ -79,15 +79,15 @@ class TestOnlyWhatIsNewIsAsked:
         assert before < after
 
     def test_both_at_once_and_then_compared(self, command: Command, tmp_path: Path) -> None:
-        generate(command, job(tmp_path, arms=ARMS))
+        generate(command, job(tmp_path, arms=ARMS, conversations=10))
         command("compare", tmp_path / "run")
         more = {**ARMS, "weighed": {"space": "./weighed.yaml"}}
-        assert set(calls(generate(command, job(tmp_path, arms=more), "-n", "60")).values()) == {60}
+        assert set(calls(generate(command, job(tmp_path, arms=more), "-n", "20")).values()) == {20}
         found = json.loads(command("compare", tmp_path / "run", "--json").out)
         assert [(arm["scenarios"], arm["paired"]) for arm in found["arms"]] == [
-            (60, True),
-            (60, True),
-            (60, False),
+            (20, True),
+            (20, True),
+            (20, False),
         ]
         assert len(list((tmp_path / "run" / "comparisons").iterdir())) == 2
 

@@ -76,7 +76,7 @@ async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_c
             process = await start("generate", job, "-o", folder, "--json")
             aim = service.asked.total() + rng.randint(5, calls // 7)
             while process.returncode is None and service.asked.total() < aim:
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.005)
             if process.returncode is None:
                 process.kill()
             await end(process)

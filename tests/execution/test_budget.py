@@ -168,7 +168,7 @@ async def _until(
     for _ in range(3000):
         if process.returncode is not None or service.asked.total() >= aim:
             return
-        await asyncio.sleep(0.004)
+        await asyncio.sleep(0.01)
         if loop.time() % 0.1 < 0.02:
             held()
 

@@ -428,7 +428,7 @@ async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None
             process = await served.start("generate", job, "-o", folder / "killed", "--json")
             aim = service.asked.total() + rng.randint(1, max(2, 2 * calls // kills))
             while process.returncode is None and service.asked.total() < aim:
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.005)
             if process.returncode is None:
                 process.kill()
             await served.end(process)
@@ -454,7 +454,7 @@ async def test_by_batch_and_online_the_same_bytes(tmp_path: Path) -> None:
     async with simulator("--batch-seconds", "0.3") as url:
         gates = {"short": "turns < 14", "good": "labels.quality >= 2", "new": "not near_duplicate"}
         job = JOB | {
-            "conversations": 6,
+            "conversations": 3,
             "top_up": True,
             "gates": gates,
             "backends": {"default": backend("openai", url)},
@@ -463,6 +463,6 @@ async def test_by_batch_and_online_the_same_bytes(tmp_path: Path) -> None:
         for via in ("online", "batch"):
             ended = await served.edgen("generate", path, "-o", tmp_path / via, "--via", via, "--json")
             assert ended.code == 0, ended.err
-            assert ended.facts["accepted"] == 6
+            assert ended.facts["accepted"] == 3
     assert files(tmp_path / "online") == files(tmp_path / "batch")
     assert labels(tmp_path / "online") == labels(tmp_path / "batch")

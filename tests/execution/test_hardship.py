@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from aiohttp import web
 from edgen.core.values import Address, Message
 from edgen.protocols.base import call_seed
 from edgen.simulator.text import respond
+from tests import fork_server
 from tests.execution.service import (
+    Process,
     Service,
     completion,
     edgen,
@@ -29,6 +33,7 @@ from tests.execution.service import (
     write,
 )
 
+Starting = Callable[..., Awaitable[Process]]
 PROMPT = "The teacher wants to teach the student about Cells.  Conversation: [ Teacher: Probability:"
 
 
@@ -148,20 +153,38 @@ async def test_a_signal_is_obeyed_where_nobody_reads_the_progress(tmp_path: Path
         assert await asyncio.wait_for(process.wait(), 10) == 143
 
 
+async def closed_from_the_start(*arguments: str | Path) -> Process:
+    """A new Python, which finds neither stdout nor stderr."""
+    return await asyncio.create_subprocess_exec(
+        "bash", "-c", 'exec "$0" -m edgen "$@" >&- 2>&-', sys.executable, *arguments,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+
+
+async def with_outputs(code: str, *arguments: str | Path) -> Process:
+    """`code` says where stdout and stderr lead."""
+    main = "import runpy; runpy.run_module('edgen', run_name='__main__', alter_sys=True)"
+    return await fork_server.start(*arguments, code=f"import os; {code}; {main}")
+
+
+FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), {})"
+NOBODY = "read, written = os.pipe(); os.close(read); os.dup2(written, 1)"
+
+
 @pytest.mark.parametrize(
-    ("redirection", "code"),
-    [(">&- 2>&-", 0), ("2>/dev/full | head -c 1", 0), (">/dev/full", 2)],
+    ("start", "code"),
+    [
+        (closed_from_the_start, 0),
+        (partial(with_outputs, f"{FULL.format(2)}; {NOBODY}"), 0),
+        (partial(with_outputs, FULL.format(1)), 2),
+    ],
+    ids=["closed", "stderr full and nobody at stdout", "stdout full"],
 )
-async def test_a_run_does_not_depend_on_who_reads_it(tmp_path: Path, redirection: str, code: int) -> None:
+async def test_a_run_does_not_depend_on_who_reads_it(tmp_path: Path, start: Starting, code: int) -> None:
     async with serve(Service()) as service:
         job = write(tmp_path / "job.yaml", job_text(service.url, conversations=20))
-        process = await asyncio.create_subprocess_exec(
-            "bash", "-c", f'"$0" -m edgen generate "$1" -o "$2" {redirection}; exit "${{PIPESTATUS[0]}}"',
-            sys.executable, str(job), str(tmp_path / "run"),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
-        ended = await end(process)
+        ended = await end(await start("generate", job, "-o", tmp_path / "run"))
     assert ended.code == code, ended
     assert "Traceback" not in ended.err + ended.out
     assert (await edgen("status", tmp_path / "run", "--json")).facts["state"] == "complete"

@@ -56,7 +56,7 @@ async def test_killed_at_random_moments_a_run_ends_with_the_same_bytes(tmp_path:
             else:
                 aim = service.asked.total() + rng.randint(1, CONVERSATIONS // KILLS)
                 while process.returncode is None and service.asked.total() < aim:
-                    await asyncio.sleep(0.002)
+                    await asyncio.sleep(0.005)
             if process.returncode is None:
                 process.kill()
                 kills += 1

@@ -32,7 +32,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "oneshot": {},
     "replicates": {"replicates": 2, "design": "random", "shards": {"train": 3, "test": 2}},
     "topic": {"split": {"test": 0.2, "by": "topic"}},
-    "selfplay": PLAYING,
+    "selfplay": {**PLAYING, "replicates": 2, "selfplay": {"closing": "student", "max_turns": 3}},
     "arms": {"arms": {"plain": {}, "json": {"prompt": "education_dialogue_json"}}, "split": {"test": 0.3}},
 }
 CUTS: list[list[tuple[int, int]]] = [
