@@ -61,8 +61,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "oneshot": {"prompt": "education_dialogue", "conversations": CONVERSATIONS},
     "selfplay": {
         "protocol": "selfplay",
-        "conversations": CONVERSATIONS // 3,
-        "selfplay": {"max_turns": 6, "closing": "student"},
+        "conversations": CONVERSATIONS // 4,
+        "selfplay": {"max_turns": 4, "closing": "student"},
     },
 }
 
