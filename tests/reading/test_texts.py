@@ -58,6 +58,13 @@ def test_no_texts(text: str, finish: str, reason: RejectionReason) -> None:
     assert found.reason is reason
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_empty_fence_holds_no_text(count: int) -> None:
+    found = read_texts("```\n```\n", count)
+    assert isinstance(found, Rejection)
+    assert found.reason is RejectionReason.UNREAD
+
+
 def test_of_a_list_that_was_cut_off_the_whole_ones_stand() -> None:
     assert read_texts("1. whole\n2. also whole\n3. hal", 3, finish_reason="length") == ["whole", "also whole"]
 

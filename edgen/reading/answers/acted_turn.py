@@ -13,15 +13,13 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.body import body_of, object_in, unfenced
 from edgen.reading.answers.unit_labels import Choice, choose_labels
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
-from edgen.reading.text.thinking import drop_thinking
 
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _LINE = re.compile(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
 _FRONT = re.compile(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
-MAX_READ = 100_000  # characters of a reply
 
 
 class ActedTurn(msgspec.Struct, frozen=True):
@@ -46,7 +44,7 @@ def read_acted_turn(
 ) -> ActedTurn | Rejection:
     """What `role` says and does in a reply, or why it is no such turn. `actions` are those that it may take; they come
     back as they are written there, in its order. Without any it need not say what it does."""
-    body, named, flagged = _split(text[:MAX_READ], named=bool(actions))
+    body, named, flagged = _split(body_of(text), named=bool(actions))
     if flagged and not body.strip():
         return ActedTurn("", (), flagged=True)
     said = read_turn(body, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
@@ -66,7 +64,6 @@ def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Re
 
 def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
     """What is said, the actions as they are named, and whether what was heard is said to make no sense."""
-    text = drop_thinking(text, [])
     value = _json(text, named=named)
     if value is not None:
         said = value.get("text")
@@ -84,15 +81,8 @@ def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
 def _json(text: str, *, named: bool) -> dict[str, Any] | None:
     """The JSON object that a reply is or that stands in it; None where there is none with actions, or with a text
     where actions need not be `named`."""
-    body = fenced[1] if (fenced := _FENCE.match(text)) else text.strip()
-    start, end = body.find("{"), body.rfind("}")
-    if start < 0 or end < start:
-        return None
-    try:
-        value = msgspec.json.decode(body[start : end + 1], strict=False)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
-    if not isinstance(value, dict):
+    value = object_in(unfenced(text))
+    if value is None:
         return None
     told = "actions" in value or value.get("nonsense") is True or (not named and "text" in value)
     return value if told else None

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.body import body_of, object_in
 from edgen.reading.text.characters import excerpt
-from edgen.reading.text.thinking import drop_thinking
 
-MAX_READ = 100_000  # characters of a reply
 _SAID = re.compile(
     r"(?i)\b(best|worst)\b[ \t*_\"'”]{0,4}(?:is|[:：=])[ \t*_\"'“(\[]{0,4}(?:response )?([a-z])\b"
 )
@@ -25,8 +22,10 @@ def read_best_worst(
     """The places of the best and of the worst among `letters`; or why there are none."""
     if refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(refusal))
-    body = drop_thinking(text[:MAX_READ], [])
-    named = _json(body) or {found[1].lower(): found[2] for found in _SAID.finditer(body)}
+    body = body_of(text)
+    named = object_in(body) or {}
+    if "best" not in named:
+        named = {found[1].lower(): found[2] for found in _SAID.finditer(body)}
     best, worst = (_place(named.get(key), letters) for key in ("best", "worst"))
     if best is not None and worst is not None and best != worst:
         return best, worst
@@ -38,15 +37,3 @@ def _place(named: object, letters: str) -> int | None:
     """Where a letter stands among the letters; None for what is none of them."""
     letter = named.strip().upper() if isinstance(named, str) else ""
     return letters.index(letter) if len(letter) == 1 and letter in letters else None
-
-
-def _json(text: str) -> dict[str, object] | None:
-    """The JSON object that stands in a reply, where it names a best one."""
-    start, end = text.find("{"), text.rfind("}")
-    if not 0 <= start < end:
-        return None
-    try:
-        value = msgspec.json.decode(text[start : end + 1], strict=False)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
-    return value if isinstance(value, dict) and "best" in value else None

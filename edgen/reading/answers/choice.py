@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.body import body_of, decoded, unfenced
 from edgen.reading.assistant_words import find_service_refusal
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text.characters import excerpt
-from edgen.reading.text.thinking import drop_thinking
 
-MAX_READ = 100_000  # characters of a reply
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _WORDS = (
     r"(?:i(?:['’]ll|['’]d|\s(?:will|would))?\s(?:choose|pick|select|take|go\swith)\s)?"
     r"(?:(?:(?:my|the)\s)?(?:answer|choice|option|number|utterance|reply|no\.?)(?:\sis)?[\s:#]{0,3}){0,3}"
@@ -55,9 +52,7 @@ def read_choice(
     neither, where it is neither."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
-    body = drop_thinking(text[:MAX_READ], []).strip()
-    body = fenced[1].strip() if (fenced := _FENCE.match(body)) else body
-    number, said = _split(body)
+    number, said = _split(unfenced(body_of(text)))
     if number is None:
         number = _place(said, offered)
     if number is not None:
@@ -80,8 +75,8 @@ def read_choice(
 
 def _split(body: str) -> tuple[int | None, str]:
     """The number that a reply chooses, or what it says."""
-    value = _json(body)
-    if value is not None:
+    value = decoded(body) if body.startswith("{") else None
+    if isinstance(value, dict):
         number = value.get("choice", value.get("number"))
         if isinstance(number, str) and number.strip().isdecimal():
             number = int(number.strip()[:6])
@@ -109,13 +104,3 @@ def _place(said: str, offered: Sequence[str]) -> int | None:
 
 def _fold(text: str) -> str:
     return " ".join(text.casefold().split()).strip("\"'“”")
-
-
-def _json(body: str) -> dict[str, Any] | None:
-    if not body.startswith("{"):
-        return None
-    try:
-        value = msgspec.json.decode(body, strict=False)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
-    return value if isinstance(value, dict) else None

@@ -7,7 +7,6 @@ count. Never raises; linear.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Collection
 from typing import Any
@@ -16,19 +15,17 @@ import msgspec
 
 from edgen.core.text import shorten
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.body import body_of, object_in, unfenced
 from edgen.reading.assistant_words import find_service_refusal
 from edgen.reading.loose_json.parser import Pairs, parse
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text.characters import excerpt, replace_surrogates
-from edgen.reading.text.thinking import drop_thinking
 
-MAX_READ = 100_000  # characters of a reply
 MAX_TITLE = 200
 UNKNOWN_POST = "unknown_post"  # a repair: a vote or a mark for a post that cannot have it is dropped
 TITLE_FROM_TEXT = "title_from_text"  # a repair: a question without a title is called by its beginning
 _KEYS = {"text", "title", "votes", "accept", "pass", "same_question"}
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _TITLE = re.compile(r"(?i)\A[\s*_#]{0,8}title[\s*_]{0,4}[:：][ \t*_]{0,4}([^\n]{1,400})\n")
 _SENTENCE = re.compile(r"[^.!?\n]{1,400}[.!?]?")
 
@@ -63,7 +60,7 @@ def read_post(
     which has a title and a text."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
-    body = drop_thinking(text[:MAX_READ], [])
+    body = body_of(text)
     value = _json(body)
     if value is None:
         cut = RejectionReason.TRUNCATED if finish_reason == "length" else RejectionReason.UNREAD
@@ -103,14 +100,12 @@ def read_post(
 def _json(text: str) -> dict[str, Any] | None:
     """The JSON object that a reply is or that stands in it; empty where all of it is said, None where it is JSON that is
     no whole post."""
-    body = fenced[1] if (fenced := _FENCE.match(text)) else text.strip()
-    start, end = body.find("{"), body.rfind("}")
-    if 0 <= start < end:
-        with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeError):
-            value = msgspec.json.decode(body[start : end + 1], strict=False)
-            if isinstance(value, dict) and _KEYS & {*value}:
-                return value
+    body = unfenced(text)
+    value = object_in(body) or {}
+    if _KEYS & {*value}:
+        return value
     # With line breaks inside of a text, a comma too many, single quotes, or cut off.
+    start = body.find("{")
     parsed = parse(body[start:], TEACHER_STUDENT) if start >= 0 else None
     for one in parsed.values if parsed is not None else ():
         if parsed is not None and isinstance(one, Pairs) and _KEYS & {key for key, _ in one}:

@@ -12,10 +12,9 @@ import re
 from typing import NamedTuple
 
 from edgen.core.values import Rejection, RejectionReason, Reply
+from edgen.reading.answers.body import body_of
 from edgen.reading.text.characters import excerpt
-from edgen.reading.text.thinking import drop_thinking
 
-MAX_READ = 100_000  # characters of a reply
 _BRACKETED = re.compile(r"\[[ \t]{0,4}(\d{1,9})[ \t]{0,4}\]")
 _NUMBER = re.compile(r"\d{1,9}")
 _BETWEEN = frozenset(" \t\r\n>,;[]")
@@ -35,7 +34,7 @@ def read_order(reply: Reply, count: int) -> Order | Rejection:
     """The order of so many candidates; or why there is none."""
     if reply.refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(reply.refusal))
-    text = drop_thinking(reply.text[:MAX_READ], [])
+    text = body_of(reply.text)
     named = _named(text)
     known = [number for number in named if 1 <= number <= count]
     order = tuple(dict.fromkeys(known))

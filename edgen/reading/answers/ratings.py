@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.body import body_of, fold_key
 from edgen.reading.assistant_words import find_service_refusal
 from edgen.reading.loose_json.parser import Pairs, parse
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.characters import excerpt, replace_surrogates
-from edgen.reading.text.thinking import drop_thinking
 
-MAX_READ = 100_000  # characters of a reply
 MAX_TEXT = 2_000  # of one free answer
 _RATING = re.compile(
     r"[\"'*\s]{0,6}(-?\d{1,6})(?:\.0)?[\"'*]{0,3}(?:\s{0,3}/\s{0,3}(\d{1,6})|\s.{0,80}|[.,]?)\s{0,3}"
@@ -38,10 +37,10 @@ def read_ratings(
     its scale."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
-    given = _given(drop_thinking(text[:MAX_READ], []), items)
+    given = _given(body_of(text), items)
     found: dict[str, int | str] = {}
     for name, scale in items.items():
-        value = given.get(_fold(name))
+        value = given.get(fold_key(name))
         if scale is None:
             if isinstance(value, str) and (said := replace_surrogates(value.strip()[:MAX_TEXT], [])):
                 found[name] = said
@@ -57,14 +56,14 @@ def read_ratings(
 
 def _given(text: str, items: Mapping[str, Scale | None]) -> dict[str, Any]:
     """What is said of each name, by the name as it is compared; the first counts."""
-    wanted = {_fold(name) for name in items}
+    wanted = {fold_key(name) for name in items}
     start = text.find("{")
     parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None
     for value in parsed.values if parsed is not None else ():
-        if isinstance(value, Pairs) and any(_fold(key) in wanted for key, _ in value):
-            return {_fold(key): said for key, said in reversed(value)}
+        if isinstance(value, Pairs) and any(fold_key(key) in wanted for key, _ in value):
+            return {fold_key(key): said for key, said in reversed(value)}
     lines = [match for line in text.split("\n") if (match := _LINE.match(line))]
-    return {_fold(match[1]): match[2] for match in reversed(lines)}
+    return {fold_key(match[1]): match[2] for match in reversed(lines)}
 
 
 def _rating(value: Any, scale: Scale) -> int | None:
@@ -76,7 +75,3 @@ def _rating(value: Any, scale: Scale) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         return None
     return int(value) if value == int(value) else None
-
-
-def _fold(key: Any) -> str:
-    return re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()

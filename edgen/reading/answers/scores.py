@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from edgen.reading.answers.body import fold_key
 from edgen.reading.loose_json.parser import Pairs, parse
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.thinking import drop_thinking
@@ -26,9 +27,9 @@ def read_scores(text: str, names: Sequence[str]) -> dict[str, float] | None:
     parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None
     if parsed is None or parsed.cut:
         return None
-    wanted = {_fold(name): name for name in names}
+    wanted = {fold_key(name): name for name in names}
     for members in _objects(parsed.values):
-        if any(_fold(key) in wanted for key, _ in members):
+        if any(fold_key(key) in wanted for key, _ in members):
             return _scores(members, wanted)
     return None
 
@@ -44,7 +45,7 @@ def _objects(values: Sequence[Any]) -> Iterator[Pairs]:
 def _scores(members: Pairs, wanted: dict[str, str]) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for key, value in members:
-        name = wanted.get(_fold(key))
+        name = wanted.get(fold_key(key))
         if name is None:
             continue
         score = _score(value)
@@ -56,13 +57,9 @@ def _scores(members: Pairs, wanted: dict[str, str]) -> dict[str, float] | None:
 
 def _score(value: Any) -> float | None:
     if isinstance(value, Pairs):
-        value = next((number for key, number in value if _fold(key) == "score"), None)
+        value = next((number for key, number in value if fold_key(key) == "score"), None)
     if isinstance(value, str) and (number := _NUMBER.fullmatch(value)) is not None:
         value = float(number[1])
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value <= MOST else None
-
-
-def _fold(key: Any) -> str:
-    return re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()

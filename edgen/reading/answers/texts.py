@@ -11,21 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.body import MAX_READ, body_of, decoded, inside_fence, with_line_feeds
 from edgen.reading.assistant_words import find_service_refusal, is_assistants_refusal
 from edgen.reading.text.characters import excerpt, replace_surrogates
-from edgen.reading.text.surroundings import FENCE
-from edgen.reading.text.thinking import drop_thinking
 
-MAX_READ = 100_000  # characters of a reply
 LONGEST = 4_000  # characters of a text
 
 _NUMBER = re.compile(r"(?m)^[ \t>]{0,8}\**\(?(\d{1,3})[.):](?:\**[ \t]+|\**$)")
 _BULLET = re.compile(r"(?m)^[ \t]{0,8}[-*•‣–—][ \t]+")
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "‘": "’", "'": "'", "`": "`"}
-_BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def read_texts(
@@ -36,26 +31,20 @@ def read_texts(
     cut = finish_reason == "length"
     if (refused := find_service_refusal(refusal, "stop" if cut else finish_reason)) is not None:
         return refused
-    body = drop_thinking(_BREAK.sub("\n", replace_surrogates(text[:MAX_READ], [])), []).strip()
+    body = body_of(with_line_feeds(replace_surrogates(text[:MAX_READ], []))).strip()
     if not body:
         return Rejection(RejectionReason.EMPTY, "it is empty")
-    body = _inside(body)
+    body = inside_fence(body).strip()
     found = [clean for one in _listed(body, cut=cut) if (clean := _bare(one, role))]
     if not found and is_assistants_refusal(body):
         return Rejection(RejectionReason.REFUSED, excerpt(body))
     if not found and cut:
         return Rejection(RejectionReason.TRUNCATED, "the reply was cut off before its first text ended")
-    if not found and count == 1 and body[0] not in "[{" and (whole := _bare(body, role)):
+    if not found and count == 1 and not body.startswith(("[", "{")) and (whole := _bare(body, role)):
         found = [whole]
     if not found:
         return Rejection(RejectionReason.UNREAD, f"it lists no texts: {excerpt(body)}")
     return found[:count]
-
-
-def _inside(text: str) -> str:
-    """What stands in the first code fence, all of the text where there is none."""
-    fences = [found for _, found in zip(range(2), FENCE.finditer(text), strict=False)]
-    return text[fences[0].end() : fences[1].start()].strip() if len(fences) == 2 else text
 
 
 def _listed(body: str, *, cut: bool) -> list[str]:
@@ -88,13 +77,9 @@ def _json(body: str) -> list[str] | None:
     """The texts of the first JSON value that holds a list; None where there is none."""
     for first, last in (("[", "]"), ("{", "}")):
         start, end = body.find(first), body.rfind(last)
-        if 0 <= start < end:
-            try:
-                value = msgspec.json.decode(body[start : end + 1])
-            except (msgspec.DecodeError, RecursionError, UnicodeError):
-                continue
-            if (texts := [*_texts(value)]) or value == []:
-                return texts
+        value = decoded(body[start : end + 1]) if 0 <= start < end else None
+        if (texts := [*_texts(value)]) or value == []:
+            return texts
     return None
 
 

@@ -11,13 +11,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from edgen.core.values import Rejection, RejectionReason
+from edgen.reading.answers.body import body_of, object_in
 from edgen.reading.text.characters import excerpt
-from edgen.reading.text.thinking import drop_thinking
 
-MAX_READ = 100_000  # characters of a reply
 _LINE = re.compile(
     r"(?m)^[ \t*_(\[#-]{0,8}(?:unit |turn |no\. ?)?(\d{1,6})[ \t*_)\].]{0,8}[:：.)\]-]?[ \t]*(\S.{0,400})$"
 )
@@ -41,7 +38,7 @@ def read_unit_labels(
     """The labels of each unit, as they are written in its choice and in its order; or why there are none."""
     if refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(refusal))
-    named = _named(drop_thinking(text[:MAX_READ], []))
+    named = _named(body_of(text))
     if finish_reason == "length" and len(named) < len(choices):
         return Rejection(RejectionReason.TRUNCATED, "the reply was cut off before the last unit")
     if not named:
@@ -95,12 +92,10 @@ def _none(detail: str) -> Rejection:
 
 def _named(text: str) -> dict[int, Any]:
     """What the reply says of each number; empty where it says nothing of any."""
-    start, end = text.find("{"), text.rfind("}")
-    if 0 <= start < end:
-        value = _json(text[start : end + 1])
-        for inside in (value, *(value or {}).values()):
-            if isinstance(inside, Mapping) and (found := _by_number(inside)):
-                return found
+    value = object_in(text) or {}
+    for inside in (value, *value.values()):
+        if isinstance(inside, Mapping) and (found := _by_number(inside)):
+            return found
     found = {}
     for line in _LINE.finditer(text):
         found.setdefault(int(line[1]), line[2])
@@ -109,11 +104,3 @@ def _named(text: str) -> dict[int, Any]:
 
 def _by_number(value: Mapping[str, Any]) -> dict[int, Any]:
     return {int(key): said for key, said in value.items() if key.isascii() and key.isdigit() and len(key) < 7}
-
-
-def _json(text: str) -> dict[str, Any] | None:
-    try:
-        value = msgspec.json.decode(text, strict=False)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
-    return value if isinstance(value, dict) else None

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
+from edgen.reading.answers.body import decoded, inside_fence, with_line_feeds
 from edgen.reading.assistant_words import is_assistants_refusal
-from edgen.reading.text.surroundings import FENCE
 from edgen.reading.text.thinking import drop_thinking
 
 MOST_LINES = 2_000  # of a reply; far more than anybody asks for
@@ -23,19 +21,18 @@ _MARK = re.compile(r"\s{0,20}(?:[-*+•‣◦–—·]\s+|\(?\d{1,5}[.):](?!\d)\
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s|[-=*_]{3,}\s*$|<[^<>]{0,40}>\s*$)")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "`": "`", "*": "*", "_": "_"}
 _SENTENCE = re.compile(r"[^.]*[^\W\d_]{4}\.")  # "Jr." and "etc." keep theirs
-_BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def read_values(text: str, *, cut: bool = False) -> list[str]:
     """The values that a reply lists, in its order, none blank; empty if it lists none. `cut`: the reply was cut off, so
     its last line may be half of one. A value may still be too long, or hold what a space's value may not."""
-    text = drop_thinking(_BREAK.sub("\n", text), [])
+    text = drop_thinking(with_line_feeds(text), [])
     if is_assistants_refusal(text.strip()):
         return []
     listed = _json(text)
     if listed is not None:
         return listed
-    lines = [line for line in _inside(text).split("\n", MOST_LINES)[:MOST_LINES] if line.strip()]
+    lines = [line for line in inside_fence(text).split("\n", MOST_LINES)[:MOST_LINES] if line.strip()]
     if cut:
         lines = lines[:-1]
     lines = [line for line in lines if not _HEADING.match(line) and not _announces(line)]
@@ -47,12 +44,6 @@ def read_values(text: str, *, cut: bool = False) -> list[str]:
     return [value for line in lines if (value := _bare(line))]
 
 
-def _inside(text: str) -> str:
-    """What stands in the first code fence, all of the text where there is none."""
-    fences = [found for _, found in zip(range(2), FENCE.finditer(text), strict=False)]
-    return text[fences[0].end() : fences[1].start()] if len(fences) == 2 else text
-
-
 def _announces(line: str) -> bool:
     """`Here are fifty topics:` and the opening and closing brackets of a list that is no JSON."""
     bare = line.strip().strip("*_")
@@ -61,13 +52,7 @@ def _announces(line: str) -> bool:
 
 def _json(text: str) -> list[str] | None:
     """The texts of a JSON list, or of the first list in a JSON object; None where the reply is no JSON."""
-    body = _inside(text).strip()
-    if body[:1] not in ("[", "{"):
-        return None
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
+    value = decoded(inside_fence(text).strip())
     if isinstance(value, dict):
         value = next((child for child in value.values() if isinstance(child, list)), None)
     if not isinstance(value, list):
