@@ -20,8 +20,10 @@ _WORD = re.compile(
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
 # Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for them.
 _APART = "\0"  # stands between texts that are looked at together
+_SIGN = "\x01"  # stands for a sign, until it is known whether one is a word
+_SIGNS = "-*/+=<>^%"
 _BLANKED = bytes(
-    ord(c.lower()) if c.isalnum() or c in ("'", _APART) else 32 for c in map(chr, range(128))
+    ord(c.lower()) if c.isalnum() or c in ("'", _APART) else c in _SIGNS or 32 for c in map(chr, range(128))
 ) + bytes(128)
 _SIGN_WORD = re.compile(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
 _INSIDE = re.compile(rf"[^\W_{_SOLID}]{{2}}")  # what stands around a place inside a word
@@ -136,10 +138,14 @@ def _with_plain_marks(text: str) -> str:
 def _blanked(text: str) -> str | None:
     """An ASCII text in lower case with blanks for all that is in no word, None where it holds other words than that shows."""
     blanked = text.encode().translate(_BLANKED).decode()
+    if _SIGN in blanked:
+        if _SIGN_WORD.search(text) is not None:
+            return None
+        blanked = blanked.replace(_SIGN, " ")
     inside = "'" not in blanked or (
         "''" not in blanked and "' " not in f"{blanked} " and " '" not in f" {blanked}"
     )
-    return blanked if inside and _SIGN_WORD.search(text) is None else None
+    return blanked if inside else None
 
 
 def spoken(words: Iterable[str]) -> str:

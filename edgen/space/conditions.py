@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 
 import msgspec
 
@@ -19,12 +20,12 @@ def condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
     """Every problem of a space whose entries are sound. `paths`: where the entries of each dimension stand."""
     if not space.conditional:
         return []
-    problems = [*_unknown(space, paths)]
+    problems = [*islice(_unknown(space, paths), _MOST)]
     if not problems:
         problems = [*_circles(space, paths)]
     if not problems:
         problems = [*_left_without(space, paths)]
-    return problems or [*_never(space, paths)]
+    return problems or [*islice(_never(space, paths), _MOST)]
 
 
 def in_dependency_order(space: Space) -> list[int]:
@@ -50,12 +51,8 @@ def parents(dimension: Dimension) -> tuple[str, ...]:
 def _unknown(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Conditions on dimensions and values that are not there."""
     values = {dimension.name: frozenset(dimension.values) for dimension in space.dimensions}
-    told = 0
     for path, combination, own in _combinations(space, paths):
-        for problem in _unknown_in(combination, values, own, path):
-            if told < _MOST:
-                yield problem
-            told += 1
+        yield from _unknown_in(combination, values, own, path)
 
 
 def _combinations(space: Space, paths: Mapping[str, str]) -> Iterator[tuple[str, Combination, str | None]]:
@@ -142,12 +139,9 @@ def _never(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     if cells.count == 0:
         yield Problem("$.exclude", "everything is ruled out: no combination of values is left")
         return
-    told = 0
     for one, (dimension, classes) in enumerate(zip(space.dimensions, cells.classes, strict=True)):
         for places in classes:
             for place in () if cells.is_possible({one: places[0]}) else places:
-                if told < _MOST:
-                    value = shortened(repr(dimension.entries[place].value))
-                    message = f"{value} can never occur: conditions and exclusions rule it out everywhere"
-                    yield Problem(f"{paths[dimension.name]}[{place}]", message)
-                told += 1
+                value = shortened(repr(dimension.entries[place].value))
+                message = f"{value} can never occur: conditions and exclusions rule it out everywhere"
+                yield Problem(f"{paths[dimension.name]}[{place}]", message)

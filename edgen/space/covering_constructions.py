@@ -14,22 +14,7 @@ from collections.abc import Sequence
 from itertools import combinations, product
 
 Partial = tuple[int | None, ...]  # None: any place will do
-_PRIME_POWERS = {
-    2: 2,
-    3: 3,
-    4: 2,
-    5: 5,
-    7: 7,
-    8: 2,
-    9: 3,
-    11: 11,
-    13: 13,
-    16: 2,
-    17: 17,
-    19: 19,
-    23: 23,
-    25: 5,
-}
+_PRIME_POWERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25)  # the sizes of fields
 _MOST_ROWS = 20_000
 # x**m as lower powers, by the size of the field: the digits of an irreducible polynomial, lowest first.
 _REDUCED = {4: (1, 1), 8: (1, 1, 0), 9: (2, 0), 16: (1, 1, 0, 0), 25: (3, 0)}
@@ -119,7 +104,7 @@ def _paley(columns: int) -> list[tuple[int, ...]]:
 
 def _field(q: int) -> tuple[list[list[int]], list[list[int]]]:
     """The sums and products of a field of q elements, as tables."""
-    p = _PRIME_POWERS[q]
+    p = next(prime for prime in _PRIME_POWERS if q % prime == 0)
     if p == q:
         return (
             [[(x + y) % q for y in range(q)] for x in range(q)],

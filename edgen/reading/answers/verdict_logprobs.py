@@ -32,17 +32,9 @@ _MENTION = re.compile(
     r"(?<![^\W_])(?:(?<!first )(?<!second )one|two|first|second)(?![^\W_])|(?<![0-9])[12１２](?![0-9])",
     re.IGNORECASE,
 )
-_OTHER = {
-    "1": "2",
-    "2": "1",
-    "１": "２",
-    "２": "１",
-    "one": "two",
-    "two": "one",
-    "first": "second",
-    "second": "first",
-}
-_SIDES: dict[str, Choice] = {"1": 1, "2": 2, "１": 1, "２": 2, "one": 1, "two": 2, "first": 1, "second": 2}
+_PAIRS = (("1", "2"), ("１", "２"), ("one", "two"), ("first", "second"))
+_OTHER = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
+_SIDES: dict[str, Choice] = {name: 1 if name in dict(_PAIRS) else 2 for name in _OTHER}
 _DIGIT = re.compile(r"[\W_]*([12１２])(?![0-9])")
 _WORD = re.compile(r"[\W_]*([^\W\d_]+)")
 _FEWEST = 2  # letters of a token that begins a word

@@ -31,14 +31,7 @@ SIDE = "[\ue001\ue002\ue011\ue012]"
 PRIVATE_USE = compile_later("[\ue001-\ue032]")
 _SIDES: dict[str, Choice] = {"\ue001": 1, "\ue002": 2, "\ue011": 1, "\ue012": 2}
 _BARES: dict[str, str] = {"1": "\ue001", "2": "\ue002"}
-_NAMES = {
-    "1": "\ue011",
-    "2": "\ue012",
-    "one": "\ue011",
-    "two": "\ue012",
-    "first": "\ue011",
-    "second": "\ue012",
-}
+_NAMES = {**dict.fromkeys(("1", "one", "first"), "\ue011"), **dict.fromkeys(("2", "two", "second"), "\ue012")}
 _BACK = {"former": "\ue031", "latter": "\ue032"}
 
 _SHOWN = "interaction|response|conversation|dialogue|dialog|option|transcript|lesson|exchange|teacher"

@@ -243,28 +243,18 @@ class _CompiledTier:
         self._picture = None if tier.picture is None else grammar.compile(tier.picture, f"{path}.picture")
         self._mistake = None if tier.mistake is None else grammar.compile(tier.mistake, f"{path}.mistake")
         self._things = [_CompiledThing(one, f"{path}.draw[{i}]", grammar) for i, one in enumerate(tier.draw)]
+        texts = [self._question, *self._answers, self._picture, self._mistake, *self._points, *self._things]
+        self._named = frozenset[str]().union(*[one.variables_used for one in texts if one is not None])
 
     @cached_property
     def rules(self) -> tuple[str, ...]:
         """The rules that its texts need, in the order in which they are worked out."""
-        texts = [self._question, *self._answers, self._picture, self._mistake, *self._points, *self._things]
-        used = [text.variables_used for text in texts if text is not None]
-        return self._grammar.order(frozenset().union(*used))
+        return self._grammar.order(self._named)
 
     @cached_property
     def variables_used(self) -> frozenset[str]:
         """The dimensions that an exercise depends on."""
-        rules = [self._grammar.rules[name] for name in self.rules]
-        texts = [
-            self._question,
-            *self._answers,
-            self._picture,
-            self._mistake,
-            *rules,
-            *self._points,
-            *self._things,
-        ]
-        used = frozenset().union(*[one.variables_used for one in texts if one is not None])
+        used = self._named.union(*[self._grammar.rules[name].variables_used for name in self.rules])
         return used & frozenset(self._grammar.space.names)
 
     def make(self, values: Values, chosen: dict[str, int] | None = None) -> Exercise:
