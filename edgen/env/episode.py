@@ -71,7 +71,7 @@ class Episode:
                 f"scenario {self.scenario.index}: {self.role} has none of the first {self._most} turns: look at "
                 "selfplay.order and selfplay.max_turns."
             )
-        played = yield from self._others([])
+        played = yield from self._stage.play(0, [], but=self.role)
         if len(played.entries) < before or played.ended_by is not None:
             opener = self._stage.speaker(0).lower()
             raise UsageError(f"scenario {self.scenario.index}: the {opener} has nothing to open with.")
@@ -85,7 +85,9 @@ class Episode:
         if isinstance(heard, Rejection):
             return self._rejected(entries, heard, self.role)
         spoken = [*entries, heard] if heard.turn.text else [*entries]
-        played = Played(spoken, self.role) if heard.ended else (yield from self._others(spoken))
+        played = Played(spoken, self.role)
+        if not heard.ended:  # the others speak until it is the policy's turn
+            played = yield from self._stage.play(0, spoken, but=self.role)
         if played.rejection is not None:
             return self._rejected(entries, played.rejection, self._stage.speaker(len(played.entries)))
         flags = [flag for entry in played.entries[len(entries) :] for flag in entry.flags]
@@ -115,10 +117,6 @@ class Episode:
         why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
         worth = _NO_WORTH | ({"reward": self._broken} if by == self.role else {})
         return Moment(entries, True, _info(entries, []) | why | worth)
-
-    def _others(self, entries: list[PlayedTurn]) -> Generator[Request, Reply, Played]:
-        """The others' turns, until it is the policy's or the conversation is over."""
-        return self._stage.play(0, entries, but=self.role)
 
 
 def _info(entries: Sequence[PlayedTurn], flags: list[str], ended_by: Role | None = None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -93,7 +94,7 @@ def rank_by_windows(
             _variables(said, [candidates[place] for place in window], here, rules.seed)
         )
         question = Question(here, messages, RANKING.name, ROLE, prompt.schema)
-        found = yield from ask(question, rules, _reader(len(window)))
+        found = yield from ask(question, rules, partial(read_order, count=len(window)))
         if isinstance(found, Order):
             order[start:end] = [window[place] for place in found.places]
         ranked = _add(ranked, found)
@@ -108,10 +109,6 @@ def windows(count: int) -> Iterator[tuple[int, int]]:
         if end <= WINDOW:
             return
         end -= STEP
-
-
-def _reader(count: int) -> Any:
-    return lambda reply: read_order(reply, count)
 
 
 def _add(ranked: Ranked, found: Order | Rejection) -> Ranked:

@@ -326,8 +326,13 @@ def shards(run: edgen.Run) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (run.folder / "shards").glob("conversations*")}
 
 
-def test_the_same_job_has_the_same_bytes_however_it_is_made(tmp_path: Path) -> None:
-    whole = run_of(tmp_path, "whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
+    """A run that is only read."""
+    return run_of(tmp_path_factory.mktemp("tutoring"), "whole")
+
+
+def test_the_same_job_has_the_same_bytes_however_it_is_made(whole: edgen.Run, tmp_path: Path) -> None:
     alone = run_of(tmp_path, "alone", limits={"in_flight": 1})
     part = run_of(tmp_path, "part", conversations=3)
     assert len(shards(part)) == len(shards(whole))
@@ -337,17 +342,16 @@ def test_the_same_job_has_the_same_bytes_however_it_is_made(tmp_path: Path) -> N
     assert shards(whole) == shards(alone) == shards(again)
 
 
-def test_a_session_is_read_back_with_its_actions_and_alternatives(tmp_path: Path) -> None:
-    run = run_of(tmp_path, "run")
-    conversations = list(run.conversations())
+def test_a_session_is_read_back_with_its_actions_and_alternatives(whole: edgen.Run) -> None:
+    conversations = list(whole.conversations())
     assert len(conversations) == 6
     turns = [turn for one in conversations for turn in one.turns if turn.alternatives]
     assert {len(turn.alternatives) for turn in turns} == {2}
     assert all(turn.labels for turn in turns)
-    record = json.loads(next(iter(shards(run).values())))[0]
+    record = json.loads(next(iter(shards(whole).values())))[0]
     assert record["outcome"]["exercises"][0]["question"] == record["conversation"][0]["text"]
-    assert run.status.accepted == 6
-    assert "lengths" in run.stats().as_json()
+    assert whole.status.accepted == 6
+    assert "lengths" in whole.stats().as_json()
 
 
 # ---- what is refused
