@@ -15,6 +15,7 @@ from edgen.core.values import Reply, Request
 
 if TYPE_CHECKING:
     from edgen.providers.batches import BatchServices
+    from edgen.providers.prices import PriceList
 
 MAX_ANSWER = 32 * 1024 * 1024  # bytes of one answer, the most that is read
 
@@ -91,6 +92,7 @@ class Provider:
     name: str
     Config: type[BackendConfig]
     sends: frozenset[str] = frozenset()  # those of the optional settings that it has, see config.backends
+    prices: PriceList | None = None  # what its models cost at its own host
     simulated = False  # whether its answers are made up, and free
     schema_field = (
         ""  # where in a request a template's JSON Schema goes, with dots; empty where it takes none
@@ -147,9 +149,9 @@ class Provider:
         """What the provider's list says of the backend's model, at the provider's own host; None elsewhere."""
         return None
 
-    def nearest_price(self, model: str) -> tuple[str, Price] | None:  # noqa: ARG002
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
         """The listed model whose name is most like this one, and its price; None if none is."""
-        return None
+        return None if self.prices is None else self.prices.nearest(model)
 
     def vocabulary(self, model: str) -> str | None:  # noqa: ARG002
         """The name of the vocabulary that the model reads with, as bpe-openai has it; None where it is not known."""

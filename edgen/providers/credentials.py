@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 from edgen.core.errors import CallError
 from edgen.providers.base import Key
 from edgen.providers.failures import Secrets, add_hint
-from edgen.providers.key_command import KeyCommand
+from edgen.providers.key_command import KeyCommand, KeySource
 
 _KEPT = 8  # secrets: a call that is out for long may carry a key from some time ago
-
-
-class KeySource(Protocol):
-    """Where keys that expire come from."""
-
-    async def key_after(self, refused: str | None) -> str:
-        """A key that was got after `refused` was. Raises CallError."""
 
 
 class Credentials:

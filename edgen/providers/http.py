@@ -52,6 +52,31 @@ def describe_config(config: BackendConfig) -> dict[str, Any]:
     }
 
 
+encode = msgspec.json.Encoder().encode
+
+
+def encode_prompt(said: Any) -> bytes:
+    """What a prompt says, as JSON. Raises CallError for half of a character."""
+    try:
+        return encode(said)
+    except UnicodeEncodeError:
+        raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+
+
+def refuse_extra(extra_body: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
+    """Raise InputError for an `extra_body` that would change what the adapter is."""
+    for key, reason in reasons.items():
+        if extra_body.get(key):
+            raise InputError(
+                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
+            )
+
+
+def stated(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are not left to the service."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
 def base_address(base_url: str) -> URL:
     """`base_url` as the URL that paths are appended to. Raises InputError."""
     shown = repr(base_url.partition("?")[0])  # what stands behind a "?" may be a key
@@ -258,13 +283,23 @@ class HttpBackend:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r}, base_url={self.identity['base_url']!r})"
 
-    async def ask(self, url: URL, body: bytes, read: Callable[[bytes], Reply | None]) -> Reply:
+    async def ask(
+        self,
+        url: URL,
+        body: bytes,
+        read: Callable[[bytes], Reply | None],
+        answers: Answers = _only_200,
+    ) -> Reply:
         """The reply that `read` finds in the answer to one POST. Raises CallError, also where it finds none."""
-        answer = await self._http.post(url, body)
+        answer = await self._http.post(url, body, answers=answers)
         reply = read(answer)
         if reply is None:
             raise self._http.bad(answer)
+        self.remark(reply, answer)
         return self._http.without_secrets(reply)
+
+    def remark(self, reply: Reply, body: bytes) -> None:
+        """Say what is odd about an answer that was read."""
 
     async def aclose(self) -> None:
         """Close the connections. Never raises; may be called twice."""

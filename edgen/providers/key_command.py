@@ -1,4 +1,5 @@
-"""A command that prints a key: for tokens that expire. It is run as it stands, never by a shell.
+"""Where keys that expire come from, and one such place: a command that prints a key. It is run as it stands, never by a
+shell.
 
 Nothing of what it prints is shown, also where it fails: that may be the key, or a part of it.
 """
@@ -18,30 +19,38 @@ PATIENCE = 60.0  # seconds that a command may take
 _MOST = 64 * 1024  # bytes that a key may have
 
 
-class KeyCommand:
+class KeySource:
+    """Gets a key when one is needed: at first, and after one was refused."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._last: str | None = None
+
+    async def key_after(self, refused: str | None) -> str:
+        """A key that was got after `refused` was; calls that wait together share it. Raises CallError."""
+        async with self._lock:
+            if self._last is None or self._last == refused:
+                self._last = await self._new_key()
+            return self._last
+
+    async def _new_key(self) -> str:
+        raise NotImplementedError
+
+
+class KeyCommand(KeySource):
     """`command`: a program and its arguments. `environ`: what it runs in."""
 
     def __init__(
         self, command: Sequence[str], environ: Mapping[str, str], patience: float = PATIENCE
     ) -> None:
+        super().__init__()
         self._command = tuple(command)
         self._environ = dict(environ)
         self._patience = patience
-        self._lock = asyncio.Lock()
-        self._last: str | None = None
 
-    async def key_after(self, refused: str | None) -> str:
-        """A key that was printed after `refused` was; calls that wait together share one run.
-
-        Raises CallError where the command fails, takes too long, or prints anything but one line.
-        """
-        async with self._lock:
-            if self._last is None or self._last == refused:
-                self._last = self._read(await self._printed())
-            return self._last
-
-    def _read(self, printed: bytes) -> str:
-        lines = printed.decode("ascii", "replace").strip().splitlines()
+    async def _new_key(self) -> str:
+        """Raises CallError where the command fails, takes too long, or prints anything but one line."""
+        lines = (await self._printed()).decode("ascii", "replace").strip().splitlines()
         if len(lines) != 1:
             raise self._wrong(f"printed {len(lines) or 'no'} lines, and a key is one")
         if not (lines[0].isascii() and lines[0].isprintable() and " " not in lines[0]):

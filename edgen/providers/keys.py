@@ -120,6 +120,11 @@ def _reads_as_name(name: str) -> bool:
     return "KEY" in name or not re.search("[A-Za-z0-9]{16}", name)
 
 
+# Headers that belong to a connection, or that edgen writes.
+OWN_HEADERS = frozenset(
+    {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+
 # --- keys in clear text --------------------------------------------------------------------------
 
 # Headers whose values are keys, by their names.

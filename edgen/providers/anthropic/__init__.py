@@ -19,6 +19,7 @@ PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.anthropic.com")
 class AnthropicProvider(Provider):
     name = "anthropic"
     Config = AnthropicConfig
+    prices = PRICES
     sends = frozenset({"reasoning_effort", "service_tier"})
     schema_field = "output_config.format"
 
@@ -58,9 +59,6 @@ class AnthropicProvider(Provider):
         if config.prompt_cache is None:  # nothing is written that is not asked for
             return msgspec.structs.replace(price, cache_read=None, cache_write=None)
         return PRICES.long_cache_write(price)
-
-    def nearest_price(self, model: str) -> tuple[str, Price] | None:
-        return PRICES.nearest(model)
 
 
 PROVIDER = AnthropicProvider()

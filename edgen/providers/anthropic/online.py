@@ -8,18 +8,19 @@ and of the SDK anthropic 2.12.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
 import msgspec
 
-from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.errors import FailureKind, InputError
 from edgen.core.values import FinishReason, Message, Reply, Request, Usage
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
-from edgen.providers.http import HttpBackend, append_path
+from edgen.providers.http import HttpBackend, append_path, encode, encode_prompt, refuse_extra, stated
 from edgen.providers.usage import MOST_PROMPT, add_counts, read_member, read_usage
 
 
@@ -28,10 +29,10 @@ class AnthropicBackend(HttpBackend):
 
     def __init__(self, config: AnthropicConfig, key: Key, link: Link) -> None:
         super().__init__(config, Credentials(key, _headers), link, classify)
-        self._config = config
         self._messages = append_path(self.base, "v1/messages")
         self._models = append_path(self.base, "v1/models")
-        self._tails: dict[tuple[int, bytes | None], bytes] = {(1, None): _tail(config, 1)}
+        self._tail = functools.cache(functools.partial(_tail, config))
+        self._tail(1, None)  # what cannot be sent is refused before any call
         self._kept = None if config.prompt_cache is None else _cache_control(config.prompt_cache)
 
     async def complete(self, request: Request) -> Reply:
@@ -40,17 +41,11 @@ class AnthropicBackend(HttpBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends. Raises CallError for half of a character."""
-        kind = (request.max_tokens_scale, request.schema)
-        tail = self._tails.get(kind)
-        if tail is None:
-            tail = self._tails[kind] = _tail(self._config, *kind)
+        tail = self._tail(request.max_tokens_scale, request.schema)
         system = "\n\n".join(message.content for message in request.messages if message.role == "system")
         said = [message for message in request.messages if message.role != "system"]
-        try:
-            before = b'{"messages":' + _encode(self._kept_to_the_last(said))
-            return before + (b',"system":' + _encode(self._marked(system)) if system else b"") + tail
-        except UnicodeEncodeError:
-            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+        before = b'{"messages":' + encode_prompt(self._kept_to_the_last(said))
+        return before + (b',"system":' + encode_prompt(self._marked(system)) if system else b"") + tail
 
     def _kept_to_the_last(self, said: list[Message]) -> list[Any]:
         """The messages; the last one of a dialogue is marked, since the next prompt begins with all of them."""
@@ -91,19 +86,12 @@ def _headers(key: str | None) -> dict[str, str]:
     return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
 
-_encode = msgspec.json.Encoder().encode
-
-
-def parameters(config: AnthropicConfig, scale: int, schema: bytes | None = None) -> dict[str, Any]:
-    """The body but for messages and system, `max_tokens` multiplied by `scale`; `schema` is what the answer has to fit.
+def _tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
+    """What follows messages and system: `max_tokens` is multiplied by `scale`; `schema` is what the answer has to fit.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
-    for key, reason in _NOT_EXTRA.items():
-        if config.extra_body.get(key):
-            raise InputError(
-                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
-            )
+    refuse_extra(config.extra_body, _NOT_EXTRA)
     output = config.extra_body.get("output_config") or {}
     if not isinstance(output, dict):
         raise InputError("extra_body.output_config must be a mapping, as in {effort: low}.")
@@ -120,11 +108,9 @@ def parameters(config: AnthropicConfig, scale: int, schema: bytes | None = None)
         "service_tier": config.service_tier,
     }
     extra = {key: value for key, value in config.extra_body.items() if key not in _NOT_EXTRA}
-    return (
-        {key: value for key, value in sent.items() if value is not None}
-        | extra
-        | ({"output_config": own | output} if own or output else {})
-    )
+    if own or output:
+        extra["output_config"] = own | output
+    return b"," + encode(stated(sent) | extra)[1:]
 
 
 _NOT_EXTRA = {
@@ -133,11 +119,6 @@ _NOT_EXTRA = {
     "stream": "answers are read whole",
     "cache_control": "`prompt_cache` of the backend sets it",
 }
-
-
-def _tail(config: AnthropicConfig, scale: int, schema: bytes | None = None) -> bytes:
-    """What follows messages and system, with the closing brace."""
-    return b"," + _encode(parameters(config, scale, schema))[1:]
 
 
 # --- what comes back -----------------------------------------------------------------------------

@@ -21,6 +21,7 @@ PRICES = PriceList(Path(__file__).with_name("prices.yaml"), HOST)
 class GeminiProvider(Provider):
     name = "gemini"
     Config = GeminiConfig
+    prices = PRICES
     sends = frozenset({"reasoning_effort", "service_tier"})
     schema_field = "generationConfig.responseJsonSchema"
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
@@ -58,9 +59,6 @@ class GeminiProvider(Provider):
         if config.service_tier not in LISTED_TIERS:
             return None
         return PRICES.price(config.model, config.base_url)
-
-    def nearest_price(self, model: str) -> tuple[str, Price] | None:
-        return PRICES.nearest(model)
 
 
 PROVIDER = GeminiProvider()

@@ -8,12 +8,13 @@ text. The key travels in a header, never in the address.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
 import msgspec
 
-from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.errors import FailureKind, InputError
 from edgen.core.values import FinishReason, Reply, Request, Usage
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
@@ -21,7 +22,7 @@ from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
 from edgen.providers.gemini.config import GeminiConfig, GeminiSettings
 from edgen.providers.gemini.logprobs import read_tokens
 from edgen.providers.gemini.thinking import thinking_config
-from edgen.providers.http import HttpBackend, append_path
+from edgen.providers.http import HttpBackend, append_path, encode, encode_prompt, stated
 from edgen.providers.usage import add_counts, read_usage
 
 
@@ -30,9 +31,9 @@ class GeminiModel(HttpBackend):
 
     def __init__(self, config: GeminiSettings, path: str, credentials: Credentials, link: Link) -> None:
         super().__init__(config, credentials, link, classify)
-        self._config = config
         self._generate = append_path(self.base, f"{path}:generateContent")
-        self._tails: dict[_Kind, tuple[bytes, bytes]] = {(1, None, None, 1): _tail(config, 1)}
+        self._tail = functools.cache(functools.partial(_tail, config))
+        self._tail(1, None, None, 1)  # what cannot be sent is refused before any call
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -40,16 +41,11 @@ class GeminiModel(HttpBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        kind = (request.max_tokens_scale, request.schema, request.logprobs, request.choices)
-        tail = self._tails.get(kind)
-        if tail is None:
-            tail = self._tails[kind] = _tail(self._config, *kind)
-        before, after = tail
+        before, after = self._tail(
+            request.max_tokens_scale, request.schema, request.logprobs, request.choices
+        )
         seed = b"%d" % request.seed if after else b""
-        try:
-            return _contents(request) + before + seed + after + b"}"
-        except UnicodeEncodeError:
-            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+        return _contents(request) + before + seed + after + b"}"
 
     async def models(self) -> list[str] | None:
         """None: nobody says which there are."""
@@ -88,7 +84,6 @@ def _key_header(key: str | None) -> dict[str, str]:
     return {"x-goog-api-key": key} if key else {}
 
 
-_encode = msgspec.json.Encoder().encode
 _OPEN = {
     "user": b'{"role":"user","parts":[{"text":',
     "assistant": b'{"role":"model","parts":[{"text":',
@@ -108,18 +103,15 @@ def _contents(request: Request) -> bytes:
     contents = []
     for message in request.messages:
         if message.role == "system":
-            system.append(b'{"text":' + _encode(message.content) + b"}")
+            system.append(b'{"text":' + encode_prompt(message.content) + b"}")
         else:
-            contents.append(_OPEN[message.role] + _encode(message.content) + b"}]}")
+            contents.append(_OPEN[message.role] + encode_prompt(message.content) + b"}]}")
     body = b'{"contents":[' + b",".join(contents) + b"]"
     return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
 
 
-_Kind = tuple[int, bytes | None, int | None, int]  # what the rest of a body hangs on: see `parameters`
-
-
-def parameters(
-    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None, choices: int = 1
+def _parameters(
+    config: GeminiSettings, scale: int, schema: bytes | None, top: int | None, choices: int
 ) -> dict[str, Any]:
     """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`; `schema` is
     what the answer has to fit, `top` how many likely tokens are to be told at each place, `choices` how many answers
@@ -149,24 +141,22 @@ def parameters(
         raise InputError("extra_body.generationConfig must be a mapping, as in {thinkingConfig: {…}}.")
     settings = [{"category": name, "threshold": value} for name, value in config.safety_settings.items()]
     sent = {
-        "generationConfig": {k: v for k, v in generation.items() if v is not None} | override,
+        "generationConfig": stated(generation) | override,
         "safetySettings": settings,
         "serviceTier": config.service_tier,
     }
     return {key: value for key, value in sent.items() if value} | extra
 
 
-def _tail(
-    config: GeminiSettings, scale: int, schema: bytes | None = None, top: int | None = None, choices: int = 1
-) -> tuple[bytes, bytes]:
-    """What stands before and behind the automatic seed; without one, all of it and nothing."""
-    sent = parameters(config, scale, schema, top, choices)
+def _tail(config: GeminiSettings, *asked: Any) -> tuple[bytes, bytes]:
+    """What stands before and behind the automatic seed; without one, all of it and nothing. `asked`: see `_parameters`."""
+    sent = _parameters(config, *asked)
     generation = sent.get("generationConfig", {})
     if config.seed != "auto" or "seed" in generation:
-        text = _encode(sent)
+        text = encode(sent)
         return (b"" if text == b"{}" else b"," + text[1:-1]), b""
     sent.pop("generationConfig", None)
-    rest, text = _encode(sent), _encode(generation)
+    rest, text = encode(sent), encode(generation)
     before = (b"," if rest != b"{}" else b"") + rest[1:-1] + b',"generationConfig":' + text[:-1]
     return before + (b"," if generation else b"") + b'"seed":', b"}"
 

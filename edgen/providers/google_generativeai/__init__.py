@@ -14,6 +14,7 @@ from edgen.providers.trust import place_of
 class GoogleGenerativeAIProvider(Provider):
     name = "google-generativeai"
     Config = GoogleGenerativeAIConfig
+    prices = PRICES
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
 
     def schema_problem(self, config: GoogleGenerativeAIConfig, schema: bytes) -> str:  # noqa: ARG002
@@ -53,9 +54,6 @@ class GoogleGenerativeAIProvider(Provider):
         """The older way to the same service is billed alike."""
         host = config.endpoint
         return PRICES.price(config.model, host if host is None or "//" in host else f"//{host}")
-
-    def nearest_price(self, model: str) -> tuple[str, Price] | None:
-        return PRICES.nearest(model)
 
 
 PROVIDER = GoogleGenerativeAIProvider()

@@ -31,7 +31,7 @@ from edgen.providers.failures import (
 )
 from edgen.providers.gemini.online import classify, finish, model_path
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
-from edgen.providers.http import describe_config
+from edgen.providers.http import describe_config, stated
 from edgen.providers.usage import read_usage
 
 log = logging.getLogger("edgen")
@@ -124,7 +124,7 @@ class GoogleGenerativeAIBackend:
         return self._sdk.GenerativeModel(
             self._path,
             safety_settings=dict(config.safety_settings) or None,
-            generation_config={k: v for k, v in settings.items() if v is not None},
+            generation_config=stated(settings),
             system_instruction=system or None,
         )
 

@@ -21,16 +21,12 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.providers.base import Key
 from edgen.providers.failures import WORD, Secrets
 from edgen.providers.http import Http
-from edgen.providers.keys import names_a_key
+from edgen.providers.keys import OWN_HEADERS, names_a_key
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.litellm.library import load_litellm
 from edgen.providers.litellm.services import service_name
 from edgen.providers.trust import place_of
 
-# Headers that belong to a connection, or that edgen writes.
-_OURS = frozenset(
-    ["accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"]
-)
 _ANOTHERS = frozenset(["content-encoding", "content-length", "transfer-encoding"])
 
 
@@ -99,7 +95,7 @@ class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
             raise _astray(
                 f"litellm calls {request.url.host}, and not {self._where.name if self._where else ''}"
             )
-        headers = {name: value for name, value in request.headers.items() if name not in _OURS}
+        headers = {name: value for name, value in request.headers.items() if name not in OWN_HEADERS}
         for name, value in list(headers.items()):
             if not names_a_key(name):
                 continue

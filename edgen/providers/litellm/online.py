@@ -21,7 +21,7 @@ from edgen.core.values import FinishReason, Reply, Request, Token
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import clean_message, decode, scrub, without_secrets
-from edgen.providers.http import Http, base_address, describe_config
+from edgen.providers.http import Http, base_address, describe_config, encode_prompt, stated
 from edgen.providers.litellm.client import EXCHANGE, Door, Exchange, client_for
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.litellm.failures import block_of, failure_of
@@ -99,11 +99,7 @@ class LitellmBackend:
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """The arguments of a call. Raises CallError for half of a character."""
-        try:
-            messages = msgspec.json.decode(msgspec.json.encode(request.messages))
-        except UnicodeEncodeError:
-            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
-        asked = {**self._fixed, "messages": messages}
+        asked = {**self._fixed, "messages": msgspec.json.decode(encode_prompt(request.messages))}
         if self._config.max_tokens:
             asked["max_tokens"] = self._config.max_tokens * request.max_tokens_scale
         if self._config.seed == "auto":
@@ -166,7 +162,7 @@ def _arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
     once = {"num_retries": 0, "max_retries": 0, "drop_params": False, "no-log": True}
     return (
         {"model": config.model}
-        | {name: value for name, value in sent.items() if value is not None}
+        | stated(sent)
         | config.options
         | once
         | {"cache": {"no-cache": True, "no-store": True}}

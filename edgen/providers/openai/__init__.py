@@ -24,6 +24,7 @@ class ServiceProvider(Provider):
     """What providers of services that speak OpenAI's APIs share."""
 
     sends = frozenset(OPTIONAL)
+    prices = PRICES
 
     def problems(self, config: ServiceConfig) -> list[Problem]:
         from edgen.providers.openai.headers import service_problems
@@ -45,9 +46,6 @@ class ServiceProvider(Provider):
             return None
         listed = {PRICES.price(config.model, url) for url in config.urls}
         return listed.pop() if len(listed) == 1 else None
-
-    def nearest_price(self, model: str) -> tuple[str, Price] | None:
-        return PRICES.nearest(model)
 
     def vocabulary(self, model: str) -> str | None:
         return next((name for pattern, name in _VOCABULARIES if pattern.match(model)), None)

@@ -6,13 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from edgen.core.errors import Problem
-from edgen.providers.keys import names_a_key, reads_as_key
+from edgen.providers.keys import OWN_HEADERS, names_a_key, reads_as_key
 from edgen.providers.openai.config import ServiceConfig
 
 _KEY_HEADERS = {"bearer": "Authorization", "api-key": "api-key"}
-_OWN = frozenset(
-    {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
-)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # RFC 9110, 5.6.2: a token
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]{0,63})\}")
 
@@ -61,7 +58,7 @@ def _wrong_header(name: str, value: str, taken: set[str], seen: set[str]) -> str
     lower = name.lower()
     if not _HEADER.fullmatch(name):
         return "this is no name of a header: letters, digits and hyphens"
-    if lower in _OWN:
+    if lower in OWN_HEADERS:
         return "edgen writes this header itself; remove it"
     if lower in taken:
         return "the service's key goes here; `auth: none` sends none, and leaves the header to you"

@@ -11,6 +11,7 @@ A key comes along only where `edgen.providers.trust` lets it: `edgen.providers.k
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Awaitable
 from typing import Any
@@ -18,11 +19,11 @@ from typing import Any
 import msgspec
 
 from edgen.config.backends import OPTIONAL
-from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import FinishReason, Reply, Request, Usage
 from edgen.providers.base import Key, Link
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
-from edgen.providers.http import base_address
+from edgen.providers.http import base_address, encode, encode_prompt, refuse_extra, stated
 from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.logprobs import read_tokens
@@ -37,26 +38,22 @@ class OpenAIBackend(ServiceBackend):
         super().__init__(config, key, link, classify)
         self._config = config
         self._completions = self.address("chat/completions")
-        self._head = b'{"model":' + _encode(config.extra_body.get("model", config.model)) + b',"messages":'
+        self._head = b'{"model":' + encode(config.extra_body.get("model", config.model)) + b',"messages":'
         self._room = room_field(config)
-        self._tails: dict[_Kind, bytes] = {(1, self._room, None, None): _tail(config, 1, self._room)}
+        self._tail = functools.cache(functools.partial(_tail, config))
+        self._tail(1, self._room, None, None)  # what cannot be sent is refused before any call
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
         used = self._room
         try:
-            body = await self._post(request)
+            return await self._ask(request)
         except CallError as refusal:
             if not (used == _OLDER and self._config.max_tokens_field == "auto" and _wants_newer(refusal)):
                 raise
             self._room = _NEWER  # from now on: what was refused cost nothing
-            body = await self._post(request)
-        reply = read_reply(body) or read_block(body)
-        if reply is None:
-            raise self._http.bad(body)
-        self.remark(reply, body)
-        return self._http.without_secrets(reply)
+            return await self._ask(request)
 
     def unknown_reason(self, body: bytes) -> str | None:
         """Why an answer ended, where that is none of the reasons that services give."""
@@ -64,28 +61,20 @@ class OpenAIBackend(ServiceBackend):
         reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
         return None if reason in _FINISH or reason in _TOOLS else reason
 
-    def _post(self, request: Request) -> Awaitable[bytes]:
-        return self._http.post(self._completions, self.body(request), answers=is_answer)
+    def _ask(self, request: Request) -> Awaitable[Reply]:
+        return self.ask(self._completions, self.body(request), read_reply_or_block, is_answer)
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
-        kind = (request.max_tokens_scale, self._room, request.schema, request.logprobs)
-        tail = self._tails.get(kind)
-        if tail is None:
-            tail = self._tails[kind] = _tail(self._config, *kind)
+        tail = self._tail(request.max_tokens_scale, self._room, request.schema, request.logprobs)
         end = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         if request.choices > 1:
             end = b',"n":%d%b' % (request.choices, end)
-        try:
-            return self._head + _encode(request.messages) + tail + end
-        except UnicodeEncodeError:
-            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+        return self._head + encode_prompt(request.messages) + tail + end
 
 
 # --- what is sent --------------------------------------------------------------------------------
 
-_encode = msgspec.json.Encoder().encode
-_Kind = tuple[int, str, bytes | None, int | None]  # what the end of a body hangs on: see `parameters`
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 
 
@@ -107,19 +96,16 @@ def _wants_newer(refusal: CallError) -> bool:
     )
 
 
-def parameters(
-    config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None, top: int | None = None
-) -> dict[str, Any]:
-    """The body but for model, messages and an automatic seed; `max_tokens`, which is called `room`, multiplied by
-    `scale`; `schema` is what the answer has to fit, `top` how many likely tokens are to be told at each place.
+def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:
+    """What follows the messages, without the closing brace: all but an automatic seed; `max_tokens`, which is called
+    `room`, multiplied by `scale`; `schema` is what the answer has to fit, `top` how many likely tokens are to be told
+    at each place.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
-    for key, reason in (("messages", "the prompt writes them"), ("stream", "answers are read whole")):
-        if config.extra_body.get(key):
-            raise InputError(
-                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
-            )
+    refuse_extra(
+        config.extra_body, {"messages": "the prompt writes them", "stream": "answers are read whole"}
+    )
     sent: dict[str, Any] = {
         "temperature": config.temperature,
         "top_p": config.top_p,
@@ -134,14 +120,7 @@ def parameters(
         "top_logprobs": top,
     }
     extra = {key: value for key, value in config.extra_body.items() if key not in ("model", "messages")}
-    return {key: value for key, value in sent.items() if value is not None} | extra
-
-
-def _tail(
-    config: OpenAIConfig, scale: int, room: str, schema: bytes | None = None, top: int | None = None
-) -> bytes:
-    """What follows the messages, without the closing brace."""
-    text = _encode(parameters(config, scale, room, schema, top))
+    text = encode(stated(sent) | extra)
     return b"" if text == b"{}" else b"," + text[1:-1]
 
 
@@ -245,6 +224,11 @@ def read_block(body: bytes) -> Reply | None:
     if classify(400, error) is not FailureKind.BAD_REQUEST or not _MODERATED.search(words):
         return None
     return Reply(text="", finish_reason="content_filter", refusal=scrub(error.message))
+
+
+def read_reply_or_block(body: bytes) -> Reply | None:
+    """What an answer holds that `is_answer`; None where it is neither."""
+    return read_reply(body) or read_block(body)
 
 
 def is_answer(status: int, body: bytes) -> bool:

@@ -7,15 +7,17 @@ part of it. What was incomplete says why in `incomplete_details`. Fields are tho
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
 import msgspec
 
-from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.errors import FailureKind, InputError
 from edgen.core.values import FinishReason, Reply, Request, Token
 from edgen.providers.base import Key, Link
 from edgen.providers.failures import ErrorBody, decode, scrub
+from edgen.providers.http import encode, encode_prompt, refuse_extra, stated
 from edgen.providers.openai import online as chat
 from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.logprobs import read_tokens
@@ -28,19 +30,13 @@ class ResponsesBackend(ServiceBackend):
 
     def __init__(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> None:
         super().__init__(config, key, link, classify)
-        self._config = config
         self._responses = self.address("responses")
-        self._tails: dict[tuple[int, bytes | None, int | None], bytes] = {}
-        self._tails[1, None, None] = _tail(config, 1)
+        self._tail = functools.cache(functools.partial(_tail, config))
+        self._tail(1, None, None)  # what cannot be sent is refused before any call
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        body = await self._http.post(self._responses, self.body(request), answers=chat.is_answer)
-        reply = read_reply(body) or chat.read_block(body)
-        if reply is None:
-            raise self._http.bad(body)
-        self.remark(reply, body)
-        return self._http.without_secrets(reply)
+        return await self.ask(self._responses, self.body(request), _read_reply_or_block, chat.is_answer)
 
     def unknown_reason(self, body: bytes) -> str | None:
         """Why a response is incomplete, where that is none of the reasons that the service gives."""
@@ -50,19 +46,12 @@ class ResponsesBackend(ServiceBackend):
 
     def body(self, request: Request) -> bytes:
         """The JSON that a call sends. Raises CallError for half of a character."""
-        kind = (request.max_tokens_scale, request.schema, request.logprobs)
-        tail = self._tails.get(kind)
-        if tail is None:
-            tail = self._tails[kind] = _tail(self._config, *kind)
-        try:
-            return b'{"input":' + _encode(request.messages) + tail
-        except UnicodeEncodeError:
-            raise CallError(FailureKind.BAD_REQUEST, "the prompt holds half of a character") from None
+        tail = self._tail(request.max_tokens_scale, request.schema, request.logprobs)
+        return b'{"input":' + encode_prompt(request.messages) + tail
 
 
 # --- what is sent --------------------------------------------------------------------------------
 
-_encode = msgspec.json.Encoder().encode
 _NOT_EXTRA = {
     "input": "the prompt writes it",
     "instructions": "the prompt writes them",
@@ -71,19 +60,13 @@ _NOT_EXTRA = {
 }
 
 
-def parameters(
-    config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None, top: int | None = None
-) -> dict[str, Any]:
-    """The body but for the input, `max_tokens` multiplied by `scale`; `schema` is what the answer has to fit, `top` how
+def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: int | None) -> bytes:
+    """What follows the input: `max_tokens` is multiplied by `scale`; `schema` is what the answer has to fit, `top` how
     many likely tokens are to be told at each place.
 
     Raises InputError for an `extra_body` that would change what the adapter is.
     """
-    for key, reason in _NOT_EXTRA.items():
-        if config.extra_body.get(key):
-            raise InputError(
-                f"extra_body cannot set '{key}': {reason}. Remove it from the backend in the job."
-            )
+    refuse_extra(config.extra_body, _NOT_EXTRA)
     sent: dict[str, Any] = {
         "model": config.model,
         "store": config.store,
@@ -102,20 +85,13 @@ def parameters(
         given = extra.get(name) or {}
         if not isinstance(given, dict):
             raise InputError(f"extra_body.{name} must be a mapping.")
-        if joined := {key: value for key, value in own.items() if value is not None} | given:
+        if joined := stated(own) | given:
             extra[name] = joined
-    return {key: value for key, value in sent.items() if value is not None} | extra
+    return b"," + encode(stated(sent) | extra)[1:]
 
 
 def _format(schema: bytes) -> dict[str, Any]:
     return {"type": "json_schema", **schema_settings(schema)}
-
-
-def _tail(
-    config: OpenAIResponsesConfig, scale: int, schema: bytes | None = None, top: int | None = None
-) -> bytes:
-    """What follows the input, with the closing brace."""
-    return b"," + _encode(parameters(config, scale, schema, top))[1:]
 
 
 # --- what comes back -----------------------------------------------------------------------------
@@ -175,6 +151,10 @@ def read_reply(body: bytes) -> Reply | None:
         simulated=answer.simulated is True,
         tokens=_tokens(parts),
     )
+
+
+def _read_reply_or_block(body: bytes) -> Reply | None:
+    return read_reply(body) or chat.read_block(body)
 
 
 def _tokens(parts: list[_Part]) -> tuple[Token, ...] | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.config.backends import Price
 from edgen.core.errors import Problem
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
 
 # What consent to a host names in the place of a variable: google-auth looks up by itself who calls.
@@ -16,6 +16,7 @@ LIBRARY = "GOOGLE_AUTH"
 class VertexProvider(Provider):
     name = "vertex"
     Config = VertexConfig
+    prices = PRICES
     sends = frozenset({"reasoning_effort"})
     schema_field = "generationConfig.responseJsonSchema"
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
@@ -38,11 +39,6 @@ class VertexProvider(Provider):
         from edgen.providers.http import http_key_request
 
         return http_key_request((LIBRARY,), _address(config))._replace(library=True)
-
-    def nearest_price(self, model: str) -> tuple[str, Price] | None:
-        from edgen.providers.gemini import PRICES
-
-        return PRICES.nearest(model)
 
 
 def _address(config: VertexConfig) -> str:

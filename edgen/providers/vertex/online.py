@@ -17,6 +17,7 @@ from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import clean_message
 from edgen.providers.gemini.online import GeminiModel, model_path
+from edgen.providers.key_command import KeySource
 from edgen.providers.vertex.config import VertexConfig
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -37,7 +38,7 @@ def _header(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-class AccessTokens:
+class AccessTokens(KeySource):
     """Tokens of whoever calls. Raises InputError where google-auth is not installed."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -49,18 +50,14 @@ class AccessTokens:
             raise InputError(
                 f"a backend of type vertex needs more packages: `{install_command('vertex')}`."
             ) from None
+        super().__init__()
         self._auth: Any = google.auth
         self._file = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-        self._lock = asyncio.Lock()
-        self._last: str | None = None
         self._caller: Any = None
 
-    async def key_after(self, refused: str | None) -> str:
-        """A token that was got after `refused` was. Raises CallError where google-auth gets none."""
-        async with self._lock:
-            if self._last is None or self._last == refused:
-                self._last = await asyncio.to_thread(self._token)
-            return self._last
+    async def _new_key(self) -> str:
+        """Raises CallError where google-auth gets none."""
+        return await asyncio.to_thread(self._token)
 
     def _token(self) -> str:
         try:
