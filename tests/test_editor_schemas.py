@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -45,9 +46,15 @@ SHIPPED = [
 ]
 
 
+@functools.cache
 def schema(kind: str) -> dict[str, Any]:
     decoded: dict[str, Any] = json.loads(resources.find("validators", kind).read_bytes())
     return decoded
+
+
+@functools.cache
+def _validator(kind: str) -> jsonschema.Draft7Validator:
+    return jsonschema.Draft7Validator(schema(kind))
 
 
 def values(path: Path) -> Any:
@@ -56,7 +63,7 @@ def values(path: Path) -> Any:
 
 def errors(kind: str, value: Any) -> list[jsonschema.ValidationError]:
     """The innermost of what the schema refuses: why each way of an anyOf is none."""
-    found, left = [], list(jsonschema.Draft7Validator(schema(kind)).iter_errors(value))
+    found, left = [], list(_validator(kind).iter_errors(value))
     while left:
         error = left.pop()
         found += [] if error.context else [error]

@@ -83,7 +83,7 @@ def test_what_is_written_is_read_back_with_equal_values(
     tmp_path: Path, space: str, seed: int, settings: dict[str, Any]
 ) -> None:
     folder = tmp_path / str(seed)
-    run = run_of(folder, space, seed=seed, tutoring=settings, conversations=2)
+    run = run_of(folder, space, seed=seed, tutoring=settings, conversations=1)
     exported = run.export("cima", folder / "out")
     entries = entries_of(folder / "out")
     read = [cima.read(entry) for entry in entries]

@@ -22,6 +22,7 @@ from edgen.core.cells import disarm
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command, get_command
 from tests.export.runs import FORMATS, OF_EDUCATION
+from tests.export.test_walk import check_files
 
 pytestmark = pytest.mark.integration
 
@@ -93,6 +94,8 @@ def test_every_format_of_a_real_run(name: str, paired: Path, tmp_path: Path, com
     assert (tmp_path / "out" / "README.md").exists()
     with RunReader(paired) as reader:
         pairs, lessons = list(reader.compared()), list(reader.conversations())
+        counts = facts.get("tables", {"default": facts["rows"]})
+        check_files(tmp_path / "out", FORMATS[name], counts, reader.space)
     total = sum(facts["rows"].values()) + sum(facts["left_out"].values())
     if FORMATS[name].of == "pairs" and name not in ("trl-kto", "openrlhf", "llamafactory"):
         assert total == len(pairs)

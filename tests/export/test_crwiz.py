@@ -213,7 +213,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
     job = {
         "name": "desk",
         "seed": 3,
-        "conversations": 5,
+        "conversations": 3,
         "space": "incident_response",
         "protocol": "guided",
         "prompts": {
@@ -232,7 +232,7 @@ def test_what_the_protocol_makes_is_logged_whole(run: edgen.Run, tmp_path: Path)
     made = {one.id: one for data in open_data_sets([run.folder]) for one in data.samples()}
     paths = [*(tmp_path / "out" / "logs").glob("*/*.json")]
     assert {path.stem for path in paths} == {*made}
-    assert len(made) == 10
+    assert len(made) == 6
     for path in paths:
         log, one = json.loads(path.read_bytes()), made[path.stem]
         assert log["roles"] == {"3": "Dispatcher", "4": "Operator"}

@@ -24,7 +24,7 @@ from tests.cli.command import Command
 from tests.layers import put_layer
 
 JOB: dict[str, Any] = {
-    "name": "t", "seed": 5, "conversations": 90, "replicates": 2, "space": "education_dialogue", "prompt": "education_dialogue",
+    "name": "t", "seed": 5, "conversations": 40, "replicates": 2, "space": "education_dialogue", "prompt": "education_dialogue",
     "asks": 1, "backends": {"default": {"type": "simulator", "faults": "garbage=0.1"}},
 }  # fmt: skip
 
@@ -95,8 +95,8 @@ class TestWhatIsChosen:
         took = {f"select:{one['name']}": one["took"] for one in told["selection"]["clauses"] if one["took"]}
         before = edgen.open(run).status
         assert told["rejected"] == before.rejected | took
-        assert (told["state"], told["pending"], told["planned"]) == ("complete", 0, 180)
-        assert told["accepted"] + sum(told["rejected"].values()) == 180
+        assert (told["state"], told["pending"], told["planned"]) == ("complete", 0, 80)
+        assert told["accepted"] + sum(told["rejected"].values()) == 80
         old, new = conversations(run), conversations(tmp_path / "new")
         assert all(old[name].turns == one.turns and len(one.turns) < 15 for name, one in new.items())
         assert max(Counter(one.scenario["topic"] for one in new.values()).values()) <= 2
@@ -105,11 +105,11 @@ class TestWhatIsChosen:
         assert reasons == told["rejected"]
 
     def test_what_is_kept_is_what_holds(self, run: Path, tmp_path: Path) -> None:
-        chosen = edgen.select(run, tmp_path / "new", ["probability > .5", "scenario.index < 60"])
+        chosen = edgen.select(run, tmp_path / "new", ["probability > .5", "scenario.index < 25"])
         expected = {
             name
             for name, one in conversations(run).items()
-            if one.probability is not None and one.probability > 0.5 and one.scenario.index < 60
+            if one.probability is not None and one.probability > 0.5 and one.scenario.index < 25
         }
         assert {one.id for one in chosen.conversations()} == expected
 
@@ -120,8 +120,8 @@ class TestWhatIsChosen:
         ]
         assert [*map(len, drawn)] == [10, 10, 10]
         assert drawn[0] == drawn[1] != drawn[2]
-        fewer = edgen.select(run, tmp_path / "few", "scenario.index < 50", draw=10, seed=3)
-        assert {name for name in drawn[0] if int(name.split("-")[1]) < 50} <= {*conversations(fewer.folder)}
+        fewer = edgen.select(run, tmp_path / "few", "scenario.index < 25", draw=10, seed=3)
+        assert {name for name in drawn[0] if int(name.split("-")[1]) < 25} <= {*conversations(fewer.folder)}
 
     def test_of_those_that_are_alike_the_first_is_kept(self, tmp_path: Path) -> None:
         said = [

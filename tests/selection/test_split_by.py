@@ -25,7 +25,7 @@ from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
 JOB: dict[str, Any] = {
-    "name": "f", "seed": 3, "conversations": 40, "replicates": 2, "space": "homework_help", "protocol": "forum",
+    "name": "f", "seed": 3, "conversations": 24, "replicates": 2, "space": "homework_help", "protocol": "forum",
     "prompts": {"asker": "forum_asker", "tutor": "forum_agent", "classmate": "forum_agent", "newcomer": "forum_user"},
     "forum": {"turns": 4, "days": 20}, "backends": {"default": {"type": "simulator"}}, "top_up": True,
 }  # fmt: skip
@@ -143,7 +143,7 @@ def test_msdialogs_choice_of_threads(run: Path, tmp_path: Path) -> None:
     }
     new = edgen.select(run, tmp_path / "new", where)
     assert {one.id for one in new.conversations()} == wanted
-    assert len(wanted) > 5
+    assert len(wanted) > 2
 
 
 class TestInOrder:
