@@ -79,7 +79,7 @@ class RowFiles:
         with contextlib.suppress(OSError):
             self._open.close()
 
-    def open(self, path: Path, mode: str = "xb", *, end: bytes | None = None, **how: Any) -> IO[Any]:
+    def open(self, path: Path, mode: str = "xb", *, end: str | bytes | None = None, **how: Any) -> IO[Any]:
         """A file that is closed with the others, and then has `end` at its end."""
         file = self._open.enter_context(path.open(mode, buffering=_BUFFER, **how))
         if end is not None:

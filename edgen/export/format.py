@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from edgen.core.errors import UsageError
 from edgen.export.chat import Chat
@@ -31,6 +31,17 @@ __all__ = [
 Need = Literal["pairs", "pyarrow", "bm25s", "labels", "events"]
 Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent", "layer"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
+T = TypeVar("T")
+
+
+def rows_from(read: Callable[[RunReader, Chat], Iterator[T | LeftOut]], make: Callable[[T], Item]) -> Rows:
+    """The rows of a format that makes one of each thing that `read` finds in a run."""
+
+    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+        for found in read(run, chat):
+            yield found if isinstance(found, LeftOut) else make(found)
+
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

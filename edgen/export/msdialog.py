@@ -14,7 +14,9 @@ import msgspec
 from edgen.core.values import Turn
 from edgen.export.chat import Chat
 from edgen.export.files import SplitFiles, WriteRow
-from edgen.store.run_reader import AcceptedConversation
+from edgen.export.format import Rows
+from edgen.export.rows import Item, LeftOut, Row
+from edgen.store.run_reader import AcceptedConversation, RunReader
 
 Actor = Literal["User", "Agent"]
 
@@ -55,7 +57,22 @@ def tags_of(turn: Turn) -> list[str]:
     return [CODES.get(label) or "-".join(label.split()) for label in turn.labels]
 
 
-def dialog(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -> dict[str, Any]:
+def rows_of_dialogs(*, tags: bool) -> Rows:
+    """The rows of a format that makes a dialog of each conversation; with `tags`, of those of which at least one turn has a
+    label."""
+
+    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+        for conversation in run.conversations():
+            if tags and not any(turn.labels for turn in conversation.candidate.turns):
+                yield LeftOut("no_labels")
+            else:
+                value = {"id": conversation.candidate.id, "dialog": _dialog(conversation, chat, tags=tags)}
+                yield Row(conversation.split, value)
+
+    return rows
+
+
+def _dialog(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -> dict[str, Any]:
     """A dialog as the JSON files have it. Everything is there always; what a run does not tell is as DEFAULTS says."""
     told = conversation.candidate.outcome or {}
     values = conversation.scenario.values

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 from msgspec import UNSET
 
@@ -15,11 +14,9 @@ from edgen.core.pair import Candidate, Label, Pair, turns_left
 from edgen.core.values import Scenario
 from edgen.export.chat import Chat, Message
 from edgen.export.evidence import Evidence, evidence_of
-from edgen.export.format import Rows
+from edgen.export.format import Rows, T, rows_from
 from edgen.export.rows import Item, LeftOut, SplitName
 from edgen.store.run_reader import Compared, RunReader
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +60,10 @@ class TurnPair:
 def rows_of_pairs(read: Callable[[Compared, Chat], T | LeftOut], make: Callable[[T], Item]) -> Rows:
     """The rows of a format that makes one of each pair, as `read` reads it."""
 
-    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-        for compared in run.compared():
-            found = read(compared, chat)
-            yield found if isinstance(found, LeftOut) else make(found)
+    def pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:
+        return (read(compared, chat) for compared in run.compared())
 
-    return rows
+    return rows_from(pairs, make)
 
 
 def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:

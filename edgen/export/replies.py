@@ -17,7 +17,7 @@ import msgspec
 from edgen.core.values import Role, Scenario, Turn
 from edgen.export.chat import Chat, Message
 from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Rows
+from edgen.export.format import Rows, rows_from
 from edgen.export.rows import Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import AcceptedConversation, RunReader
 
@@ -140,20 +140,16 @@ def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[Repl
         yield _reply(place, chat, messages[:at], said)
 
 
-def rows_of_replies(make: Callable[[Reply, str], dict[str, Any]]) -> Rows:
+def rows_of_replies(make: Callable[[Reply], dict[str, Any]]) -> Rows:
     """The rows of a format that makes one of each prompt at which the run's conversation says something that a reply can be
-    compared with: the reference, which `make` has beside the reply."""
+    compared with: the reference."""
 
-    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-        for found in replies(run, chat):
-            if isinstance(found, LeftOut):
-                yield found
-            elif found.reference is None:
-                yield LeftOut("only_ends")
-            else:
-                yield Row(found.split, make(found, found.reference), scenario=found.scenario)
+    def row(found: Reply) -> Item:
+        if found.reference is None:
+            return LeftOut("only_ends")
+        return Row(found.split, make(found), scenario=found.scenario)
 
-    return rows
+    return rows_from(replies, row)
 
 
 def _own_turns(turns: Sequence[Turn], role: Role) -> list[int]:

@@ -15,6 +15,7 @@ import msgspec
 
 from edgen.core.values import Event, Scenario, Turn
 from edgen.families.base import FiledRecord, filed_record
+from edgen.families.guided import text
 
 SCHEMA = "crwiz_log"
 _BOTS = 2  # users up to this number
@@ -103,17 +104,17 @@ class _Room:
             self._hint = None
             self._tell(data, "offered", state=data.get("current_state"), options=_options(data))
         elif kind in _HINTS:
-            self._hint = _text(data, "utterance_id")
+            self._hint = text(data, "utterance_id")
             self._tell(data, "hint", state=data.get("current_state"), target=self._hint)
         elif kind == "fsa_state_change":
             self._move(data)
-        elif kind == "advance_subtask" and (to := _text(data, "current_subtask")):
+        elif kind == "advance_subtask" and (to := text(data, "current_subtask")):
             self._tell(data, "subtask", **{"from": self._subtask, "to": to})["turn"] = self._place
             self._subtask = to
         elif kind == "status_update" and isinstance(data.get("changes"), dict):
             self._tell(data, "world", changes=data["changes"], cause=data.get("source"))
         elif kind == "end_task":
-            reason = _text(data, "reason") or _text(data, "reason_id") or "unspecified"
+            reason = text(data, "reason") or text(data, "reason_id") or "unspecified"
             self.end = self._tell(data, "end", reason=reason, success=data.get("success"))
         elif kind == "post_task_analysis" and isinstance(data.get("mission_successful"), bool):
             self._success = data["mission_successful"]
@@ -125,12 +126,12 @@ class _Room:
         return self._events
 
     def _say(self, one: Mapping[str, Any], data: Mapping[str, Any]) -> None:
-        user, said = _user(one), _text(data, "message")
+        user, said = _user(one), text(data, "message")
         if user is None or user <= _BOTS or not said:
             return
         role = self._roles.get(str(user)) or one["user"].get("name")
         if user == self._wizard:
-            named = _text(data, "state_name")
+            named = text(data, "state_name")
             followed = None if self._hint is None else False
             by = {"by": "fixed" if named else "free", "state": named or None}
             self._chosen = self._tell(data, "chosen", **by, utterance=said, followed_hint=followed)
@@ -138,7 +139,7 @@ class _Room:
         self.turns.append(Turn(role if isinstance(role, str) and role else f"User {user}", said))
 
     def _move(self, data: Mapping[str, Any]) -> None:
-        before, to = _text(data, "previous_state"), _text(data, "current_state")
+        before, to = text(data, "previous_state"), text(data, "current_state")
         hint, self._hint = self._hint, None
         if not before or to is None:
             return
@@ -161,11 +162,6 @@ def _user(one: Mapping[str, Any]) -> int | None:
     user = one.get("user")
     number = user.get("id") if isinstance(user, dict) else None
     return number if type(number) is int else None
-
-
-def _text(data: Mapping[str, Any], key: str) -> str | None:
-    value = data.get(key)
-    return value if isinstance(value, str) else None
 
 
 def _options(data: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -18,24 +18,9 @@ MOST_DRAWS = 10_000
 ALIKE = 0.8  # the Jaccard index of word 3-grams at which texts are nearly the same, as in `edgen stats`
 
 
-def draw_negatives(
-    candidates: Candidates,
-    among: Sequence[int],
-    right: Iterable[str],
-    count: int,
-    seed: str,
-    lengths: range | None = None,
-) -> list[str] | None:
-    """So many texts of those with the numbers `among`, none of which is right; None where there are not so many. The
-    same `seed`, the same draws. `lengths`: how many words each may have."""
-    wrong = WrongAnswers(candidates, right, count, seed, lengths)
-    wrong.draw(among)
-    return wrong.texts if wrong.enough else None
-
-
 class WrongAnswers:
     """Up to `count` texts for one context, which may be drawn from several groups, one after the other: none is right, or
-    nearly so, and no two have the same words."""
+    nearly so, and no two have the same words. The same `seed`, the same draws. `lengths`: how many words each may have."""
 
     def __init__(
         self,

@@ -13,12 +13,12 @@ from typing import Any
 
 from edgen.core.digest import hash64
 from edgen.core.errors import UsageError
-from edgen.expressions.conversation import ConversationNames, Facts
+from edgen.core.values import Role
+from edgen.expressions.conversation import ConversationNames, Facts, Labels, label_value
 from edgen.expressions.language import ExpressionError
-from edgen.selection.layers import labels_of
 from edgen.selection.options import Limit, SelectOptions, Where, read_limits, read_split, read_where
 from edgen.space.splits import HeldOutGroups, choose_common_side
-from edgen.store.layers import LayerJoin
+from edgen.store.layers import LabelsByLayer, LayerJoin
 from edgen.store.ledger import Clause
 from edgen.store.run_reader import RunReader
 
@@ -91,7 +91,7 @@ class Choice:
         for scenario, task, group, data in reader.views[""].records():
             digest.update(data)
             recorded = reader.read(data)
-            labels = labels_of(layers.of(scenario, recorded.id, recorded.turns))
+            labels = _labels_of(layers.of(scenario, recorded.id, recorded.turns))
             facts = Facts(recorded.scenario, recorded.conversation, recorded.id, labels)
             fate = _first_missed(plain, facts)
             if in_order is not None and fate == _KEPT:
@@ -177,6 +177,17 @@ class Numbers(dict[Any, int]):
     def __missing__(self, value: Any) -> int:
         self[value] = number = len(self)
         return number
+
+
+def _labels_of(found: LabelsByLayer) -> Labels:
+    """The majority's labels of a conversation, by layer, as expressions see them."""
+
+    def get(layer: str, _conversation: str) -> Sequence[tuple[Role, str]] | float | None:
+        if layer not in found:
+            return None
+        return label_value((unit.turn, unit.role, unit.labels) for unit in found[layer])
+
+    return get
 
 
 def _first_missed(clauses: Sequence[Where], facts: Facts) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,18 @@ from edgen.export.rows import REASONS
 from edgen.preferences.labels import UNLABELLED
 from tests.export.folders import BAD, GOOD, RUN, head, write
 from tests.export.runs import FORMATS, OF_EDUCATION, TABLES, MemoryRun, compared, lesson, turns
+
+OF_PAIRS = ("trl-kto", "openrlhf", "llamafactory", "refuel", "trl-conversation", "mtpo")
+BOTH = "A simulator wrote these conversations and had a part in their labels."
+SIMULATED = (
+    ("oracle", ("labels",), "A simulated judge gave the labels of these conversations"),
+    ("probability", ("labels",), None),  # a simulated judge spoke too, but gave no label
+    ("oracle", (), None),
+    ("oracle", ("conversations", "labels"), BOTH),
+    ("probability", ("conversations",), BOTH),
+    ("human", ("labels",), None),
+    ("human", ("conversations",), "A simulator wrote these conversations."),
+)
 
 
 class TestCard:
@@ -26,27 +39,12 @@ class TestCard:
         assert "| identical | 1 | both sides say the same |" in text
 
     @pytest.mark.parametrize(
-        ("by", "parts", "banner"),
+        ("name", "by", "parts", "banner"),
         [
-            ("oracle", (), None),
-            ("oracle", ("labels",), "A simulated judge gave the labels of these conversations"),
-            (
-                "oracle",
-                ("conversations", "labels"),
-                "A simulator wrote these conversations and had a part in their labels.",
-            ),
-            (
-                "probability",
-                ("conversations",),
-                "A simulator wrote these conversations and had a part in their labels.",
-            ),
-            ("probability", ("labels",), None),  # a simulated judge spoke too, but gave no label
-            ("human", ("labels",), None),
-            ("human", ("conversations",), "A simulator wrote these conversations."),
+            *(("trl-dpo", *case) for case in SIMULATED),
+            # What a format has of its own is that its rows tell their evidence.
+            *((name, *case) for name in OF_PAIRS for case in SIMULATED[:2]),
         ],
-    )
-    @pytest.mark.parametrize(
-        "name", ["trl-dpo", "trl-kto", "openrlhf", "llamafactory", "refuel", "trl-conversation", "mtpo"]
     )
     def test_says_what_a_simulator_made(
         self, name: str, by: str, parts: tuple[str, ...], banner: str | None, tmp_path: Path
@@ -195,8 +193,8 @@ class TestCard:
         assert "- model: `x' # <b>heading</b>`" in text
 
     @pytest.mark.parametrize("name", OF_EDUCATION)
-    def test_shows_how_to_load_it(self, name: str, tmp_path: Path) -> None:
-        text = self._text(tmp_path, name)
+    def test_shows_how_to_load_it(self, name: str, exported: Callable[[str], Path]) -> None:
+        text = (exported(name) / "README.md").read_text(encoding="utf-8")
         assert "THIS_FOLDER" in text
         assert len(FORMATS[name].use.splitlines()) <= 6
 
@@ -208,7 +206,10 @@ class TestDigest:
         return {one["config_name"]: one["description"] for one in head(folder).get("configs", ())}
 
     @pytest.mark.parametrize("name", TABLES)
-    def test_every_table_states_the_digest_of_its_rows(self, name: str, tmp_path: Path) -> None:
+    def test_every_table_states_the_digest_of_its_rows(
+        self, name: str, tmp_path: Path, exported: Callable[[str], Path]
+    ) -> None:
+        """That the same rows have the same digest, `test_the_same_run_gives_the_same_bytes` says of the whole card."""
         # of as many rows and of the same columns
         begun = turns("T What is half of 6?", "S No idea.")
         good, bad = (*begun, *GOOD[2:]), (*begun, *BAD[2:])
@@ -219,18 +220,14 @@ class TestDigest:
             ],
             pairs=[compared(0, good, bad), compared(1, good, good), compared(2, good, bad, split="test")],
         )  # fmt: skip
-        for place, run in (("one", RUN), ("same", RUN), ("other", other)):
-            write(name, run, tmp_path / place / "out")
-        one, same, different = (self._digests(tmp_path / place / "out") for place in ("one", "same", "other"))
+        write(name, other, tmp_path / name)
+        one, different = self._digests(exported(name)), self._digests(tmp_path / name)
         assert one
-        assert one == same
         assert one.keys() == different.keys()
         for table, said in one.items():
             assert said.startswith("sha256-")
             assert len(said) == len("sha256-") + 64
             assert different[table] != said
 
-    def test_two_formats_of_the_same_layout_differ(self, tmp_path: Path) -> None:
-        write("trl-sft", RUN, tmp_path / "sft")
-        write("trl-dpo", RUN, tmp_path / "dpo")
-        assert self._digests(tmp_path / "sft") != self._digests(tmp_path / "dpo")
+    def test_two_formats_of_the_same_layout_differ(self, exported: Callable[[str], Path]) -> None:
+        assert self._digests(exported("trl-sft")) != self._digests(exported("trl-dpo"))

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pytest
 import yaml
 
 from edgen.core.errors import RunError
+from edgen.export.card import Contents, front_matter
 from edgen.export.caveats import SETTLED, caveats
-from edgen.export.rows import Row
+from edgen.export.options import ExportOptions
+from edgen.export.rows import DataTable, Row
 from tests.export.folders import BAD, GOOD, RUN, head, write
 from tests.export.runs import FORMATS, OF_EDUCATION, SPACE, MemoryRun, chat, job, lesson, turns
 from tests.late import Late
@@ -149,10 +152,13 @@ class TestHub:
         assert [feature["name"] for feature in info["features"]] == list(rows("hf", RUN)[0])
         assert {split["name"]: split["num_examples"] for split in info["splits"]} == {"train": 4, "test": 2}
 
-    @pytest.mark.parametrize(("number", "size"), [(999, "n<1K"), (1000, "1K<n<10K"), (9999, "1K<n<10K"), (10000, "10K<n<100K")])  # fmt: skip
-    def test_sizes_are_the_hubs(self, number: int, size: str, tmp_path: Path) -> None:
-        write("hf", MemoryRun([lesson(i, 0, BAD) for i in range(number)]), tmp_path / "out", files="jsonl")
-        assert head(tmp_path / "out")["size_categories"] == [size]
+    @pytest.mark.parametrize(("number", "size"), [(999, "n<1K"), (1000, "1K<n<10K"), (9999, "1K<n<10K"), (10000, "10K<n<100K"), (10**12, "n>1T")])  # fmt: skip
+    def test_sizes_are_the_hubs(self, number: int, size: str) -> None:
+        rows = {"default": {"train": number - 1, "test": 1}}
+        contents = Contents(tables=[DataTable({})], rows=rows, left_out={}, patterns={}, evidence={})
+        run: Any = RUN
+        front = front_matter(run, FORMATS["hf"], contents, False, ExportOptions())
+        assert yaml.safe_load(front.split("---\n")[1])["size_categories"] == [size]
 
     def test_arms_share_a_table_and_the_card_says_who_made_which(self, tmp_path: Path) -> None:
         write("hf", armed("old", "new"), tmp_path / "out")
@@ -293,10 +299,11 @@ class TestCaveats:
 
 class TestCards:
     @pytest.mark.parametrize("name", OF_EDUCATION)
-    def test_a_licence_is_what_was_stated_or_nothing(self, name: str, tmp_path: Path) -> None:
-        write(name, RUN, tmp_path / "plain")
-        assert not head(tmp_path / "plain").keys() & {"license", "language"}
-        assert "No licence was stated for this data." in (tmp_path / "plain" / "README.md").read_text()
+    def test_a_licence_is_what_was_stated_or_nothing(
+        self, name: str, tmp_path: Path, exported: Callable[[str], Path]
+    ) -> None:
+        assert not head(exported(name)).keys() & {"license", "language"}
+        assert "No licence was stated for this data." in (exported(name) / "README.md").read_text()
         write(name, RUN, tmp_path / "said", license="odd: [licence] #1", language="pt-BR")
         front = head(tmp_path / "said")
         assert (front["license"], front["language"]) == ("odd: [licence] #1", ["pt"])
@@ -315,10 +322,9 @@ class TestCards:
         assert f"edgen export AGAIN --to {name} -o DIR" in text
 
     @pytest.mark.parametrize("name", DATA_SETS)
-    def test_simulated_data_is_marked(self, name: str, tmp_path: Path) -> None:
-        write(name, RUN, tmp_path / "out")
-        assert "simulated" in head(tmp_path / "out")["tags"]
-        assert "**A simulator wrote these conversations." in (tmp_path / "out" / "README.md").read_text()
+    def test_simulated_data_is_marked(self, name: str, exported: Callable[[str], Path]) -> None:
+        assert "simulated" in head(exported(name))["tags"]
+        assert "**A simulator wrote these conversations." in (exported(name) / "README.md").read_text()
 
     def test_an_arm_is_told_by_what_it_changes_in_the_data(self, tmp_path: Path) -> None:
         class Armed(MemoryRun):
@@ -360,9 +366,8 @@ def test_a_reading_that_breaks_leaves_nothing(name: str, storage: str, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_yaml_of_every_card_is_one_document(tmp_path: Path) -> None:
+def test_the_yaml_of_every_card_is_one_document(exported: Callable[[str], Path]) -> None:
     for name in OF_EDUCATION:
-        write(name, RUN, tmp_path / name)
-        text = (tmp_path / name / "README.md").read_text()
+        text = (exported(name) / "README.md").read_text()
         assert text.count("\n---\n") == 1
         assert isinstance(yaml.safe_load(text.split("---\n")[1]), dict)

@@ -389,7 +389,7 @@ def test_a_run_that_is_too_small_for_a_pool_says_how_many_more(tmp_path: Path) -
 
 
 def test_baselines_rank_it_and_score_scores_them(tmp_path: Path) -> None:
-    run = edgen.generate("jobs/quickstart.yaml", conversations=220, output=tmp_path / "run", progress=False)
+    run = edgen.generate("jobs/quickstart.yaml", conversations=150, output=tmp_path / "run", progress=False)
     run.export("dstc7", tmp_path / "out", prefix="w", cuts="all", candidates=50, subtask="1")
     test, answers = tmp_path / "out" / "w_test_subtask_1.json", tmp_path / "out" / "w_responses_subtask_1.tsv"
     first = {}

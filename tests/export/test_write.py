@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,19 +85,14 @@ class TestFolder:
         assert (tmp_path / "real" / "train.jsonl").exists()
         assert (tmp_path / "link").is_symlink()
 
-    def test_the_same_run_gives_the_same_bytes(self, tmp_path: Path) -> None:
+    def test_the_same_run_gives_the_same_bytes(self, tmp_path: Path, exported: Callable[[str], Path]) -> None:
         for name in OF_EDUCATION:
-            write(name, RUN, tmp_path / "one" / name)
-            write(name, RUN, tmp_path / "two" / name)
-        one, two = (
-            {
-                p.relative_to(tmp_path / side): p.read_bytes()
-                for p in (tmp_path / side).rglob("*")
-                if p.is_file()
-            }
-            for side in ("one", "two")
-        )
-        assert one == two
+            write(name, RUN, tmp_path / name)
+            one, two = (
+                {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+                for folder in (exported(name), tmp_path / name)
+            )
+            assert one == two
 
     def test_parquet_has_the_columns_of_the_trainer(self, tmp_path: Path) -> None:
         many = MemoryRun(taught=[lesson(i, 0, GOOD) for i in range(2500)])  # three row groups

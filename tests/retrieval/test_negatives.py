@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,22 @@ from hypothesis import strategies as st
 from edgen.reading.detect import words
 from edgen.retrieval.bm25 import K1, MOST, STOP_WORDS, B, Bm25
 from edgen.retrieval.candidates import Candidates, RightAnswers, key_of
-from edgen.retrieval.negatives import MOST_DRAWS, are_alike, draw_negatives
+from edgen.retrieval.negatives import MOST_DRAWS, WrongAnswers, are_alike
+
+
+def draw(
+    candidates: Candidates,
+    among: Sequence[int],
+    right: list[str],
+    count: int,
+    seed: str,
+    lengths: range | None = None,
+) -> list[str] | None:
+    """So many wrong answers; None where there are not so many."""
+    wrong = WrongAnswers(candidates, right, count, seed, lengths)
+    wrong.draw(among)
+    return wrong.texts if wrong.enough else None
+
 
 SAID = st.lists(st.sampled_from(["one", "two", "three", "four", "five", "six"]), min_size=1, max_size=6).map(
     " ".join
@@ -28,8 +44,8 @@ def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str
         candidates.add(text, "all")
     fit = {t for t in texts if len(t.split()) >= 3 and not are_alike(t, right)}
     wanted = (candidates, candidates.among("all"), [right], max(count, 1), "seed", range(3, 401))
-    drawn = draw_negatives(*wanted)
-    assert drawn == draw_negatives(*wanted)
+    drawn = draw(*wanted)
+    assert drawn == draw(*wanted)
     if drawn is None:
         assert len(fit) < max(count, 1)
     else:
@@ -43,13 +59,13 @@ def test_draws_are_uniform_and_end() -> None:
         candidates.add(f"this is number {number}", "all")
     found = Counter(
         text
-        for seed in range(1000)
-        for text in draw_negatives(candidates, candidates.among("all"), [], 5, str(seed)) or ()
+        for seed in range(400)
+        for text in draw(candidates, candidates.among("all"), [], 5, str(seed)) or ()
     )
     assert len(found) == 20
-    # 250 each; chi-square with 19 degrees of freedom, p = 0.001
-    assert sum((count - 250) ** 2 / 250 for count in found.values()) < 43.8
-    assert draw_negatives(candidates, [0] * (MOST_DRAWS + 1), [], 2, "") is None
+    # 100 each; chi-square with 19 degrees of freedom, p = 0.001
+    assert sum((count - 100) ** 2 / 100 for count in found.values()) < 43.8
+    assert draw(candidates, [0] * (MOST_DRAWS + 1), [], 2, "") is None
 
 
 def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
@@ -68,7 +84,7 @@ def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
 def test_texts_that_look_different_are_not_alike(a: str, b: str) -> None:
     candidates = Candidates()
     number = candidates.add(a, "all")
-    drawn = draw_negatives(candidates, [number], [b], 1, "")
+    drawn = draw(candidates, [number], [b], 1, "")
     assert drawn == (None if are_alike(a, b) else [a])
 
 

@@ -97,8 +97,7 @@ def _fits(turns: Sequence[Turn]) -> bool:
 def _prep_entry(
     context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
 ) -> dict[str, Any]:
-    english = made.concepts
-    italian = {name: space[name].entry(value).fields["it"] for name, value in english.items()}
+    english, italian = made.concepts, _italian(made, space)
     return {
         "past_convo": [turn.text for turn in context],
         "img": f"{PICTURES}/{picture_name(made)}",
@@ -119,8 +118,7 @@ def _prep_entry(
 def _shape_entry(
     context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
 ) -> dict[str, Any]:
-    english = made.concepts
-    italian = {name: space[name].entry(value).fields["it"] for name, value in english.items()}
+    english, italian = made.concepts, _italian(made, space)
     said = "".join(f" {'Tutor' if turn.role == 'Tutor' else 'Student'}: {turn.text}" for turn in context)
     return {
         "pastConvo": said,
@@ -131,6 +129,11 @@ def _shape_entry(
         "tutorResponses": [turn.text for turn in responses],
         "tutorActions": [[str(action in turn.labels) for action in TUTOR_ACTIONS] for turn in responses],
     }
+
+
+def _italian(made: Exercise, space: Space) -> dict[str, Any]:
+    """The Italian words of an exercise's concepts."""
+    return {name: space[name].entry(value).fields["it"] for name, value in made.concepts.items()}
 
 
 class CimaFiles(SplitFiles):

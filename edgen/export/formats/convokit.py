@@ -13,7 +13,7 @@ whatever machine it is on.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from edgen.core.values import Scenario
@@ -160,19 +160,17 @@ class CorpusFiles(RowFiles):
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
         self._utterances = self._begin("utterances.jsonl")
-        self._speakers = _Object(self._begin("speakers.json"))
-        self._conversations = _Object(self._begin("conversations.json"))
+        self._add_speaker = self._object("speakers.json")
+        self._add_conversation = self._object("conversations.json")
 
     def add(self, row: Row) -> None:
         for utterance in row.value["utterances"]:
             self._utterances.write(json.dumps(utterance) + "\n")
         for name, meta in row.value["speakers"].items():
-            self._speakers.add(name, {"meta": meta, "vectors": []})
-        self._conversations.add(row.value["id"], {"meta": row.value["meta"], "vectors": []})
+            self._add_speaker(name, {"meta": meta, "vectors": []})
+        self._add_conversation(row.value["id"], {"meta": row.value["meta"], "vectors": []})
 
     def finish(self) -> Patterns:
-        self._speakers.end()
-        self._conversations.end()
         run = self.staging.run
         overall = {"name": run.name, "synthetic": True, "simulated": run.simulated}
         self._begin("corpus.json").write(json.dumps(overall, indent=1) + "\n")
@@ -182,23 +180,19 @@ class CorpusFiles(RowFiles):
         self._open.close()
         return {}
 
-    def _begin(self, name: str) -> IO[str]:
-        return self.open(self.folder / name, "x", encoding="ascii", newline="\n")
+    def _begin(self, name: str, end: str | None = None) -> IO[str]:
+        return self.open(self.folder / name, "x", end=end, encoding="ascii", newline="\n")
 
+    def _object(self, name: str) -> Callable[[str, Any], None]:
+        """Begin a file of one JSON object; returns what writes a member of it."""
+        file, before = self._begin(name, "\n}\n"), "{\n"
 
-class _Object:
-    """One JSON object, written member by member."""
+        def add(key: str, value: Any) -> None:
+            nonlocal before
+            file.write(f"{before}{json.dumps(key)}: {json.dumps(value)}")
+            before = ",\n"
 
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
-        self._before = "{\n"
-
-    def add(self, name: str, value: Any) -> None:
-        self._file.write(f"{self._before}{json.dumps(name)}: {json.dumps(value)}")
-        self._before = ",\n"
-
-    def end(self) -> None:
-        self._file.write("{}\n" if self._before == "{\n" else "\n}\n")
+        return add
 
 
 def _index(metadata: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from edgen.export.format import Chat, Format, Item, Row, RunReader
-from edgen.export.msdialog import DEFAULTS, WHO, DialogFiles, dialog
-
-
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a conversation."""
-    for conversation in run.conversations():
-        value = {"id": conversation.candidate.id, "dialog": dialog(conversation, chat, tags=False)}
-        yield Row(conversation.split, value)
-
+from edgen.export.format import Format
+from edgen.export.msdialog import DEFAULTS, WHO, DialogFiles, rows_of_dialogs
 
 COLUMNS = {
     "id": "the dialog's id, by which it stands in the file: the conversation's",
@@ -25,7 +15,7 @@ COLUMNS = {
 FORMAT = Format(
     name="msdialog-complete",
     summary="Whole dialogs by their ids, as MSDialog-Complete has them.",
-    rows=rows,
+    rows=rows_of_dialogs(tags=False),
     tables=COLUMNS,
     use="""\
 import pandas

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.export.msdialog import DEFAULTS, LABELS, WHO, DialogFiles, dialog
-
-
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """The conversations of which at least one turn has a label."""
-    for conversation in run.conversations():
-        if any(turn.labels for turn in conversation.candidate.turns):
-            value = {"id": conversation.candidate.id, "dialog": dialog(conversation, chat, tags=True)}
-            yield Row(conversation.split, value)
-        else:
-            yield LeftOut("no_labels")
-
+from edgen.export.format import Format
+from edgen.export.msdialog import DEFAULTS, LABELS, WHO, DialogFiles, rows_of_dialogs
 
 FORMAT = Format(
     name="msdialog-intent",
     summary="Dialogs by their ids with the intents of each utterance, as MSDialog-Intent has them.",
-    rows=rows,
+    rows=rows_of_dialogs(tags=True),
     tables={
         "id": "the dialog's id, by which it stands in the file: the conversation's",
         "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces between",

@@ -33,7 +33,7 @@ class Cut(NamedTuple):
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """Ten rows for each context. The run is read twice: what may be drawn, and what is right where, comes first."""
     from edgen.retrieval.bm25 import Bm25
-    from edgen.retrieval.negatives import draw_negatives
+    from edgen.retrieval.negatives import WrongAnswers
 
     candidates, answers = _collect(run, chat)
     index = Bm25((number, candidates.texts[number]) for number in candidates.among("train"))
@@ -56,13 +56,14 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
                 continue
             right = [candidates.texts[number] for number in answers.of(cut.key)]
             seed = f"{run.job.seed}/negatives/{conversation.candidate.id}/{cut.turn}"
-            wrong = draw_negatives(candidates, among, right, NEGATIVES, seed, LENGTHS)
-            if wrong is None:
+            wrong = WrongAnswers(candidates, right, NEGATIVES, seed, LENGTHS)
+            wrong.draw(among)
+            if not wrong.enough:
                 yield LeftOut("small_pool")
                 continue
             context = "\t".join(cut.context)
             yield Row(conversation.split, {"label": 1, "context": context, "reply": cut.reply})
-            for text in wrong:
+            for text in wrong.texts:
                 yield Row(conversation.split, {"label": 0, "context": context, "reply": text})
 
 

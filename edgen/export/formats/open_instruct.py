@@ -14,10 +14,10 @@ from edgen.export.replies import Reply, rows_of_replies
 VERIFIER = "general-quality_ref"
 
 
-def _value(reply: Reply, reference: str) -> dict[str, Any]:
+def _value(reply: Reply) -> dict[str, Any]:
     return {
         "messages": reply.prompt,
-        "ground_truth": reference,
+        "ground_truth": reply.reference,
         "dataset": VERIFIER,
         "id": reply.id,
         "turn": reply.turn,

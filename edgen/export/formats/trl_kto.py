@@ -10,13 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.completions import RULE, Completion, completions
 from edgen.export.files import JsonLines, Staging
-from edgen.export.format import SPLITS, Chat, Format, Item, Row, RunReader, tried
-
-
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a completion, each once."""
-    for found in completions(run, chat):
-        yield _row(found) if isinstance(found, Completion) else found
+from edgen.export.format import SPLITS, Format, Row, rows_from, tried
 
 
 def _row(found: Completion) -> Row:
@@ -60,7 +54,7 @@ FORMAT = Format(
     name="trl-kto",
     needs=("pairs",),
     summary="Single turns that are good or bad, as TRL's KTOTrainer takes them.",
-    rows=rows,
+    rows=rows_from(completions, _row),
     tables={
         "prompt": "messages up to the turn at which the two conversations of a pair part",
         "completion": "the trained side's next message",

@@ -5,26 +5,19 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
-from edgen.export.replies import replies
+from edgen.export.format import Format, Row, rows_from, tried
+from edgen.export.replies import Reply, replies
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row for each turn of the trained side: what stands before it, once a scenario."""
-    for found in replies(run, chat):
-        if isinstance(found, LeftOut):
-            yield found
-        else:
-            value = {"prompt": found.prompt, "id": found.id, "turn": found.turn}
-            yield Row(found.split, value, scenario=found.scenario)
+def _row(found: Reply) -> Row:
+    value = {"prompt": found.prompt, "id": found.id, "turn": found.turn}
+    return Row(found.split, value, scenario=found.scenario)
 
 
 FORMAT = Format(
     name="trl-prompts",
     summary="Prompts only, one for each turn of the trained side, as TRL's online trainers take them.",
-    rows=rows,
+    rows=rows_from(replies, _row),
     tables={
         "prompt": "messages up to a turn of the trained side",
         "id": "the conversation",

@@ -13,12 +13,12 @@ from edgen.export.format import Format, tried
 from edgen.export.replies import DESCRIBED, Reply, rows_of_replies
 
 
-def _value(reply: Reply, reference: str) -> dict[str, Any]:
+def _value(reply: Reply) -> dict[str, Any]:
     return {
         "data_source": "edgen",
         "prompt": reply.prompt,
         "ability": "dialogue",
-        "reward_model": {"style": "rule", "ground_truth": reference},
+        "reward_model": {"style": "rule", "ground_truth": reply.reference},
         "extra_info": {**reply.describe(), "split": reply.split},
     }
 
