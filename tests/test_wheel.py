@@ -32,22 +32,24 @@ def test_the_wheel_runs_where_there_is_no_checkout(tmp_path: Path) -> None:
         "_data/machines/lesson_plan/machine.yaml",
         "_data/validators/conversation.schema.json",
         "_data/jobs/quickstart.yaml",
+        "preferences/judge_directed.txt",
         "simulator/phrases.txt",
         "py.typed",
     } <= names
-    script = (
-        "import sys, edgen\n"
-        f"assert edgen.__file__.startswith({str(tmp_path)!r}), edgen.__file__\n"
-        "from edgen.__main__ import main; main()\n"
-    )
-    for arguments in (
-        ["init", "mine"],
-        ["generate", "mine/job.yaml", "-n", "3"],
-        ["validate", "outputs/mine"],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-c", script, *arguments],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+    script = f"""
+import sys, edgen
+assert edgen.__file__.startswith({str(tmp_path)!r}), edgen.__file__
+from edgen.__main__ import main
+for arguments in (["init", "mine"], ["generate", "mine/job.yaml", "-n", "3"], ["validate", "outputs/mine"]):
+    sys.argv[1:] = arguments
+    try:
+        main()
+    except SystemExit as end:
+        assert end.code == 0, (arguments, end.code)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

@@ -16,13 +16,13 @@ import msgspec
 from edgen.annotation.unit_tasks import SAMPLE, UnitTasks, name_task, read_task
 from edgen.config import ANNOTATOR, Job
 from edgen.core.digest import fingerprint, hash64
-from edgen.core.values import Address, Rejection, Turn
+from edgen.core.values import Address, Turn
 from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.labelled_units import Asking, LabelledUnit, said_digest
 from edgen.protocols.labelling import label_units
-from edgen.protocols.task import Settled, Spent, Task
+from edgen.protocols.task import Spent, Task
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.run_reader import RunReader
@@ -30,7 +30,6 @@ from edgen.store.run_reader import RunReader
 ROLE = ANNOTATOR  # whom its tasks ask
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
-_encode = msgspec.json.Encoder().encode
 
 
 class Labelled(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,29 +91,18 @@ class AnnotatorTasks(UnitTasks):
         turns, units = self.labelled(index, task)
         shown = self._asking.shown(turns, units)
         protocol = label_units(shown, Address(index, task), self.judge.prompt, self.rules, ROLE)
-        return Task(
-            protocol, self.group(index), lambda result, spent: self._settle(turns, units, result, spent)
-        )
+
+        def record(said: tuple[Labels, ...], spent: Spent) -> Labelled:
+            labelled = (
+                LabelledUnit(place, said_digest(turns, place), labels)
+                for place, labels in zip(units, said, strict=True)
+            )
+            return Labelled(units=tuple(labelled), simulated=spent.simulated)
+
+        return self.work(index, protocol, record)
 
     def labelled(self, index: int, task: str) -> tuple[Sequence[Turn], list[int | None]]:
         """The turns of the conversation that a task is about, and what of it is labelled."""
         name, place = read_task(task)
         turns = self.candidate(index, name).turns
         return turns, self._asking.units(turns) if place is None else [place]
-
-    def _settle(
-        self,
-        turns: Sequence[Turn],
-        units: Sequence[int | None],
-        result: tuple[Labels, ...] | Rejection,
-        spent: Spent,
-    ) -> Settled:
-        if isinstance(result, Rejection):
-            self.count_unread(result.detail)
-            return Settled.rejected(result)
-        self.count_read()
-        labelled = (
-            LabelledUnit(place, said_digest(turns, place), labels)
-            for place, labels in zip(units, result, strict=True)
-        )
-        return Settled.accepted(_encode(Labelled(units=tuple(labelled), simulated=spent.simulated)))

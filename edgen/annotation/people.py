@@ -32,14 +32,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     labelled: int
 
 
-class _Line(msgspec.Struct, frozen=True):
-    id: str
-    turn: int | None
-    labels: Labels
-    said: str
-
-
-_line = msgspec.json.Decoder(_Line).decode
+_line = msgspec.json.Decoder(Given).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -78,14 +71,14 @@ def _take(path: Path, given: Iterable[Given]) -> Person:
         new += earlier is None
         changed += earlier is not None
         known[key] = one.labels
-        added.append(_Line(one.id, one.turn, one.labels, one.said))
+        added.append(msgspec.structs.replace(one, annotator=""))
     if added:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_lines(path, map(_encode, [*before, *added]))
     return Person(annotator=path.stem, new=new, changed=changed, labelled=len(known))
 
 
-def _lines(path: Path) -> Iterator[_Line]:
+def _lines(path: Path) -> Iterator[Given]:
     try:
         with open_regular(path) as lines:
             for number, line in enumerate(lines, 1):

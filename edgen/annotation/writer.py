@@ -17,11 +17,11 @@ from edgen.annotation.unit_tasks import SAMPLE, UnitTasks, name_task, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
 from edgen.core.files import write_lines
-from edgen.core.values import Address, Rejection, Status, Turn
+from edgen.core.values import Address, Status, Turn
 from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import said_digest
-from edgen.protocols.task import Settled, Spent, Task
+from edgen.protocols.task import Spent, Task
 from edgen.protocols.writing import Kind, Written, write_texts
 from edgen.providers import Backend
 from edgen.retrieval.written import WrittenLine
@@ -105,16 +105,12 @@ class WriterTasks(UnitTasks):
         turns = self.candidate(index, name).turns[: place + 1]
         wanted, address = self._wanted, Address(index, task)
         protocol = write_texts(turns, wanted.kind, wanted.count, address, self.judge.prompt, self.rules, ROLE)
-        return Task(protocol, self.group(index), lambda result, spent: self._settle(turns, result, spent))
 
-    def _settle(self, turns: Sequence[Turn], result: Written | Rejection, spent: Spent) -> Settled:
-        if isinstance(result, Rejection):
-            self.count_unread(result.detail)
-            return Settled.rejected(result)
-        self.count_read()
-        said = said_digest(turns, len(turns) - 1)
-        kept = TurnTexts(texts=result.texts, said=said, dropped=result.dropped, simulated=spent.simulated)
-        return Settled.accepted(_encode(kept))
+        def record(result: Written, spent: Spent) -> TurnTexts:
+            said = said_digest(turns, place)
+            return TurnTexts(texts=result.texts, said=said, dropped=result.dropped, simulated=spent.simulated)
+
+        return self.work(index, protocol, record)
 
 
 def write_candidates(reader: RunReader, ledger: Path, wanted: Wanted, writer: str, file: Path) -> Totals:

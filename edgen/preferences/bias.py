@@ -31,8 +31,7 @@ from edgen.preferences.logprob_report import LogprobCount
 from edgen.stats.agreement import agreement
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, scale_estimate, share
-from edgen.stats.logistic import fit
-from edgen.stats.quantiles import t95
+from edgen.stats.logistic import slope
 
 Floats = NDArray[np.float64]
 
@@ -210,13 +209,7 @@ def _slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = Non
     columns = [np.ones(ahead.size), ahead / SLOPE_WORDS]
     if said is not None:
         columns.append(2 * said - 1)
-    fitted = fit(np.column_stack(columns), p, prior_sd=_SLOPE_PRIOR_SD, clusters=scenario)
-    value = float(fitted.coefficients[1])
-    groups = len(np.unique(scenario))
-    if fitted.robust is None:
-        return Estimate(value=value, low=None, high=None, n=ahead.size, scenarios=groups)
-    half = t95(groups - 1) * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
-    return Estimate(value=value, low=value - half, high=value + half, n=ahead.size, scenarios=groups)
+    return slope(np.column_stack(columns), p, scenario, prior_sd=_SLOPE_PRIOR_SD)
 
 
 def _rounded(value: Any) -> Any:

@@ -5,7 +5,8 @@ Whoever asks a judge about a run subclasses `JudgeTasks`: it says what is asked 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable, Generator
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -13,11 +14,15 @@ from edgen.config import Job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import ShortError
 from edgen.core.pair import Compare
+from edgen.core.values import Rejection, Reply, Request
 from edgen.preferences.run_tasks import RunTasks
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
+from edgen.protocols.task import Settled, Spent, Task
 from edgen.providers import Backend
 from edgen.store.run_reader import RunReader
+
+T = TypeVar("T")
 
 
 class Judge(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +58,23 @@ class JudgeTasks(RunTasks):
         self.judge = judge
         self.rules = Rules(asks=job.asks, seed=job.seed)
         self._unread_in_a_row = 0
+
+    def work(
+        self,
+        index: int,
+        protocol: Generator[Request, Reply, T | Rejection],
+        record: Callable[[T, Spent], object],
+    ) -> Task:
+        """The work on one unit of a scenario; `record` makes of an answer that could be read what is kept of it."""
+
+        def settle(result: T | Rejection, spent: Spent) -> Settled:
+            if isinstance(result, Rejection):
+                self.count_unread(result.detail)
+                return Settled.rejected(result)
+            self.count_read()
+            return Settled.accepted(msgspec.json.encode(record(result, spent)))
+
+        return Task(protocol, self.group(index), settle)
 
     def count_read(self) -> None:
         self._unread_in_a_row = 0

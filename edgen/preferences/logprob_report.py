@@ -27,8 +27,7 @@ from edgen.core.pair import OracleSignal, Pair, Verdict
 from edgen.preferences.labels import favoured
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, share
-from edgen.stats.logistic import fit
-from edgen.stats.quantiles import t95
+from edgen.stats.logistic import slope
 
 Floats = NDArray[np.float64]
 
@@ -159,9 +158,4 @@ def _slope(p: Floats, came: Floats, scenario: Floats) -> Estimate | None:
     logit = np.log(inside / (1 - inside))
     if np.ptp(logit) <= _NOISE:
         return None
-    fitted = fit(np.column_stack([np.ones(p.size), logit]), came, prior_sd=_PRIOR_SD, clusters=scenario)
-    value, groups = float(fitted.coefficients[1]), len(np.unique(scenario))
-    if fitted.robust is None:
-        return Estimate(value=value, low=None, high=None, n=p.size, scenarios=groups)
-    half = t95(groups - 1) * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
-    return Estimate(value=value, low=value - half, high=value + half, n=p.size, scenarios=groups)
+    return slope(np.column_stack([np.ones(p.size), logit]), came, scenario, prior_sd=_PRIOR_SD)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from edgen.core.pair import (
     Candidate,
     JudgeDirected,
@@ -85,9 +87,7 @@ def _pair(
     directed = [first_directed([one.turns[-1].text]) for one in (a, b)]
     if directed != [None, None]:
         said = JudgeDirected(a=directed[0], b=directed[1])
-        signals = Signals(
-            probability=signals.probability, judge_directed=said, flag=signals.flag, judged=signals.judged
-        )
+        signals = msgspec.structs.replace(signals, judge_directed=said)
     at = places[0].turn
     same = a.turns[-1].text.strip() == b.turns[-1].text.strip()
     return Pair(

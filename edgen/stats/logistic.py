@@ -11,10 +11,14 @@ Methodology 28).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from edgen.stats.intervals import Estimate
+from edgen.stats.quantiles import t95
 
 Array = NDArray[np.float64]
 _STEPS = 100
@@ -29,6 +33,16 @@ class Fit:
     coefficients: Array
     covariance: Array
     robust: Array | None
+
+
+def slope(x: ArrayLike, y: ArrayLike, clusters: ArrayLike, *, prior_sd: float) -> Estimate:
+    """The coefficient of the second column of `x`, as `fit` has it, with its interval at 95%; none from one cluster."""
+    fitted, groups = fit(x, y, prior_sd=prior_sd, clusters=clusters), len(np.unique(clusters))
+    value, n = float(fitted.coefficients[1]), len(np.asarray(y))
+    if fitted.robust is None:
+        return Estimate(value=value, low=None, high=None, n=n, scenarios=groups)
+    half = t95(groups - 1) * math.sqrt(max(float(fitted.robust[1, 1]), 0.0))
+    return Estimate(value=value, low=value - half, high=value + half, n=n, scenarios=groups)
 
 
 def fit(

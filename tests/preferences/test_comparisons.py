@@ -18,8 +18,8 @@ from tests.execution.service import ROOT, Service, edgen, end, job_text, serve, 
 
 pytestmark = pytest.mark.integration
 
-# Bytes for 3,060 pairs: 13 kB a pair beyond what the start takes, as 200 MB are for 10,200.
-MEMORY = 100 * 2**20
+# Bytes for 1,530 pairs: 13 kB a pair beyond what the start takes, as 200 MB are for 10,200.
+MEMORY = 80 * 2**20
 SIMULATED = {"backends": {"default": {"type": "simulator"}}}
 
 
@@ -48,13 +48,13 @@ async def measured(*arguments: str | Path) -> tuple[int, str, int]:
 
 
 @pytest.mark.crash
-async def test_three_thousand_pairs_killed_resumed_and_small(tmp_path: Path) -> None:
+async def test_fifteen_hundred_pairs_killed_resumed_and_small(tmp_path: Path) -> None:
     job, folder = tmp_path / "job.yaml", tmp_path / "run"
-    job.write_text(job_text("http://127.0.0.1:9/v1", conversations=510, replicates=4, **SIMULATED))
+    job.write_text(job_text("http://127.0.0.1:9/v1", conversations=255, replicates=4, **SIMULATED))
     made = await edgen("generate", job, "-o", folder, "--json")
     assert made.code == 0, made.err
     process = await start("pairs", folder, "--by", "oracle", "--json")
-    while process.returncode is None and judged(folder) < 600:
+    while process.returncode is None and judged(folder) < 300:
         await asyncio.sleep(0.05)
     assert process.returncode is None, "it was to be killed in the middle"
     process.kill()
@@ -66,7 +66,7 @@ async def test_three_thousand_pairs_killed_resumed_and_small(tmp_path: Path) -> 
     facts = json.loads(out)
     assert code == 0
     assert peak < MEMORY, f"{peak / 2**20:.0f} MB"
-    assert facts["planned"] == 3_060
+    assert facts["planned"] == 1_530
     ended = facts["judged"] + sum(facts["rejected"].values()) + sum(facts["failed"].values())
     assert facts["planned"] == ended + facts["pending"]
     assert facts["pending"] == 0
@@ -81,7 +81,7 @@ async def test_three_thousand_pairs_killed_resumed_and_small(tmp_path: Path) -> 
             validator.validate(pair)
             assert splits.setdefault(pair["scenario"], pair["split"]) == pair["split"]
             count[pair["label"] is not None] += 1
-    assert count.total() == 3_060
+    assert count.total() == 1_530
     assert count[True] == sum(facts["pairs"].values())
 
 

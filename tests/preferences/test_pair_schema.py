@@ -41,7 +41,7 @@ def names(path: Path) -> str:
 
 
 @given(pairs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_what_is_written_satisfies_the_schema_and_reads_back(written: Pair) -> None:
     line = msgspec.json.encode(written)
     assert msgspec.json.decode(line, type=Pair) == written

@@ -156,7 +156,7 @@ def test_a_vote_may_name_the_texts_it_was_cast_on() -> None:
 
 
 def test_lines_are_read_one_by_one_and_scenarios_asked_for_as_they_are_needed() -> None:
-    count = 20_000
+    count = 5_000
     lines = (line(f"s{i % 50}-0", f"s{i % 50}-1", "ab"[i % 2]) for i in range(count))
     tracemalloc.start()
     found = read_votes(lines, "v", lambda name: int(name[1:].partition("-")[0]))

@@ -59,7 +59,7 @@ def split(items: list[Any], parts: int) -> list[list[Any]]:
 
 
 @given(st.lists(st.tuples(st.booleans(), records), max_size=12), st.integers(1, 4), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 def test_shards_hold_the_records_as_json_dump_writes_them(
     made: list[tuple[bool, Any]], train: int, test: int
 ) -> None:

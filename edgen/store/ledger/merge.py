@@ -245,38 +245,34 @@ class MergedLedger:
 
     def reject(self, units: Iterable[tuple[int, TaskId, str, str]]) -> None:
         """Count these accepted conversations, each with a reason and a detail, as rejected: their records go."""
-        run = self._connection.execute
-        with self._explain_errors(self._path):
-            run("BEGIN")
-            for scenario, task, reason, detail in units:
-                unit = (scenario, task)
-                kept = run(
-                    "SELECT grp, reply_key FROM outcomes WHERE scenario = ? AND task = ?", unit
-                ).fetchone()
-                facts = (Status.REJECTED, reason, detail, *kept)
-                run(
-                    "UPDATE outcomes SET status = ?, reason = ?, detail = ?, checksum = ? WHERE scenario = ? AND task = ?",
-                    (*facts[:3], checksum_of(*unit, *facts), *unit),
-                )
-                run("DELETE FROM records WHERE scenario = ? AND task = ?", unit)
-            run("COMMIT")
+        with self._changing():
+            for *unit, reason, detail in units:
+                self._change(*unit, status=Status.REJECTED, reason=reason, detail=detail)
+                self._connection.execute("DELETE FROM records WHERE scenario = ? AND task = ?", unit)
 
     def regroup(self, units: Iterable[tuple[int, TaskId, int]]) -> None:
         """Put these conversations into other groups of the split."""
-        run = self._connection.execute
-        with self._explain_errors(self._path):
-            run("BEGIN")
+        with self._changing():
             for scenario, task, group in units:
-                unit = (scenario, task)
-                *said, reply_key = run(
-                    "SELECT status, reason, detail, reply_key FROM outcomes WHERE scenario = ? AND task = ?",
-                    unit,
-                ).fetchone()
-                run(
-                    "UPDATE outcomes SET grp = ?, checksum = ? WHERE scenario = ? AND task = ?",
-                    (group, checksum_of(*unit, *said, group, reply_key), *unit),
-                )
-            run("COMMIT")
+                self._change(scenario, task, grp=group)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._explain_errors(self._path):
+            self._connection.execute("BEGIN")
+            yield
+            self._connection.execute("COMMIT")
+
+    def _change(self, scenario: Any, task: Any, **changes: Any) -> None:
+        """Have other values in some columns of an outcome, and the checksum that fits."""
+        facts = "status, reason, detail, grp, reply_key"
+        where = "WHERE scenario = ? AND task = ?"
+        found = self._connection.execute(f"SELECT {facts} FROM outcomes {where}", (scenario, task)).fetchone()
+        now = dict(zip(facts.split(", "), found, strict=True)) | changes
+        self._connection.execute(
+            f"UPDATE outcomes SET ({facts}, checksum) = (?, ?, ?, ?, ?, ?) {where}",
+            (*now.values(), checksum_of(scenario, task, *now.values()), scenario, task),
+        )
 
     def several(self) -> Duplicates:
         """What stood in several of those added."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -32,7 +29,7 @@ from edgen.store.ledger import (
     summary_at,
 )
 from edgen.store.ledger.schema import image
-from tests import ROOT, fork_server
+from tests import fork_server
 from tests.store.ledger.hostile import VALUES, again, flip, put, tables
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=4, replicates=1, asked=4)
@@ -124,10 +121,9 @@ def survives(path: Path) -> None:
 def test_any_value_in_any_column(small: Path, tmp_path: Path) -> None:
     path, taken = tmp_path / "run.db", 0
     for number, (table, column) in enumerate(tables(small)):
-        for value in (VALUES[number * 2 % len(VALUES)], VALUES[(number * 2 + 7) % len(VALUES)]):
-            taken += put(again(small, path), table, column, value)
-            survives(path)
-    assert taken > 100
+        taken += put(again(small, path), table, column, VALUES[number % len(VALUES)])
+        survives(path)
+    assert taken > 50
 
 
 def test_flipped_bits(small: Path, tmp_path: Path) -> None:
@@ -187,30 +183,28 @@ def test_a_journal_that_edgen_never_writes_is_not_played_back(small: Path, tmp_p
 
 
 @pytest.mark.integration
-def test_a_ledger_is_whole_from_the_first_moment(tmp_path: Path) -> None:
+async def test_a_ledger_is_whole_from_the_first_moment(tmp_path: Path) -> None:
     """A reader that comes while it is made finds none, or one with its tables."""
     path = tmp_path / "run.db"
     code = textwrap.dedent("""
         import sys, pathlib
         from edgen.store.ledger.opening import connect
-        for number in range(200):
+        for number in range(100):
             path = pathlib.Path(sys.argv[1]) / str(number) / "run.db"
             path.parent.mkdir()
             connect(path, create=True).close()
     """)
-    making = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    making = await fork_server.start(tmp_path, code=code)
     seen = 0
     try:
-        while making.poll() is None:
-            for folder in list(tmp_path.iterdir()):
+        while making.returncode is None:
+            for folder in sorted(tmp_path.iterdir(), key=lambda made: int(made.name))[-3:]:
                 if (path := folder / "run.db").exists():
                     assert run_status(path).plan.name == ""
                     seen += 1
+            await asyncio.sleep(0)
     finally:
-        making.wait()
+        await making.wait()
     assert making.returncode == 0
     assert (path.stat().st_size, seen > 0) == (len(image()), True)
 
