@@ -11,7 +11,7 @@ import functools
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ from edgen.families import family_of
 from edgen.families.base import Recorded, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
-from edgen.space.splits import HeldOutGroups, choose_common_side, choose_test_side
+from edgen.space.splits import HeldOutGroups, choose_test_side
 from edgen.store.described import describe_selection, noted_of
 from edgen.store.layers import (
     LabelsByLayer,
@@ -50,6 +50,7 @@ from edgen.store.layers import (
 from edgen.store.ledger import LedgerReader
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
+from edgen.store.test_side import choose_side
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):
@@ -151,7 +152,7 @@ class RunReader:
 
     @functools.cached_property
     def _side(self) -> HeldOutGroups:
-        return _choose_side(self.views.values(), self.job.split.test)
+        return choose_side(self.views.values(), self.job.split.test)
 
     @functools.cached_property
     def layers(self) -> tuple[LayerFacts, ...]:
@@ -362,22 +363,6 @@ class RunReader:
             f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --by …`; "
             "what was judged and still holds is not asked for again."
         )
-
-
-def read_test_side(arms: Iterable[RunFolder], share: float) -> HeldOutGroups:
-    """The test side of the arms of a run together; `share` is what the job says."""
-    with contextlib.ExitStack() as stack:
-        return _choose_side([stack.enter_context(LedgerReader(own.ledger)) for own in arms], share)
-
-
-def _choose_side(views: Collection[LedgerReader], share: float) -> HeldOutGroups:
-    """The test side of what these hold together: by the split that was chosen for it afterwards, if one was."""
-    selections = (view.selection for view in views)
-    rule = next((one.split for one in selections if one is not None and one.split is not None), None)
-    groups = [view.groups() for view in views]
-    if rule is None:
-        return choose_common_side(groups, share)
-    return choose_common_side(groups, rule.test, in_order=rule.in_order)
 
 
 def _labelled(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
