@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.annotator import is_name
-from edgen.core.errors import DataError, Problem
+from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import Candidate
 from edgen.core.yaml_values import nearest, read_text, shortened
 from edgen.protocols.labelled_units import Asking, said_digest
@@ -33,7 +33,6 @@ _NEEDED = ("id", "labels")
 _KNOWN = (*_NEEDED, "turn", "annotator", "text_sha256")
 # What sheets and layers have besides, and what somebody may want to remark.
 _PASSED_OVER = ("role", "before", "text", "annotators", "tie", "agreement", "comment")
-_MOST_PROBLEMS = 50  # shown; the others are counted
 _DELIMITERS = ",;\t"
 
 Key = tuple[str, int | None]  # conversation, turn
@@ -69,14 +68,7 @@ def read_given(path: Path, reader: RunReader, asking: Asking, *, gold: bool = Fa
     lines = _objects(text) if text.lstrip()[:1] in ("{", "") else _table(text, source)
     for number, value in lines:
         read.line(number, value)
-    if read.problems:
-        problems = [Problem(f"line {number}", message) for number, message in read.problems[:_MOST_PROBLEMS]]
-        if more := len(read.problems) - len(problems):
-            problems.append(Problem("further lines", f"{more:,} more problems"))
-        count = len(read.problems)
-        raise DataError(
-            source, f"{count:,} problem{'s' if count > 1 else ''} in this file of labels:", problems
-        )
+    refuse_lines(source, "file of labels", read.problems)
     if not read.given:
         passed = f"; {read.without:,} units in it have none yet" if read.without else ""
         raise DataError(source, f"it holds no labels{passed}. Expected lines with id, turn and labels.")

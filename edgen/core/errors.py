@@ -25,6 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+_MOST_PROBLEMS = 50  # of a file of lines that are told; the others are counted
+
 
 class EdgenError(Exception):
     """A sentence or two for a person. `exit_code` is what the command ends with."""
@@ -107,6 +109,17 @@ class DataError(FileError):
     """A shard, an ED file or a reply file that cannot be read."""
 
     what = "data"
+
+
+def refuse_lines(source: str, what: str, problems: Sequence[tuple[int, str]]) -> None:
+    """Raise DataError where a file of lines has problems: (number of the line, what is wrong)."""
+    if not problems:
+        return
+    told = [Problem(f"line {number}", message) for number, message in problems[:_MOST_PROBLEMS]]
+    if more := len(problems) - len(told):
+        told.append(Problem("further lines", f"{more:,} more problems"))
+    many = "s" if len(problems) > 1 else ""
+    raise DataError(source, f"{len(problems):,} problem{many} in this {what}:", told)
 
 
 class RunError(InputError):

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.core.errors import DataError, Problem
+from edgen.core.errors import DataError, refuse_lines
 from edgen.core.files import write_lines
 from edgen.core.pair import Candidate, HumanVote, texts_digest
 from edgen.store.run_folder import RunFolder
@@ -30,7 +30,6 @@ _KEYS = ("a", "b", "choice", "rater")
 _KNOWN = (*_KEYS, "texts")
 _DIGEST = re.compile("[0-9a-f]{16}")
 _TURNED: dict[HumanChoice, HumanChoice] = {"a": "b", "b": "a", "tie": "tie"}
-_MOST_PROBLEMS = 50  # shown; the others are counted
 
 _encode = msgspec.json.Encoder().encode
 
@@ -87,8 +86,7 @@ def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Vo
     is no such conversation. Empty lines are skipped. Raises DataError with every problem and its line, counted from 1.
     """
     found: dict[tuple[str, str], dict[str, HumanVote]] = {}
-    problems: list[Problem] = []
-    count = 0
+    problems: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -96,13 +94,8 @@ def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Vo
             pair, vote = _read(line, scenario_of)
             found.setdefault(pair, {})[vote.rater] = vote
         except _NoVoteError as wrong:
-            count += len(wrong.args)
-            here = [Problem(f"line {number}", message) for message in wrong.args]
-            problems += here[: _MOST_PROBLEMS - len(problems)]
-    if problems:
-        if more := count - len(problems):
-            problems.append(Problem("further lines", f"{more:,} more problems"))
-        raise DataError(source, f"{count:,} problem{'s' if count > 1 else ''} in this votes file:", problems)
+            problems += [(number, message) for message in wrong.args]
+    refuse_lines(source, "votes file", problems)
     return {pair: tuple(votes.values()) for pair, votes in found.items()}
 
 

@@ -29,16 +29,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return edgen.generate(JOB, output=tmp_path_factory.mktemp("made") / "run", progress=False).folder
 
 
-@pytest.fixture
-def run(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "run"))
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def labels_of(run: Path, layer: str = "teacher_moves") -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "layers" / layer / "labels.jsonl").read_text().splitlines()]
 

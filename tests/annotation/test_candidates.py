@@ -29,16 +29,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return edgen.generate(JOB, output=tmp_path_factory.mktemp("made") / "run", progress=False).folder
 
 
-@pytest.fixture
-def run(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "run"))
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def test_a_line_a_turn_of_the_agent_in_the_runs_order(run: Path) -> None:
     found = edgen.candidates(run, "paraphrases", progress=False)
     with RunReader(run) as reader:

@@ -30,16 +30,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run.folder
 
 
-@pytest.fixture
-def run(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "run"))
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def units(run: Path) -> list[UnitLabels]:
     return [*edgen.annotate(run, layer="teacher_moves", progress=False)]
 

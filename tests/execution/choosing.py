@@ -4,14 +4,13 @@ services do: the prompt once, and what all answers took together."""
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from edgen.core.values import Message
 from edgen.simulator.text import respond
+from tests.json_server import serving_json
 
 PROMPT, ANSWER = 1000, 100  # tokens that are counted
 
@@ -64,31 +63,9 @@ class Chooser:
 @contextlib.contextmanager
 def choosing() -> Iterator[Chooser]:
     """The server, on a free port of this machine."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, value = chooser.says(body)
-            data = json.dumps(value).encode()
-            with contextlib.suppress(OSError):  # who asked was killed
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
-    chooser = Chooser(f"http://127.0.0.1:{httpd.server_port}/v1")
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield chooser
-    finally:
-        chooser.released.set()
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
+    with serving_json(lambda _, body: chooser.says(body)) as url:
+        chooser = Chooser(f"{url}/v1")
+        try:
+            yield chooser
+        finally:
+            chooser.released.set()

@@ -6,17 +6,16 @@ How sure it is hangs on the two texts alone, but for a share `slot` by which it 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from edgen.core.values import Message
 from edgen.simulator import judge
+from tests.json_server import serving_json
 
 FIELDS = {"model", "messages", "seed", "max_tokens", "logprobs", "top_logprobs"}
 
@@ -78,36 +77,9 @@ def planted(first: str, second: str) -> float:
 @contextlib.contextmanager
 def serving() -> Iterator[SoftJudge]:
     """The judge, on a free port of this machine."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            with contextlib.suppress(OSError):  # who asked was killed
-                self.send(*soft.says(body))
-
-        def do_GET(self) -> None:
-            self.send(404, {"error": {"message": "there is no list of models"}})
-
-        def send(self, status: int, value: Any) -> None:
-            data = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
-    soft = SoftJudge(f"http://127.0.0.1:{httpd.server_port}/v1")
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield soft
-    finally:
-        soft.released.set()
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
+    with serving_json(lambda _, body: soft.says(body)) as url:
+        soft = SoftJudge(f"{url}/v1")
+        try:
+            yield soft
+        finally:
+            soft.released.set()

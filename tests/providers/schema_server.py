@@ -7,14 +7,12 @@ provider's documentation, and the words of refusals are shortened.
 from __future__ import annotations
 
 import contextlib
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
 
 from edgen.simulator.structured import fit, read_schema
+from tests.json_server import serving_json
 
 _NO_CONSTRAINTS = {"minimum", "maximum", "minLength", "maxLength", "multipleOf"}
 
@@ -153,33 +151,6 @@ class SchemaServer:
 @contextlib.contextmanager
 def serving_schemas() -> Iterator[SchemaServer]:
     """The server, on a free port of this machine."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            length = int(self.headers["Content-Length"])
-            self._send(*server.says(self.path, json.loads(self.rfile.read(length))))
-
-        def do_GET(self) -> None:
-            self._send(404, {"error": {"message": "there is no list of models"}})
-
-        def _send(self, status: int, value: Any) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server = SchemaServer(f"http://127.0.0.1:{httpd.server_port}")
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving_json(lambda path, body: server.says(path, body)) as url:
+        server = SchemaServer(url)
         yield server
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
