@@ -122,11 +122,11 @@ class _PairSignals:
     def _rate(self, source: str, p: float | None) -> bool:
         """Note which side a source favours in this pair; False where that is noted already."""
         column = self.ratings.setdefault(source, array("b"))
-        if len(column) > len(self.scenarios):
-            return False
-        column.extend([0] * (len(self.scenarios) - len(column)))
-        column.append(_sign(p))
-        return True
+        behind = len(self.scenarios) - len(column)
+        if behind >= 0:
+            column.frombytes(bytes(behind))
+            column.append(_sign(p))
+        return behind >= 0
 
     def report(self) -> dict[str, Any]:
         count = len(self.scenarios)

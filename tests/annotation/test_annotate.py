@@ -19,7 +19,7 @@ from tests.cli.command import Command
 
 MOVES, INTENTS = find_label_set("teacher_moves"), find_label_set("msdialog_intents")
 JOB = {
-    "name": "t", "seed": 3, "conversations": 10, "replicates": 2, "space": "education_dialogue",
+    "name": "t", "seed": 3, "conversations": 6, "replicates": 2, "space": "education_dialogue",
     "prompt": "education_dialogue", "backends": {"default": {"type": "simulator"}},
 }  # fmt: skip
 
@@ -64,13 +64,13 @@ class TestLayer:
 
     def test_whole_conversations_and_all_turns_at_once(self, run: Path) -> None:
         whole = [*edgen.annotate(run, "quality", unit="conversation", progress=False)]
-        assert len(whole) == 20
+        assert len(whole) == 12
         assert {(unit.turn, unit.role, unit.agreement) for unit in whole} == {(None, None, None)}
         one_by_one = edgen.annotate(run, "teacher_moves", progress=False)
         together = edgen.annotate(run, "teacher_moves", by="once=default", together=True, progress=False)
         assert one_by_one.made
         assert together.made
-        assert together.made.annotators[0].calls.made == 20 < one_by_one.made.annotators[0].calls.made
+        assert together.made.annotators[0].calls.made == 12 < one_by_one.made.annotators[0].calls.made
         assert {tuple(unit.annotators) for unit in together} == {("default", "once")}
         assert {unit.agreement for unit in together} == {1.0}
 

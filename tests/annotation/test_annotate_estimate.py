@@ -14,7 +14,7 @@ from tests.cli.command import Command
 
 PRICE = {"prompt": 2.0, "completion": 8.0}
 JOB = {
-    "name": "t", "seed": 3, "conversations": 40, "space": "education_dialogue", "prompt": "education_dialogue",
+    "name": "t", "seed": 3, "conversations": 25, "space": "education_dialogue", "prompt": "education_dialogue",
     "backends": {"default": {"type": "simulator", "price": PRICE}},
 }  # fmt: skip
 ASKED = 1.05  # times that an answer is expected to be asked for; the simulator's first one is always read
@@ -88,8 +88,8 @@ def test_a_larger_sample_is_told_by_what_is_missing(
     command, run = Command(capsys), Path(shutil.copytree(made, tmp_path / "run"))
     said = ("annotate", run, "--labels", "quality", "--unit", "conversation")
     assert command(*said, "--sample", "10").code == 0
-    (one,) = json.loads(command(*said, "--sample", "25", "--dry-run", "--json").out)["annotators"]
-    assert (one["there"], one["requests"]) == (10, 15)
+    (one,) = json.loads(command(*said, "--sample", "18", "--dry-run", "--json").out)["annotators"]
+    assert (one["there"], one["requests"]) == (10, 8)
     people = tmp_path / "people.csv"
     people.write_text("id,turn,labels\n")
     assert "no model would be asked" in command(*said, "--people", people, "--dry-run").err

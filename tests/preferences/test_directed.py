@@ -113,9 +113,9 @@ def test_what_speaks_to_a_judge_is_found(text: str) -> None:
 def test_every_form_of_the_table_is_tried_here() -> None:
     flat = [" ".join(text.split()) for text in SPEAKING]
     lines = ["\n".join(text.splitlines()) for text in SPEAKING]
-    for form in directed._LINES:
+    for form in directed._FORMS["lines"]:
         assert any(re.search(form, text, re.IGNORECASE | re.MULTILINE) for text in lines), form
-    for form in directed._PHRASES:
+    for form in directed._FORMS["phrases"]:
         assert any(re.search(form, text, re.IGNORECASE) for text in flat), form
 
 
