@@ -87,8 +87,9 @@ class _Uncovered:
         lanes = {part: lanes.copy() for part, lanes in self.lanes.items()}
         return _Uncovered(self.sizes, self.strength, lanes, self.left.copy())
 
-    def cover(self, row: Row) -> None:
-        """Count a cell's tuples as covered."""
+    def cover(self, row: Row) -> bool:
+        """Count a cell's tuples as covered; whether any of them was not before."""
+        new = False
         for part in self.parts_of(row):
             lanes = self.lanes[part]
             for other, place in enumerate(row):
@@ -96,14 +97,8 @@ class _Uncovered:
                 if lanes[other] & bit:
                     lanes[other] ^= bit
                     self.left[part] -= 1
-
-    def gain(self, row: Row) -> int:
-        """How many tuples a cell would cover, each counted once for each of its parts."""
-        return sum(
-            lanes[other] >> (16 * place) & 1
-            for lanes in map(self.lanes.__getitem__, self.parts_of(row))
-            for other, place in enumerate(row)
-        )
+                    new = True
+        return new
 
     def parts_of(self, row: Row) -> Iterator[_Part]:
         """The parts that a cell has."""
@@ -147,8 +142,7 @@ class _Builder:
         rows = []
         for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
             grown, _ = self._grown({one: place for one, place in enumerate(partial) if place is not None})
-            if self._uncovered.gain(grown):
-                self._uncovered.cover(grown)
+            if self._uncovered.cover(grown):
                 rows.append(grown)
         while (row := self._next()) is not None:
             self._uncovered.cover(row)

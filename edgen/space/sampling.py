@@ -88,10 +88,8 @@ class Sampler:
         self._design: _Draws
         if design != "random" and self.cells.count is not None:
             self._design = _Balanced(self.cells, self.cells.count, key)
-        elif space.conditional:
-            self._design = _Conditional(space, key, weighted=design == "random")
         else:
-            self._design = _Random(space, key)
+            self._design = _Random(space, key, weighted=design == "random")
         self._rows = _covering_rows(self.cells, strength, key) if design == "pairwise" else []
         self.covering = len(self._rows)
         self._values = [(dimension.name, dimension.values) for dimension in space.dimensions]
@@ -135,27 +133,15 @@ class _Draws(Protocol):
 
 
 class _Random:
-    """Weighted draws with replacement, each dimension on its own, 64 bits a dimension."""
-
-    def __init__(self, space: Space, key: bytes) -> None:
-        self._key = key
-        self._thresholds = [
-            _thresholds([entry.weight for entry in dimension.entries]) for dimension in space.dimensions
-        ]
-
-    def positions(self, index: int) -> list[int]:
-        draws = _draws(self._key, str(index), len(self._thresholds))
-        return [bisect_right(*pair) for pair in zip(self._thresholds, draws, strict=True)]
-
-
-class _Conditional:
-    """Weighted draws of one dimension after the other, each among the values that its conditions allow.
+    """Weighted draws with replacement of one dimension after the other, each among the values that its conditions allow,
+    64 bits a dimension.
 
     What is excluded is drawn again, MAX_DRAWS times at most.
     """
 
-    def __init__(self, space: Space, key: bytes, *, weighted: bool = True) -> None:
+    def __init__(self, space: Space, key: bytes, *, weighted: bool) -> None:
         self._key = key
+        self._conditional = space.conditional
         places = {dimension.name: place for place, dimension in enumerate(space.dimensions)}
         self._order = [
             _Draw(place, space.dimensions[place], places, weighted=weighted)
@@ -168,6 +154,8 @@ class _Conditional:
         ]
 
     def positions(self, index: int) -> list[int]:
+        if not self._conditional:
+            return self._drawn(str(index))
         for attempt in range(MAX_DRAWS):
             found = self._drawn(f"{index}/{attempt}")
             if not any(self._matches(found, combination) for combination in self._excluded):
@@ -206,10 +194,10 @@ class _Draw:
         self._known: dict[tuple[str, ...], list[int]] = {}
 
     def position(self, found: Sequence[int], dimensions: Sequence[Dimension], bits: int) -> int:
-        drawn = {place: dimensions[place].entries[found[place]].value for place in self._above}
-        key = tuple(drawn.values())
+        key = tuple([dimensions[place].entries[found[place]].value for place in self._above])
         thresholds = self._known.get(key)
         if thresholds is None:
+            drawn = dict(zip(self._above, key, strict=True))
             fits = [all(drawn[place] in values for place, values in when) for when in self._when]
             weights = [weight if fit else 0.0 for weight, fit in zip(self._weights, fits, strict=True)]
             if len(self._known) >= _MOST_KNOWN:

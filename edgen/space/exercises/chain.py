@@ -5,7 +5,6 @@ Which comes next depends on (seed, index of the scenario, number of the exercise
 
 from __future__ import annotations
 
-import itertools
 import random
 from typing import Any
 
@@ -30,22 +29,11 @@ class ExercisePool:
 
     def cells(self, tier: str, rest: Values) -> list[Cell]:
         """The values of a tier's concepts that go with those of the other dimensions."""
-        space, allowed = self.grammar.space, self.grammar.cells
-        key = tier, *([entry.value for entry in rest.values()] if allowed.linked else ())
+        key = tier, *([entry.value for entry in rest.values()] if self.grammar.cells.linked else ())
         if key not in self._cells:
-            names = self.grammar.tiers[tier].tier.concepts
-            entries = [[*enumerate(space[name].entries)] for name in names]
-            fixed = {allowed.places[name]: space[name].entries.index(entry) for name, entry in rest.items()}
-            places = [allowed.places[name] for name in names]
             if len(self._cells) >= _MOST_KEPT:
                 self._cells.clear()
-            self._cells[key] = [
-                tuple(entry for _, entry in cell)
-                for cell in itertools.product(*entries)
-                if allowed.is_possible(
-                    fixed | {at: number for at, (number, _) in zip(places, cell, strict=True)}
-                )
-            ]
+            self._cells[key] = [*self.grammar.allowed(self.grammar.tiers[tier].tier.concepts, rest)]
         return self._cells[key]
 
     def exercise(self, tier: str, cell: Cell, rest: Values) -> Exercise:

@@ -6,7 +6,6 @@ that ask the same and have different answers, and mistakes that are right.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 
@@ -39,16 +38,10 @@ def check_exercises(grammar: Grammar) -> dict[str, int]:
 
 def all_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
     """The values of every exercise of a tier: those of its concepts, and of what else it depends on."""
-    space, cells = grammar.space, grammar.cells
-    names = [
-        name
-        for name in space.names
-        if name in grammar.tiers[tier].tier.concepts or name in grammar.tiers[tier].variables_used
-    ]
-    places = [cells.places[name] for name in names]
-    for numbers in itertools.product(*[range(len(space[name].entries)) for name in names]):
-        if cells.is_possible(dict(zip(places, numbers, strict=True))):
-            yield {name: space[name].entries[number] for name, number in zip(names, numbers, strict=True)}
+    used = grammar.tiers[tier].variables_used.union(grammar.tiers[tier].tier.concepts)
+    names = [name for name in grammar.space.names if name in used]
+    for entries in grammar.allowed(names, {}):
+        yield dict(zip(names, entries, strict=True))
 
 
 def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], problems: list[Problem]) -> int:

@@ -6,6 +6,7 @@ may use each other, in any order but a circle.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -60,6 +61,17 @@ class Grammar:
     def cells(self) -> AllowedCells:
         """What the space's conditions allow."""
         return AllowedCells(self.space)
+
+    def allowed(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
+        """The entries of these dimensions that may stand together, and with the fixed ones."""
+        known = {
+            self.cells.places[name]: self.space[name].entries.index(entry) for name, entry in fixed.items()
+        }
+        places = [self.cells.places[name] for name in names]
+        entries = [self.space[name].entries for name in names]
+        for numbers in itertools.product(*[range(len(one)) for one in entries]):
+            if self.cells.is_possible({**known, **dict(zip(places, numbers, strict=True))}):
+                yield tuple([one[number] for one, number in zip(entries, numbers, strict=True)])
 
     @cached_property
     def concepts(self) -> frozenset[str]:
