@@ -5,7 +5,6 @@ edgen's own are in `measures/`; a package's are found by the entry points of gro
 
 from __future__ import annotations
 
-import abc
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -74,14 +73,15 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     definition: str
 
 
-class Measure(abc.ABC, Generic[V]):
+class Measure(Generic[V]):
     """What is measured, how it is defined, and how its value is shown.
 
     `definition` names its source, or says that it is edgen's own. `order` is its place among the measures. `section`
     names the section of the report that shows it. `nothing` is said where there is nothing to show. A measure
     that `tells_of_plan` has something to say where no conversation was accepted. msgspec encodes the value for
     `edgen stats --json`. `figures` are those that it has of one conversation, with the kind of each: an expression (`edgen
-    select`, a job's gates) calls them `measures.<name>.<figure>`; that under "" goes by the measure's name alone.
+    select`, a job's gates) calls them `measures.<name>.<figure>`; that under "" goes by the measure's name alone. `counts` is
+    a count that needs nothing of what is shared, `compares` what `edgen compare` tells whatever occurs.
     """
 
     name: ClassVar[str]
@@ -91,10 +91,16 @@ class Measure(abc.ABC, Generic[V]):
     nothing: ClassVar[str] = "There is nothing to tell."
     tells_of_plan: ClassVar[bool] = False
     figures: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
+    counts: ClassVar[type[Count[Any]]]
+    compares: ClassVar[Sequence[Compared]] = ()
 
-    @abc.abstractmethod
-    def start(self, shared: Shared) -> Count[V]:
-        """A new count over one data set."""
+    def __init__(self) -> None:
+        if type(self).start is Measure.start and not hasattr(self, "counts"):
+            raise TypeError(f"{type(self).__name__} has neither `start` nor `counts`")
+
+    def start(self, shared: Shared) -> Count[V]:  # noqa: ARG002
+        """A new count over one data set: what `counts` makes, where that is all it needs."""
+        return self.counts()
 
     def lines(self, value: V) -> Iterator[str]:
         """The value for a person, in lines of at most 78 columns."""
@@ -114,8 +120,9 @@ class Measure(abc.ABC, Generic[V]):
         return ()
 
     def compared(self, columns: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
-        """What `edgen compare` tells, by arm and with paired differences; `columns`: those that occur in any arm."""
-        return ()
+        """What `edgen compare` tells, by arm and with paired differences; `columns`: those that occur in any arm. Without a
+        method of its own, what `compares` lists."""
+        return self.compares
 
     def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
         """Its `figures` of one conversation; one that is not there, or None, is missing. Without a method of its own, what

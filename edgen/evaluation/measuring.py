@@ -69,7 +69,7 @@ def measures_of_other_families(family: Family | None) -> dict[str, str]:
 def measures_to_compare(family: Family) -> tuple[Measure[Any], ...]:
     """The measures that have something for `edgen compare` to tell of conversations of a family."""
     others = measures_of_other_families(family)
-    able = (one for one in measures() if type(one).compared is not Measure.compared)
+    able = (one for one in measures() if one.compares or type(one).compared is not Measure.compared)
     return tuple(one for one in able if one.name not in others)
 
 

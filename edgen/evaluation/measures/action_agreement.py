@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.core.text import quantity
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Measure, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, share_with_interval
 from edgen.families.tutoring.served import responses_to
@@ -44,47 +44,6 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     sets: dict[str, float]
     lead: float
     alpha: float | None
-
-
-class AgreementMeasure(Measure[ActionAgreement]):
-    name = "action_agreement"
-    definition = (
-        "Of turns with the usual number of independent responses: the share in which all take exactly the same actions, "
-        "over those turns and over all; by the student's actions; and Krippendorff's alpha (2011) of all responses with "
-        "the MASI distance of sets (Passonneau 2006), over the first 50,000. The shares are CIMA's (Stasaski, Kao and "
-        "Hearst 2020, section 4)."
-    )
-    order = 13
-    section = "behaviour"
-    nothing = "No turn has several responses with actions."
-
-    def start(self, shared: Shared) -> AgreementCount:  # noqa: ARG002
-        return AgreementCount()
-
-    def lines(self, value: ActionAgreement) -> Iterator[str]:
-        if not value.contexts:
-            return
-        yield row(
-            "turns with responses", f"{value.contexts:,}, of which {value.complete:,} have {value.responses}"
-        )
-        yield row(
-            "all take the same actions",
-            f"{value.agreed:,} = {share_with_interval(value.of_complete)} of these",
-        )
-        yield row("", f"{share_with_interval(value.of_all)} of all")
-        for student, (agreed, contexts) in value.by_student.items():
-            yield row("  after", f"{student}: {agreed / contexts:.1%} of {quantity(contexts, 'turn')}")
-        if value.sets:
-            told = ", ".join(f"{name} {of:.1%}" for name, of in value.sets.items())
-            yield from rows("agreed on", f"{told}; the first leads by {value.lead * 100:.1f} points")
-        yield row("Krippendorff's alpha", "nothing tells" if value.alpha is None else f"{value.alpha:.3f}")
-
-    def blocks(self, found: Sequence[ArmResult[ActionAgreement]]) -> Iterator[Block]:
-        rows = share_intervals(found, [("All take the same actions", lambda value: value.of_complete)])
-        yield from intervals_picture(
-            "action-agreement", "Independent responses that do the same", rows,
-            "High agreement: the turn leaves little choice, or the tutors are one model.",
-        )  # fmt: skip
 
 
 class AgreementCount:
@@ -155,6 +114,45 @@ class AgreementCount:
 
         task: Any = AnnotationTask(data=self._triples, distance=masi_distance)
         return float(task.alpha())
+
+
+class AgreementMeasure(Measure[ActionAgreement]):
+    name = "action_agreement"
+    definition = (
+        "Of turns with the usual number of independent responses: the share in which all take exactly the same actions, "
+        "over those turns and over all; by the student's actions; and Krippendorff's alpha (2011) of all responses with "
+        "the MASI distance of sets (Passonneau 2006), over the first 50,000. The shares are CIMA's (Stasaski, Kao and "
+        "Hearst 2020, section 4)."
+    )
+    order = 13
+    counts = AgreementCount
+    section = "behaviour"
+    nothing = "No turn has several responses with actions."
+
+    def lines(self, value: ActionAgreement) -> Iterator[str]:
+        if not value.contexts:
+            return
+        yield row(
+            "turns with responses", f"{value.contexts:,}, of which {value.complete:,} have {value.responses}"
+        )
+        yield row(
+            "all take the same actions",
+            f"{value.agreed:,} = {share_with_interval(value.of_complete)} of these",
+        )
+        yield row("", f"{share_with_interval(value.of_all)} of all")
+        for student, (agreed, contexts) in value.by_student.items():
+            yield row("  after", f"{student}: {agreed / contexts:.1%} of {quantity(contexts, 'turn')}")
+        if value.sets:
+            told = ", ".join(f"{name} {of:.1%}" for name, of in value.sets.items())
+            yield from rows("agreed on", f"{told}; the first leads by {value.lead * 100:.1f} points")
+        yield row("Krippendorff's alpha", "nothing tells" if value.alpha is None else f"{value.alpha:.3f}")
+
+    def blocks(self, found: Sequence[ArmResult[ActionAgreement]]) -> Iterator[Block]:
+        rows = share_intervals(found, [("All take the same actions", lambda value: value.of_complete)])
+        yield from intervals_picture(
+            "action-agreement", "Independent responses that do the same", rows,
+            "High agreement: the turn leaves little choice, or the tutors are one model.",
+        )  # fmt: skip
 
 
 def _name(one: Set) -> str:

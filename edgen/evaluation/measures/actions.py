@@ -13,7 +13,7 @@ import msgspec
 
 from edgen.core.text import percent, quantity
 from edgen.evaluation.figures import Bar, Block, Table, bars_picture, label_with_arm, series_colour
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Compared, Measure
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows
 from edgen.families.tutoring.served import responses_to
@@ -38,70 +38,6 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
 
     roles: dict[str, RoleActions]
     responses: dict[str, tuple[int, dict[str, float]]]
-
-
-class ActionsMeasure(Measure[Actions]):
-    name = "actions"
-    definition = (
-        "Shares of utterances with each action and with each set of actions; the lead of the most frequent set; and the "
-        "shares of responses with each action to a turn that takes one action alone. All responses to a turn count, and no response that is served again to another. As in "
-        "CIMA (Stasaski, Kao and Hearst 2020, section 4)."
-    )
-    order = 12
-    section = "behaviour"
-    nothing = "No turn carries actions."
-
-    def start(self, shared: Shared) -> ActionsCount:  # noqa: ARG002
-        return ActionsCount()
-
-    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
-        """Utterances of each role, and those with each action."""
-        for turn in sample.turns:
-            for said in responses_to(turn):
-                if said.labels:
-                    yield said.role, 1
-                    yield from ((f"{said.role}: {action}", 1) for action in said.labels)
-
-    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
-        """The share of a role's utterances with each action."""
-        for column in columns:
-            role, colon, action = column.partition(": ")
-            if colon:
-                yield Compared(
-                    name=f"action_{role}_{action}".lower().replace(" ", "_"), title=f"{role}: {action}", kind="share",
-                    top=column, bottom=role, over=f"utterances of the {role.lower()}",
-                    definition=f"Utterances of the {role.lower()} with the action {action}, of those with any; all responses count.",
-                )  # fmt: skip
-
-    def lines(self, value: Actions) -> Iterator[str]:
-        for role, found in value.roles.items():
-            yield row(f"{role}'s utterances", quantity(found.utterances, "utterance"))
-            yield from rows("  actions", _join(found.shares))
-            yield from rows("  sets", _join(found.sets))
-            yield row("  the first set leads by", f"{found.lead * 100:.1f} points")
-        for action, (count, shares) in value.responses.items():
-            yield from rows(f"after {action} alone", f"{_join(shares)} (of {count:,})")
-
-    def blocks(self, found: Sequence[ArmResult[Actions]]) -> Iterator[Block]:
-        bars = [
-            Bar(label_with_arm(f"{role}: {action}", one.arm), share, percent(share), series_colour(place))
-            for one in found
-            for place, (role, actions) in enumerate(one.value.roles.items())
-            for action, share in actions.shares.items()
-        ]
-        yield from bars_picture(
-            "actions", "Utterances with each action", bars,
-            "Look for an action that hardly occurs, and for a tutor who only hints.", most=24,
-        )  # fmt: skip
-        after = tuple(
-            (label_with_arm(f"{action} ({count:,})", one.arm), _join(shares))
-            for one in found
-            for action, (count, shares) in one.value.responses.items()
-        )
-        if after:
-            yield Table(
-                ("after a student's", "responses"), after, "Responses by what the student did", "plain"
-            )
 
 
 class ActionsCount:
@@ -151,6 +87,68 @@ class ActionsCount:
             sets=_shares(Counter(dict(sets.most_common(_SHOWN))), total),
             lead=(first - second) / total,
         )
+
+
+class ActionsMeasure(Measure[Actions]):
+    name = "actions"
+    definition = (
+        "Shares of utterances with each action and with each set of actions; the lead of the most frequent set; and the "
+        "shares of responses with each action to a turn that takes one action alone. All responses to a turn count, and no response that is served again to another. As in "
+        "CIMA (Stasaski, Kao and Hearst 2020, section 4)."
+    )
+    order = 12
+    counts = ActionsCount
+    section = "behaviour"
+    nothing = "No turn carries actions."
+
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+        """Utterances of each role, and those with each action."""
+        for turn in sample.turns:
+            for said in responses_to(turn):
+                if said.labels:
+                    yield said.role, 1
+                    yield from ((f"{said.role}: {action}", 1) for action in said.labels)
+
+    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
+        """The share of a role's utterances with each action."""
+        for column in columns:
+            role, colon, action = column.partition(": ")
+            if colon:
+                yield Compared(
+                    name=f"action_{role}_{action}".lower().replace(" ", "_"), title=f"{role}: {action}", kind="share",
+                    top=column, bottom=role, over=f"utterances of the {role.lower()}",
+                    definition=f"Utterances of the {role.lower()} with the action {action}, of those with any; all responses count.",
+                )  # fmt: skip
+
+    def lines(self, value: Actions) -> Iterator[str]:
+        for role, found in value.roles.items():
+            yield row(f"{role}'s utterances", quantity(found.utterances, "utterance"))
+            yield from rows("  actions", _join(found.shares))
+            yield from rows("  sets", _join(found.sets))
+            yield row("  the first set leads by", f"{found.lead * 100:.1f} points")
+        for action, (count, shares) in value.responses.items():
+            yield from rows(f"after {action} alone", f"{_join(shares)} (of {count:,})")
+
+    def blocks(self, found: Sequence[ArmResult[Actions]]) -> Iterator[Block]:
+        bars = [
+            Bar(label_with_arm(f"{role}: {action}", one.arm), share, percent(share), series_colour(place))
+            for one in found
+            for place, (role, actions) in enumerate(one.value.roles.items())
+            for action, share in actions.shares.items()
+        ]
+        yield from bars_picture(
+            "actions", "Utterances with each action", bars,
+            "Look for an action that hardly occurs, and for a tutor who only hints.", most=24,
+        )  # fmt: skip
+        after = tuple(
+            (label_with_arm(f"{action} ({count:,})", one.arm), _join(shares))
+            for one in found
+            for action, (count, shares) in one.value.responses.items()
+        )
+        if after:
+            yield Table(
+                ("after a student's", "responses"), after, "Responses by what the student did", "plain"
+            )
 
 
 def _shares(counts: Counter[str], total: int) -> dict[str, float]:

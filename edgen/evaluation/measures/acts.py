@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.core.text import percent, quantity, shorten
 from edgen.evaluation.figures import Bar, Block, bars_picture, label_with_arm, series_colour
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Measure
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, summary
 from edgen.families.guided import ACTS, GuidedEvents, acts_of
@@ -29,50 +29,6 @@ class Acts(msgspec.Struct, frozen=True, kw_only=True):
 
     roles: dict[str, RoleActs]
     a_conversation: dict[str, Distribution]
-
-
-class ActsMeasure(Measure[Acts]):
-    name = "acts"
-    definition = (
-        "Turns of guided conversations by the type of their dialogue act, as their labels have it: Request, Interaction, "
-        "Action, Update (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). The machine names the act of what it offers; what "
-        "is typed, and what others say, has one only where somebody labelled it."
-    )
-    order = 18
-    section = "task"
-    nothing = "No turn of a guided conversation has an act of the four types."
-
-    def start(self, shared: Shared) -> ActsCount:  # noqa: ARG002
-        return ActsCount()
-
-    def lines(self, value: Acts) -> Iterator[str]:
-        for role, found in value.roles.items():
-            yield row(
-                shorten(role, 26), f"{quantity(found.turns, 'turn')}, {found.labelled:,} of them with an act"
-            )
-            for act, count in found.counts.items():
-                yield row(f"  {act}", f"{count:,} = {percent(count / found.labelled)}")
-        if value.roles:
-            yield SUMMARY_HEAD
-            for act, distribution in value.a_conversation.items():
-                yield summary(f"{act} acts", distribution)
-
-    def blocks(self, found: Sequence[ArmResult[Acts]]) -> Iterator[Block]:
-        bars = [
-            Bar(
-                label_with_arm(f"{role}: {act}", one.arm),
-                count / acts.labelled,
-                f"{percent(count / acts.labelled)} of {acts.labelled:,}",
-                series_colour(arm if len(found) > 1 else place),
-            )
-            for arm, one in enumerate(found)
-            for place, (role, acts) in enumerate(one.value.roles.items())
-            for act, count in acts.counts.items()
-        ]
-        yield from bars_picture(
-            "acts", "Dialogue acts by type", bars,
-            "Of the turns that have an act. Look for a guide who only informs and never asks.", most=24,
-        )  # fmt: skip
 
 
 class ActsCount:
@@ -110,6 +66,48 @@ class ActsCount:
                 for act, counts in self._a_conversation.items()
             },
         )
+
+
+class ActsMeasure(Measure[Acts]):
+    name = "acts"
+    definition = (
+        "Turns of guided conversations by the type of their dialogue act, as their labels have it: Request, Interaction, "
+        "Action, Update (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). The machine names the act of what it offers; what "
+        "is typed, and what others say, has one only where somebody labelled it."
+    )
+    order = 18
+    counts = ActsCount
+    section = "task"
+    nothing = "No turn of a guided conversation has an act of the four types."
+
+    def lines(self, value: Acts) -> Iterator[str]:
+        for role, found in value.roles.items():
+            yield row(
+                shorten(role, 26), f"{quantity(found.turns, 'turn')}, {found.labelled:,} of them with an act"
+            )
+            for act, count in found.counts.items():
+                yield row(f"  {act}", f"{count:,} = {percent(count / found.labelled)}")
+        if value.roles:
+            yield SUMMARY_HEAD
+            for act, distribution in value.a_conversation.items():
+                yield summary(f"{act} acts", distribution)
+
+    def blocks(self, found: Sequence[ArmResult[Acts]]) -> Iterator[Block]:
+        bars = [
+            Bar(
+                label_with_arm(f"{role}: {act}", one.arm),
+                count / acts.labelled,
+                f"{percent(count / acts.labelled)} of {acts.labelled:,}",
+                series_colour(arm if len(found) > 1 else place),
+            )
+            for arm, one in enumerate(found)
+            for place, (role, acts) in enumerate(one.value.roles.items())
+            for act, count in acts.counts.items()
+        ]
+        yield from bars_picture(
+            "acts", "Dialogue acts by type", bars,
+            "Of the turns that have an act. Look for a guide who only informs and never asks.", most=24,
+        )  # fmt: skip
 
 
 MEASURE = ActsMeasure()

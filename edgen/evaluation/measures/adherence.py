@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.core.text import quantity
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds, share_intervals
+from edgen.evaluation.measure import ArmResult, Measure, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval, wrap
 from edgen.expressions.language import Value
@@ -54,6 +54,37 @@ class Adherence(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
+class VerdictCount:
+    """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._decided = {name: ShareCount() for name in MEASURES}
+
+    def see(self, sample: Sample, words: Words) -> None:
+        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
+
+    def add(self, scenario: int, given: Verdicts) -> None:
+        """Count the verdicts on one conversation of a scenario."""
+        self._n += 1
+        for counted, yes in zip(self._decided.values(), given, strict=True):
+            counted.add(scenario, bool(yes), yes is not None)
+
+    def result(self) -> tuple[Adherence, ...]:
+        return (self.shares(KEYWORDS, _NOTE),)
+
+    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
+        """The shares, with their intervals."""
+        return Adherence(
+            by=by,
+            n=self._n,
+            **{name: counted.result() for name, counted in self._decided.items()},
+            untold={name: self._n - counted.of for name, counted in self._decided.items()},
+            agreement=dict(agreement),
+            note=note,
+        )
+
+
 class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
     """By keywords, and by as many judges as were asked."""
 
@@ -64,11 +95,9 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
         "edgen's own baseline; a judge model reads better."
     )
     order = 8
+    counts = VerdictCount
     section = "behaviour"
     figures = figure_kinds(truths=MEASURES)
-
-    def start(self, shared: Shared) -> VerdictCount:  # noqa: ARG002
-        return VerdictCount()
 
     def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
         """What keywords tell; what they do not is missing, and all of it where the scenario is none of this family's."""
@@ -106,37 +135,6 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
                 "Shares of the conversations that it can be told of, with 95% intervals. Look for what rarely shows: "
                 "the scenario asks for it and the model does not do it. " + " ".join(sorted(notes)),
             )  # fmt: skip
-
-
-class VerdictCount:
-    """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._decided = {name: ShareCount() for name in MEASURES}
-
-    def see(self, sample: Sample, words: Words) -> None:
-        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
-
-    def add(self, scenario: int, given: Verdicts) -> None:
-        """Count the verdicts on one conversation of a scenario."""
-        self._n += 1
-        for counted, yes in zip(self._decided.values(), given, strict=True):
-            counted.add(scenario, bool(yes), yes is not None)
-
-    def result(self) -> tuple[Adherence, ...]:
-        return (self.shares(KEYWORDS, _NOTE),)
-
-    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
-        """The shares, with their intervals."""
-        return Adherence(
-            by=by,
-            n=self._n,
-            **{name: counted.result() for name, counted in self._decided.items()},
-            untold={name: self._n - counted.of for name, counted in self._decided.items()},
-            agreement=dict(agreement),
-            note=note,
-        )
 
 
 MEASURE = AdherenceMeasure()

@@ -16,7 +16,7 @@ import msgspec
 from edgen.core.text import quantity
 from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds, share_intervals
+from edgen.evaluation.measure import ArmResult, Measure, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.expressions.language import Value
@@ -45,6 +45,26 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     telling: Estimate | None
 
 
+class AnswersCount:
+    """Requests for the answer and what came of them."""
+
+    def __init__(self) -> None:
+        self._given, self._telling = ShareCount(), ShareCount()
+
+    def see(self, sample: Sample, words: Words) -> None:
+        found, index = _count(sample.turns, words), sample.scenario.index
+        self._given.add(index, found.given, found.asked)
+        self._telling.add(index, found.telling, found.taught)
+
+    def result(self) -> Answers:
+        return Answers(
+            asked=self._given.of,
+            given=self._given.hits,
+            rate=self._given.result(),
+            telling=self._telling.result(),
+        )
+
+
 class AnswersMeasure(Measure[Answers]):
     name = "answers"
     definition = (
@@ -53,11 +73,9 @@ class AnswersMeasure(Measure[Answers]):
         "related to the telling rate of MathDial (Macina et al. 2023, arXiv 2305.14536)."
     )
     order = 10
+    counts = AnswersCount
     section = "behaviour"
     figures = figure_kinds("asked", "given", "telling")
-
-    def start(self, shared: Shared) -> AnswersCount:  # noqa: ARG002
-        return AnswersCount()
 
     def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
         """Turns that ask for the answer, those that get it, and the teacher's without a question."""
@@ -78,26 +96,6 @@ class AnswersMeasure(Measure[Answers]):
             "answers", "Giving the answer", share_intervals(found, shares),
             "Look for a teacher that tells more often than it asks.",
         )  # fmt: skip
-
-
-class AnswersCount:
-    """Requests for the answer and what came of them."""
-
-    def __init__(self) -> None:
-        self._given, self._telling = ShareCount(), ShareCount()
-
-    def see(self, sample: Sample, words: Words) -> None:
-        found, index = _count(sample.turns, words), sample.scenario.index
-        self._given.add(index, found.given, found.asked)
-        self._telling.add(index, found.telling, found.taught)
-
-    def result(self) -> Answers:
-        return Answers(
-            asked=self._given.of,
-            given=self._given.hits,
-            rate=self._given.result(),
-            telling=self._telling.result(),
-        )
 
 
 class _Counted(NamedTuple):

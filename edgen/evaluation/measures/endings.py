@@ -25,7 +25,6 @@ from edgen.evaluation.measure import (
     ArmResult,
     Compared,
     Measure,
-    Shared,
     figure_kinds,
     histograms_of,
     share_intervals,
@@ -52,6 +51,30 @@ class Endings(msgspec.Struct, frozen=True, kw_only=True):
     duration: Distribution
 
 
+class EndingsCount:
+    def __init__(self) -> None:
+        self._reasons: Counter[str] = Counter()
+        self._seconds: Counter[int] = Counter()
+        self._done = ShareCount()
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        events = GuidedEvents(sample.events, len(sample.turns))
+        if events.end is None:
+            return
+        self._reasons[events.end.reason] += 1
+        self._seconds[round(min(events.duration, MOST_SECONDS))] += 1
+        if events.end.success is not None:
+            self._done.add(sample.scenario.index, events.end.success)
+
+    def result(self) -> Endings:
+        return Endings(
+            conversations=self._reasons.total(),
+            success=self._done.result(),
+            reasons=dict(sorted(self._reasons.items(), key=lambda one: (-one[1], one[0]))),
+            duration=summarize_counts(self._seconds),
+        )
+
+
 class EndingsMeasure(Measure[Endings]):
     name = "endings"
     definition = (
@@ -60,12 +83,10 @@ class EndingsMeasure(Measure[Endings]):
         "Garcia, Lopes, Liu and Hastie, LREC 2020)."
     )
     order = 15
+    counts = EndingsCount
     section = "task"
     figures = figure_kinds("seconds", truths=("done",), texts=("reason",))
     nothing = "No record tells how a guided conversation ended."
-
-    def start(self, shared: Shared) -> EndingsCount:  # noqa: ARG002
-        return EndingsCount()
 
     def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """The end, and whether the task was done where it says."""
@@ -137,30 +158,6 @@ class EndingsMeasure(Measure[Endings]):
             "duration", "Seconds until the end", durations, WHOLE_NUMBERS,
             "Look for a pile at the time limit.",
         )  # fmt: skip
-
-
-class EndingsCount:
-    def __init__(self) -> None:
-        self._reasons: Counter[str] = Counter()
-        self._seconds: Counter[int] = Counter()
-        self._done = ShareCount()
-
-    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        events = GuidedEvents(sample.events, len(sample.turns))
-        if events.end is None:
-            return
-        self._reasons[events.end.reason] += 1
-        self._seconds[round(min(events.duration, MOST_SECONDS))] += 1
-        if events.end.success is not None:
-            self._done.add(sample.scenario.index, events.end.success)
-
-    def result(self) -> Endings:
-        return Endings(
-            conversations=self._reasons.total(),
-            success=self._done.result(),
-            reasons=dict(sorted(self._reasons.items(), key=lambda one: (-one[1], one[0]))),
-            duration=summarize_counts(self._seconds),
-        )
 
 
 MEASURE = EndingsMeasure()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -60,6 +60,34 @@ class ExercisesFound(msgspec.Struct, frozen=True, kw_only=True):
     flagged: Estimate | None
 
 
+_COMPARED = (
+    Compared(
+        name="exercises_solved", title="exercises solved", kind="share", top="solved", bottom="exercises",
+        over="exercises", definition="Exercises that are solved, of those begun.",
+    ),
+    Compared(
+        name="turns_to_solve", title="turns to solve one", kind="number", top="turns", bottom="solved",
+        over="solved exercises", definition="The student's turns for an exercise that is solved.",
+    ),
+    Compared(
+        name="learning", title="learning, last - first", kind="number", top="learning", bottom="learners",
+        over="sessions with two solved exercises",
+        definition="The student's turns for the last solved exercise of a session less those for the first; below 0 the "
+        "student became quicker (CIMA: Stasaski, Kao and Hearst 2020, section 4).",
+    ),
+    Compared(
+        name="revealed", title="answers given away", kind="share", top="revealed", bottom="responses",
+        over="responses before the exercise is solved",
+        definition="Responses of tutors, all of a turn, that hold a right answer before the exercise is solved (related "
+        "to the telling of Macina et al. 2023, arXiv 2305.14536).",
+    ),
+    Compared(
+        name="nonsense", title="called nonsense", kind="share", top="flagged", bottom="went_on",
+        over="responses that went on", definition="Responses that went on and that the student called nonsense.",
+    ),
+)  # fmt: skip
+
+
 class ExercisesMeasure(Measure[ExercisesFound]):
     name = "exercises"
     definition = (
@@ -70,6 +98,7 @@ class ExercisesMeasure(Measure[ExercisesFound]):
     )
     order = 11
     section = "behaviour"
+    compares = _COMPARED
     figures = figure_kinds("exercises", "solved", "revealed", "responses")
     nothing = "The records do not say what became of exercises."
 
@@ -91,10 +120,6 @@ class ExercisesMeasure(Measure[ExercisesFound]):
         yield from (("flagged", found.flagged), ("went_on", found.went_on))
         if found.learning is not None:
             yield from (("learning", found.learning), ("learners", 1))
-
-    def compared(self, columns: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
-        """What becomes of exercises, whether students become quicker, and what tutors give away."""
-        return _COMPARED
 
     def lines(self, value: ExercisesFound) -> Iterator[str]:
         if not value.exercises:
@@ -228,34 +253,6 @@ def _exercise(
     if rules is None or tier not in rules.tiers:
         rules = Exercises({tier: Tier(concepts=(), question="", answers=answers)}, accents="ignored")
     return (made, rules) if answers else (None, None)
-
-
-_COMPARED = (
-    Compared(
-        name="exercises_solved", title="exercises solved", kind="share", top="solved", bottom="exercises",
-        over="exercises", definition="Exercises that are solved, of those begun.",
-    ),
-    Compared(
-        name="turns_to_solve", title="turns to solve one", kind="number", top="turns", bottom="solved",
-        over="solved exercises", definition="The student's turns for an exercise that is solved.",
-    ),
-    Compared(
-        name="learning", title="learning, last - first", kind="number", top="learning", bottom="learners",
-        over="sessions with two solved exercises",
-        definition="The student's turns for the last solved exercise of a session less those for the first; below 0 the "
-        "student became quicker (CIMA: Stasaski, Kao and Hearst 2020, section 4).",
-    ),
-    Compared(
-        name="revealed", title="answers given away", kind="share", top="revealed", bottom="responses",
-        over="responses before the exercise is solved",
-        definition="Responses of tutors, all of a turn, that hold a right answer before the exercise is solved (related "
-        "to the telling of Macina et al. 2023, arXiv 2305.14536).",
-    ),
-    Compared(
-        name="nonsense", title="called nonsense", kind="share", top="flagged", bottom="went_on",
-        over="responses that went on", definition="Responses that went on and that the student called nonsense.",
-    ),
-)  # fmt: skip
 
 
 MEASURE = ExercisesMeasure()

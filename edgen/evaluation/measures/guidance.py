@@ -6,13 +6,13 @@ Memory: some bytes a conversation.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from edgen.core.text import quantity
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.families.guided import GuidedEvents
@@ -59,49 +59,6 @@ _COMPARED = (
 )  # fmt: skip
 
 
-class GuidanceMeasure(Measure[Guidance]):
-    name = "guidance"
-    definition = (
-        "Utterances of the guided role by whether the machine offered them, they were one of the fixed replies, or typed "
-        "freely (CRWIZ's typed share: Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020); how many utterances were offered; of "
-        "the choices for which a hint was there, those that took what it named. The last is edgen's own."
-    )
-    order = 17
-    section = "task"
-    figures = figure_kinds("choices", "fixed", "free", "hinted", "followed")
-    nothing = "No conversation was guided."
-
-    def start(self, shared: Shared) -> GuidanceCount:  # noqa: ARG002
-        return GuidanceCount()
-
-    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
-        """The utterances of the guided role by how they came to be said."""
-        for one in GuidedEvents(sample.events, len(sample.turns)).choices:
-            yield from (("choices", 1), (one.by, 1))
-            if one.followed is not None:
-                yield from (("hinted", 1), ("followed", one.followed))
-
-    def compared(self, columns: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
-        """Free text, fixed replies, hints that were followed."""
-        return _COMPARED
-
-    def lines(self, value: Guidance) -> Iterator[str]:
-        if not value.choices:
-            return
-        yield row("guided", quantity(value.choices, "utterance"))
-        for words, _, get in _SHARES:
-            yield row(f"  {words}", share_with_interval(get(value)))
-        if value.options is not None:
-            yield row("  offered each time", f"{value.options.value:.1f} utterances")
-
-    def blocks(self, found: Sequence[ArmResult[Guidance]]) -> Iterator[Block]:
-        rows = share_intervals(found, [(words, get) for _, words, get in _SHARES])
-        yield from intervals_picture(
-            "guidance", "What is made of the machine's offers", rows,
-            "Look for much free text: the machine lacks what is needed. Hints that are always followed leave no choice.",
-        )  # fmt: skip
-
-
 class GuidanceCount:
     def __init__(self) -> None:
         self._by = {by: ShareCount() for by in ("state", "fixed", "free", "hinted", "followed")}
@@ -132,6 +89,44 @@ class GuidanceCount:
             hinted=shares["hinted"],
             followed=shares["followed"],
         )
+
+
+class GuidanceMeasure(Measure[Guidance]):
+    name = "guidance"
+    definition = (
+        "Utterances of the guided role by whether the machine offered them, they were one of the fixed replies, or typed "
+        "freely (CRWIZ's typed share: Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020); how many utterances were offered; of "
+        "the choices for which a hint was there, those that took what it named. The last is edgen's own."
+    )
+    order = 17
+    counts = GuidanceCount
+    section = "task"
+    compares = _COMPARED
+    figures = figure_kinds("choices", "fixed", "free", "hinted", "followed")
+    nothing = "No conversation was guided."
+
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+        """The utterances of the guided role by how they came to be said."""
+        for one in GuidedEvents(sample.events, len(sample.turns)).choices:
+            yield from (("choices", 1), (one.by, 1))
+            if one.followed is not None:
+                yield from (("hinted", 1), ("followed", one.followed))
+
+    def lines(self, value: Guidance) -> Iterator[str]:
+        if not value.choices:
+            return
+        yield row("guided", quantity(value.choices, "utterance"))
+        for words, _, get in _SHARES:
+            yield row(f"  {words}", share_with_interval(get(value)))
+        if value.options is not None:
+            yield row("  offered each time", f"{value.options.value:.1f} utterances")
+
+    def blocks(self, found: Sequence[ArmResult[Guidance]]) -> Iterator[Block]:
+        rows = share_intervals(found, [(words, get) for _, words, get in _SHARES])
+        yield from intervals_picture(
+            "guidance", "What is made of the machine's offers", rows,
+            "Look for much free text: the machine lacks what is needed. Hints that are always followed leave no choice.",
+        )  # fmt: skip
 
 
 MEASURE = GuidanceMeasure()

@@ -7,13 +7,13 @@ Memory: some numbers for each scenario and label.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, Table, intervals_picture, label_with_arm
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.families.tutoring.served import LABELLER
@@ -28,6 +28,20 @@ class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     roles: dict[str, LabelFigures]
 
 
+class LabelAgreementCount:
+    def __init__(self) -> None:
+        self._roles: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        for turn, given in labelled_twice(sample.turns):
+            self._roles[turn.role].add(sample.scenario.index, turn.labels, given)
+
+    def result(self) -> LabelAgreement:
+        return LabelAgreement(
+            roles={role: counts.figures() for role, counts in sorted(self._roles.items(), reverse=True)}
+        )
+
+
 class LabelAgreementMeasure(Measure[LabelAgreement]):
     name = "label_agreement"
     definition = (
@@ -36,11 +50,16 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
         "macro (the mean over actions); Sokolova and Lapalme 2009. Intervals are by the bootstrap over scenarios."
     )
     order = 14
+    counts = LabelAgreementCount
     section = "behaviour"
+    compares = (
+        Compared(
+            name="label_agreement", title="labeller agrees", kind="share", top="alike", bottom="units",
+            over="utterances with both labels",
+            definition="Utterances whose set of actions is the same by the speaker and by the labeller.",
+        ),
+    )  # fmt: skip
     nothing = "No turn carries labels of its speaker and of a labeller."
-
-    def start(self, shared: Shared) -> LabelAgreementCount:  # noqa: ARG002
-        return LabelAgreementCount()
 
     def lines(self, value: LabelAgreement) -> Iterator[str]:
         for role, found in value.roles.items():
@@ -79,28 +98,6 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
         for turn, given in labelled_twice(sample.turns):
             yield "units", 1
             yield "alike", {*turn.labels} == {*given}
-
-    def compared(self, columns: Collection[str]) -> Iterator[Compared]:  # noqa: ARG002
-        """The share of utterances labelled alike."""
-        yield Compared(
-            name="label_agreement", title="labeller agrees", kind="share", top="alike", bottom="units",
-            over="utterances with both labels",
-            definition="Utterances whose set of actions is the same by the speaker and by the labeller.",
-        )  # fmt: skip
-
-
-class LabelAgreementCount:
-    def __init__(self) -> None:
-        self._roles: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
-
-    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        for turn, given in labelled_twice(sample.turns):
-            self._roles[turn.role].add(sample.scenario.index, turn.labels, given)
-
-    def result(self) -> LabelAgreement:
-        return LabelAgreement(
-            roles={role: counts.figures() for role, counts in sorted(self._roles.items(), reverse=True)}
-        )
 
 
 def labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]]]:

@@ -26,7 +26,7 @@ from edgen.evaluation.figures import (
     mean_of,
     sentence_of_arm,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Measure
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, sparkline, with_interval
 from edgen.families.education.cues import stated
@@ -54,6 +54,35 @@ class Probability(msgspec.Struct, frozen=True, kw_only=True):
     difference: Estimate | None  # mean in matches minus mean in mismatches
 
 
+class ProbabilityCount:
+    """Stated probabilities by kind."""
+
+    def __init__(self) -> None:
+        self._values, self._kinds, self._scenarios = array("d"), array("b"), array("q")
+        self._missing = 0
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        value = sample.probability
+        if value is None or not 0 <= value <= 1:
+            self._missing += 1
+            return
+        match = stated(sample.scenario).match
+        self._values.append(value)
+        self._kinds.append(KINDS.index("untold" if match is None else "match" if match else "mismatch"))
+        self._scenarios.append(sample.scenario.index)
+
+    def result(self) -> Probability:
+        values, kinds = np.asarray(self._values), np.asarray(self._kinds)
+        scenarios = np.asarray(self._scenarios)
+        chosen = {name: kinds == number for number, name in enumerate(KINDS)}
+        return Probability(
+            missing=self._missing,
+            all=_describe(values, scenarios),
+            by={name: _describe(values[these], scenarios[these]) for name, these in chosen.items()},
+            difference=difference_of_means(values, chosen["match"], chosen["mismatch"], scenarios),
+        )
+
+
 class ProbabilityMeasure(Measure[Probability]):
     name = "probability"
     definition = (
@@ -63,10 +92,8 @@ class ProbabilityMeasure(Measure[Probability]):
         "Welch (1947) and Satterthwaite (1946) over scenarios. None for a kind of fewer than 5 scenarios."
     )
     order = 11
+    counts = ProbabilityCount
     section = "understanding"
-
-    def start(self, shared: Shared) -> ProbabilityCount:  # noqa: ARG002
-        return ProbabilityCount()
 
     def lines(self, value: Probability) -> Iterator[str]:
         yield row("without one", f"{value.missing:,}")
@@ -126,35 +153,6 @@ def _differences(found: Sequence[ArmResult[Probability]]) -> str:
         if one.value.difference is not None
     ]
     return f" Match minus mismatch: {'; '.join(said)}." if said else ""
-
-
-class ProbabilityCount:
-    """Stated probabilities by kind."""
-
-    def __init__(self) -> None:
-        self._values, self._kinds, self._scenarios = array("d"), array("b"), array("q")
-        self._missing = 0
-
-    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        value = sample.probability
-        if value is None or not 0 <= value <= 1:
-            self._missing += 1
-            return
-        match = stated(sample.scenario).match
-        self._values.append(value)
-        self._kinds.append(KINDS.index("untold" if match is None else "match" if match else "mismatch"))
-        self._scenarios.append(sample.scenario.index)
-
-    def result(self) -> Probability:
-        values, kinds = np.asarray(self._values), np.asarray(self._kinds)
-        scenarios = np.asarray(self._scenarios)
-        chosen = {name: kinds == number for number, name in enumerate(KINDS)}
-        return Probability(
-            missing=self._missing,
-            all=_describe(values, scenarios),
-            by={name: _describe(values[these], scenarios[these]) for name, these in chosen.items()},
-            difference=difference_of_means(values, chosen["match"], chosen["mismatch"], scenarios),
-        )
 
 
 def _describe(values: Floats, scenarios: NDArray[np.int64]) -> ProbabilityBy:

@@ -25,7 +25,7 @@ from edgen.evaluation.figures import (
     label_with_arm,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Measure
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, summary, wrap
 from edgen.families.guided import ACTS, GuidedEvents, acts_of
@@ -62,6 +62,50 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     tests: int
 
 
+class RatingsCount:
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], _Answered] = {}
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        events = GuidedEvents(sample.events, len(sample.turns))
+        if not events.answers:
+            return
+        success = None if events.end is None else events.end.success
+        acts = Counter(act for turn in sample.turns for act in acts_of(turn.labels))
+        for answers in events.answers:
+            for item, rating in answers.ratings.items():
+                key = (answers.role, item)
+                if not abs(rating) <= MOST_RATING or (key not in self._found and len(self._found) >= MOST):
+                    continue
+                one = self._found.setdefault(key, _Answered())
+                one.ratings.append(rating)
+                one.scenarios.append(sample.scenario.index)
+                one.success.append(-1 if success is None else success)
+                for act, counts in one.acts.items():
+                    counts.append(acts[act])
+
+    def result(self) -> Ratings:
+        tests = {key: one.tests() for key, one in self._found.items()}
+        places = [(key, name) for key, made in tests.items() for name in made]
+        adjusted = holm([tests[key][name].p for key, name in places])
+        tested: defaultdict[tuple[str, str], dict[str, Tested]] = defaultdict(dict)
+        for (key, name), p in zip(places, adjusted, strict=True):
+            tested[key][name] = Tested(test=tests[key][name], p_holm=p)
+        return Ratings(
+            ratings=tuple(
+                Rating(
+                    role=key[0],
+                    item=key[1],
+                    ratings=summarize_counts(Counter(round(rating) for rating in one.ratings)),
+                    success=tested[key].get("success"),
+                    acts={act: tested[key][act] for act in ACTS if act in tested[key]},
+                )
+                for key, one in self._found.items()
+            ),
+            tests=len(places),
+        )
+
+
 class RatingsMeasure(Measure[Ratings]):
     name = "ratings"
     definition = (
@@ -72,11 +116,9 @@ class RatingsMeasure(Measure[Ratings]):
         "scenario are not; intervals are by scenario. All p are adjusted for their number (Holm 1979)."
     )
     order = 20
+    counts = RatingsCount
     section = "task"
     nothing = "No record has answers to a questionnaire."
-
-    def start(self, shared: Shared) -> RatingsCount:  # noqa: ARG002
-        return RatingsCount()
 
     def lines(self, value: Ratings) -> Iterator[str]:
         if not value.ratings:
@@ -156,50 +198,6 @@ class _Answered:
         made = {"success": superiority(ratings[yes], ratings[no], scenarios[yes], scenarios[no])}
         made |= {act: spearman(ratings, np.array(counts), scenarios) for act, counts in self.acts.items()}
         return {name: test for name, test in made.items() if test is not None}
-
-
-class RatingsCount:
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], _Answered] = {}
-
-    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        events = GuidedEvents(sample.events, len(sample.turns))
-        if not events.answers:
-            return
-        success = None if events.end is None else events.end.success
-        acts = Counter(act for turn in sample.turns for act in acts_of(turn.labels))
-        for answers in events.answers:
-            for item, rating in answers.ratings.items():
-                key = (answers.role, item)
-                if not abs(rating) <= MOST_RATING or (key not in self._found and len(self._found) >= MOST):
-                    continue
-                one = self._found.setdefault(key, _Answered())
-                one.ratings.append(rating)
-                one.scenarios.append(sample.scenario.index)
-                one.success.append(-1 if success is None else success)
-                for act, counts in one.acts.items():
-                    counts.append(acts[act])
-
-    def result(self) -> Ratings:
-        tests = {key: one.tests() for key, one in self._found.items()}
-        places = [(key, name) for key, made in tests.items() for name in made]
-        adjusted = holm([tests[key][name].p for key, name in places])
-        tested: defaultdict[tuple[str, str], dict[str, Tested]] = defaultdict(dict)
-        for (key, name), p in zip(places, adjusted, strict=True):
-            tested[key][name] = Tested(test=tests[key][name], p_holm=p)
-        return Ratings(
-            ratings=tuple(
-                Rating(
-                    role=key[0],
-                    item=key[1],
-                    ratings=summarize_counts(Counter(round(rating) for rating in one.ratings)),
-                    success=tested[key].get("success"),
-                    acts={act: tested[key][act] for act in ACTS if act in tested[key]},
-                )
-                for key, one in self._found.items()
-            ),
-            tests=len(places),
-        )
 
 
 def _told(found: Tested | None) -> str:

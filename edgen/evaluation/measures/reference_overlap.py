@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from edgen.core.extras import install_command, missing_modules
 from edgen.core.text import number, quantity
 from edgen.evaluation.figures import Axis, Block, interval_of, intervals_picture, mean_of, series_colour
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Measure
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, with_interval, wrap
 from edgen.evaluation.texts.reference_overlap import SEED, Overlap, reference_overlap
@@ -20,47 +20,6 @@ from edgen.families.tutoring.served import responses_to
 
 MOST_TURNS = 2000
 VARIABLE = "EDGEN_BERTSCORE_MODEL"  # names the model, without which there is no BERTScore
-
-
-class ReferenceOverlapMeasure(Measure[Overlap | None]):
-    name = "reference_overlap"
-    definition = (
-        "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; Papineni et al. "
-        "2002, Post 2018) of each response against each of the others alone, and the mean over responses, of a sample of at "
-        f"most {MOST_TURNS:,} turns. Where the extra bertscore is installed and the environment variable {VARIABLE} names a "
-        "model, BERTScore's F1 (Zhang et al. 2020) likewise. That the best of several references counts is from CIMA "
-        "(Stasaski, Kao and Hearst 2020, section 5), which scores a model's responses so: "
-        "`edgen.evaluation.texts.reference_overlap` does that. The interval is by the bootstrap over scenarios."
-    )
-    order = 15
-    section = "behaviour"
-    nothing = "No turn has several responses."
-
-    def start(self, shared: Shared) -> ReferenceOverlapCount:  # noqa: ARG002
-        return ReferenceOverlapCount()
-
-    def lines(self, value: Overlap | None) -> Iterator[str]:
-        if value is None and (missing := missing_modules("bleu")):
-            yield from wrap(f"This needs {missing[0]}, of the extra 'bleu': {install_command('bleu')}", 76)
-        if value is None or value.bleu is None:
-            return
-        yield row("best BLEU of the others", f"{with_interval(value.bleu, '.1f')} of 100")
-        if value.bertscore is not None:
-            yield row("best BERTScore F1", with_interval(value.bertscore, ".3f"))
-        yield row("  of", quantity(value.responses, "response"))
-        yield from rows("  scored by", "; ".join(value.scored_by))
-
-    def blocks(self, found: Sequence[ArmResult[Overlap | None]]) -> Iterator[Block]:
-        bleu = [
-            interval_of(one.name, one.value.bleu, mean_of(one.value.bleu), series_colour(place))
-            for place, one in enumerate(found)
-            if one.value is not None and one.value.bleu is not None
-        ]
-        yield from intervals_picture(
-            "reference-overlap", "Independent responses in the same words: best BLEU of the others", bleu,
-            "Near 100: tutors who say the same, so that several responses to a turn tell no more than one.",
-            Axis(tick=number),
-        )  # fmt: skip
 
 
 class ReferenceOverlapCount:
@@ -92,6 +51,45 @@ class ReferenceOverlapCount:
         )
         model = os.environ.get(VARIABLE) or None
         return reference_overlap(scored, None if missing_modules("bertscore") else model)
+
+
+class ReferenceOverlapMeasure(Measure[Overlap | None]):
+    name = "reference_overlap"
+    definition = (
+        "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; Papineni et al. "
+        "2002, Post 2018) of each response against each of the others alone, and the mean over responses, of a sample of at "
+        f"most {MOST_TURNS:,} turns. Where the extra bertscore is installed and the environment variable {VARIABLE} names a "
+        "model, BERTScore's F1 (Zhang et al. 2020) likewise. That the best of several references counts is from CIMA "
+        "(Stasaski, Kao and Hearst 2020, section 5), which scores a model's responses so: "
+        "`edgen.evaluation.texts.reference_overlap` does that. The interval is by the bootstrap over scenarios."
+    )
+    order = 15
+    counts = ReferenceOverlapCount
+    section = "behaviour"
+    nothing = "No turn has several responses."
+
+    def lines(self, value: Overlap | None) -> Iterator[str]:
+        if value is None and (missing := missing_modules("bleu")):
+            yield from wrap(f"This needs {missing[0]}, of the extra 'bleu': {install_command('bleu')}", 76)
+        if value is None or value.bleu is None:
+            return
+        yield row("best BLEU of the others", f"{with_interval(value.bleu, '.1f')} of 100")
+        if value.bertscore is not None:
+            yield row("best BERTScore F1", with_interval(value.bertscore, ".3f"))
+        yield row("  of", quantity(value.responses, "response"))
+        yield from rows("  scored by", "; ".join(value.scored_by))
+
+    def blocks(self, found: Sequence[ArmResult[Overlap | None]]) -> Iterator[Block]:
+        bleu = [
+            interval_of(one.name, one.value.bleu, mean_of(one.value.bleu), series_colour(place))
+            for place, one in enumerate(found)
+            if one.value is not None and one.value.bleu is not None
+        ]
+        yield from intervals_picture(
+            "reference-overlap", "Independent responses in the same words: best BLEU of the others", bleu,
+            "Near 100: tutors who say the same, so that several responses to a turn tell no more than one.",
+            Axis(tick=number),
+        )  # fmt: skip
 
 
 MEASURE = ReferenceOverlapMeasure()

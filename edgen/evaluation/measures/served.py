@@ -14,7 +14,7 @@ import msgspec
 from edgen.core.text import quantity
 from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, Table, intervals_picture, label_with_arm
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, share_with_interval
 from edgen.families.tutoring.served import SOURCES, origin_of, source_of
@@ -37,66 +37,6 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     exposure: float | None
     most: int
     answered: Estimate | None
-
-
-class ServedMeasure(Measure[Served]):
-    name = "served"
-    definition = (
-        "Of the turns that students are served in rounds: the share from the pool, by a template that was drawn, by a "
-        "template since the pool had nothing (dry), and new ones since no template was left; by the student's action, by "
-        "round, and how many of each the student calls nonsense; how often a response from the pool is served; and the share "
-        "of turns that tutors respond to. edgen's own, for the way of CIMA (Stasaski, Kao and Hearst 2020, section 3)."
-    )
-    order = 15
-    section = "behaviour"
-    nothing = "No turn was served from a pool."
-
-    def start(self, shared: Shared) -> ServedCount:  # noqa: ARG002
-        return ServedCount()
-
-    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
-        """Served turns, and those of each source."""
-        for _, turn, source in _served(sample.turns):
-            yield "turns", 1
-            yield source, 1
-            yield "nonsense", turn.data.get("nonsense") is True
-
-    def compared(self, columns: Collection[str]) -> Iterable[Compared]:
-        """How far the pool carries, and what it serves."""
-        return _COMPARED if "turns" in columns else ()
-
-    def lines(self, value: Served) -> Iterator[str]:
-        if not value.turns:
-            return
-        yield row("turns served", quantity(value.turns, "turn"))
-        for source, estimate in value.sources.items():
-            called = f", {value.nonsense[source]:.1%} called nonsense"
-            yield row(f"  {source}", f"{share_with_interval(estimate)}{called}")
-        if value.exposure is not None:
-            told = f"{quantity(value.responses, 'response')}, each served {value.exposure:.2f} times, at most {value.most}"
-            yield row("from the pool", told)
-        yield row("tutors respond to", f"{share_with_interval(value.answered)} of them")
-        for action, (turns, shares) in value.by_action.items():
-            yield from rows(f"after {action}", f"{_join(shares)} (of {turns:,})")
-        for number, (turns, shares) in value.by_round.items():
-            yield from rows(f"round {number}", f"{_join(shares)} (of {turns:,})")
-
-    def blocks(self, found: Sequence[ArmResult[Served]]) -> Iterator[Block]:
-        shares = [
-            (f"Served: {source}", lambda value, source=source: value.sources.get(source))
-            for source in SOURCES
-        ]
-        yield from intervals_picture(
-            "served", "Where the turns come from that students are served", share_intervals(found, shares),
-            "Look for a pool that runs dry: more rounds, more sessions a round, or fewer keywords to share.",
-        )  # fmt: skip
-        rounds = tuple(
-            (label_with_arm(f"{number} ({turns:,})", one.arm), _join(of_round))
-            for one in found
-            for number, (turns, of_round) in one.value.by_round.items()
-        )
-        if rounds:
-            yield Table(("round (turns)", "sources"), rounds, "Sources by round", "plain")
 
 
 class ServedCount:
@@ -148,6 +88,64 @@ class ServedCount:
             most=max(self._exposures.values(), default=0),
             answered=self._answered.result(),
         )
+
+
+class ServedMeasure(Measure[Served]):
+    name = "served"
+    definition = (
+        "Of the turns that students are served in rounds: the share from the pool, by a template that was drawn, by a "
+        "template since the pool had nothing (dry), and new ones since no template was left; by the student's action, by "
+        "round, and how many of each the student calls nonsense; how often a response from the pool is served; and the share "
+        "of turns that tutors respond to. edgen's own, for the way of CIMA (Stasaski, Kao and Hearst 2020, section 3)."
+    )
+    order = 15
+    counts = ServedCount
+    section = "behaviour"
+    nothing = "No turn was served from a pool."
+
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+        """Served turns, and those of each source."""
+        for _, turn, source in _served(sample.turns):
+            yield "turns", 1
+            yield source, 1
+            yield "nonsense", turn.data.get("nonsense") is True
+
+    def compared(self, columns: Collection[str]) -> Iterable[Compared]:
+        """How far the pool carries, and what it serves."""
+        return _COMPARED if "turns" in columns else ()
+
+    def lines(self, value: Served) -> Iterator[str]:
+        if not value.turns:
+            return
+        yield row("turns served", quantity(value.turns, "turn"))
+        for source, estimate in value.sources.items():
+            called = f", {value.nonsense[source]:.1%} called nonsense"
+            yield row(f"  {source}", f"{share_with_interval(estimate)}{called}")
+        if value.exposure is not None:
+            told = f"{quantity(value.responses, 'response')}, each served {value.exposure:.2f} times, at most {value.most}"
+            yield row("from the pool", told)
+        yield row("tutors respond to", f"{share_with_interval(value.answered)} of them")
+        for action, (turns, shares) in value.by_action.items():
+            yield from rows(f"after {action}", f"{_join(shares)} (of {turns:,})")
+        for number, (turns, shares) in value.by_round.items():
+            yield from rows(f"round {number}", f"{_join(shares)} (of {turns:,})")
+
+    def blocks(self, found: Sequence[ArmResult[Served]]) -> Iterator[Block]:
+        shares = [
+            (f"Served: {source}", lambda value, source=source: value.sources.get(source))
+            for source in SOURCES
+        ]
+        yield from intervals_picture(
+            "served", "Where the turns come from that students are served", share_intervals(found, shares),
+            "Look for a pool that runs dry: more rounds, more sessions a round, or fewer keywords to share.",
+        )  # fmt: skip
+        rounds = tuple(
+            (label_with_arm(f"{number} ({turns:,})", one.arm), _join(of_round))
+            for one in found
+            for number, (turns, of_round) in one.value.by_round.items()
+        )
+        if rounds:
+            yield Table(("round (turns)", "sources"), rounds, "Sources by round", "plain")
 
 
 def _served(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:

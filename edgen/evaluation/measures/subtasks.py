@@ -24,7 +24,7 @@ from edgen.evaluation.figures import (
     series_colour,
     share_of,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import ArmResult, Measure
 from edgen.evaluation.measures.endings import MOST_SECONDS
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, row, share_with_interval, summary
@@ -42,55 +42,6 @@ class Subtask(msgspec.Struct, frozen=True, kw_only=True):
     reached: Estimate | None
     seconds: Distribution
     turns: dict[str, Distribution]
-
-
-class SubtasksMeasure(Measure[dict[str, Subtask]]):
-    name = "subtasks"
-    definition = (
-        "For each sub-task of guided conversations the share of them that reached it, and for those the seconds of the "
-        "conversation's clock and the turns by role in it, all its stretches together; the utterance with which it begins is "
-        "in it (CRWIZ's times and turns a sub-task: Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."
-    )
-    order = 16
-    section = "task"
-    nothing = "No conversation has sub-tasks."
-
-    def start(self, shared: Shared) -> SubtasksCount:  # noqa: ARG002
-        return SubtasksCount()
-
-    def lines(self, value: dict[str, Subtask]) -> Iterator[str]:
-        if not value:
-            return
-        for name, one in value.items():
-            yield row(shorten(name, 26), f"reached by {share_with_interval(one.reached)}")
-        yield SUMMARY_HEAD
-        for name, one in value.items():
-            yield summary(shorten(f"seconds, {name}", 22), one.seconds)
-            for role, turns in one.turns.items():
-                yield summary(f"  {shorten(f'turns of {role}', 20)}", turns)
-
-    def blocks(self, found: Sequence[ArmResult[dict[str, Subtask]]]) -> Iterator[Block]:
-        reached = [
-            interval_of(
-                label_with_arm(name, one.arm), sub.reached, share_of(sub.reached), series_colour(place)
-            )
-            for place, one in enumerate(found)
-            for name, sub in one.value.items()
-            if sub.reached is not None
-        ]
-        yield from intervals_picture(
-            "subtasks-reached", "Conversations that reach a sub-task", reached,
-            "Look for the sub-task at which conversations are lost.",
-        )  # fmt: skip
-        spent = [
-            Histogram(label_with_arm(name, one.arm), sub.seconds, series_colour(place))
-            for place, one in enumerate(found)
-            for name, sub in one.value.items()
-        ]
-        yield from histograms_picture(
-            "subtask-seconds", "Seconds in each sub-task", spent, WHOLE_NUMBERS,
-            "Of the conversations that reached it.",
-        )  # fmt: skip
 
 
 class SubtasksCount:
@@ -135,6 +86,53 @@ class SubtasksCount:
                 turns={role: summarize_counts(self._turns[name][role]) for role in self._roles},
             )
         return found
+
+
+class SubtasksMeasure(Measure[dict[str, Subtask]]):
+    name = "subtasks"
+    definition = (
+        "For each sub-task of guided conversations the share of them that reached it, and for those the seconds of the "
+        "conversation's clock and the turns by role in it, all its stretches together; the utterance with which it begins is "
+        "in it (CRWIZ's times and turns a sub-task: Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."
+    )
+    order = 16
+    counts = SubtasksCount
+    section = "task"
+    nothing = "No conversation has sub-tasks."
+
+    def lines(self, value: dict[str, Subtask]) -> Iterator[str]:
+        if not value:
+            return
+        for name, one in value.items():
+            yield row(shorten(name, 26), f"reached by {share_with_interval(one.reached)}")
+        yield SUMMARY_HEAD
+        for name, one in value.items():
+            yield summary(shorten(f"seconds, {name}", 22), one.seconds)
+            for role, turns in one.turns.items():
+                yield summary(f"  {shorten(f'turns of {role}', 20)}", turns)
+
+    def blocks(self, found: Sequence[ArmResult[dict[str, Subtask]]]) -> Iterator[Block]:
+        reached = [
+            interval_of(
+                label_with_arm(name, one.arm), sub.reached, share_of(sub.reached), series_colour(place)
+            )
+            for place, one in enumerate(found)
+            for name, sub in one.value.items()
+            if sub.reached is not None
+        ]
+        yield from intervals_picture(
+            "subtasks-reached", "Conversations that reach a sub-task", reached,
+            "Look for the sub-task at which conversations are lost.",
+        )  # fmt: skip
+        spent = [
+            Histogram(label_with_arm(name, one.arm), sub.seconds, series_colour(place))
+            for place, one in enumerate(found)
+            for name, sub in one.value.items()
+        ]
+        yield from histograms_picture(
+            "subtask-seconds", "Seconds in each sub-task", spent, WHOLE_NUMBERS,
+            "Of the conversations that reached it.",
+        )  # fmt: skip
 
 
 MEASURE = SubtasksMeasure()

@@ -6,13 +6,13 @@ Memory: some numbers for each response that was asked for an action.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from edgen.core.values import Turn
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared, figure_kinds, share_intervals
+from edgen.evaluation.measure import ArmResult, Compared, Measure, figure_kinds, share_intervals
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval
 from edgen.space import Space
@@ -27,6 +27,24 @@ class WantedActions(msgspec.Struct, frozen=True, kw_only=True):
     actions: dict[str, Estimate]
 
 
+class WantedActionsCount:
+    def __init__(self) -> None:
+        self._by_action: defaultdict[str, ShareCount] = defaultdict(ShareCount)
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        for said, wanted in asked_for(sample.turns):
+            self._by_action[wanted].add(sample.scenario.index, wanted in said.labels)
+
+    def result(self) -> WantedActions:
+        taken, actions = ShareCount(), {}
+        for action, counted in sorted(self._by_action.items(), key=lambda one: (-one[1].of, one[0])):
+            taken += counted
+            actions[action] = counted.result()
+        return WantedActions(
+            taken=taken.result(), actions={action: one for action, one in actions.items() if one}
+        )
+
+
 class WantedActionsMeasure(Measure[WantedActions]):
     name = "wanted_actions"
     definition = (
@@ -34,12 +52,17 @@ class WantedActionsMeasure(Measure[WantedActions]):
         "edgen's own."
     )
     order = 15
+    counts = WantedActionsCount
     section = "behaviour"
+    compares = (
+        Compared(
+            name="wanted_actions", title="wanted actions taken", kind="share", top="taken", bottom="asked",
+            over="responses asked for an action",
+            definition="Responses that carry the action that they were asked for.",
+        ),
+    )  # fmt: skip
     nothing = "No response was asked for an action."
     figures = figure_kinds("asked", "taken")
-
-    def start(self, shared: Shared) -> WantedActionsCount:  # noqa: ARG002
-        return WantedActionsCount()
 
     def lines(self, value: WantedActions) -> Iterator[str]:
         if value.taken is None:
@@ -63,32 +86,6 @@ class WantedActionsMeasure(Measure[WantedActions]):
         for said, wanted in asked_for(sample.turns):
             yield "asked", 1
             yield "taken", wanted in said.labels
-
-    def compared(self, columns: Collection[str]) -> Iterator[Compared]:  # noqa: ARG002
-        """The share that takes it."""
-        yield Compared(
-            name="wanted_actions", title="wanted actions taken", kind="share", top="taken", bottom="asked",
-            over="responses asked for an action",
-            definition="Responses that carry the action that they were asked for.",
-        )  # fmt: skip
-
-
-class WantedActionsCount:
-    def __init__(self) -> None:
-        self._by_action: defaultdict[str, ShareCount] = defaultdict(ShareCount)
-
-    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
-        for said, wanted in asked_for(sample.turns):
-            self._by_action[wanted].add(sample.scenario.index, wanted in said.labels)
-
-    def result(self) -> WantedActions:
-        taken, actions = ShareCount(), {}
-        for action, counted in sorted(self._by_action.items(), key=lambda one: (-one[1].of, one[0])):
-            taken += counted
-            actions[action] = counted.result()
-        return WantedActions(
-            taken=taken.result(), actions={action: one for action, one in actions.items() if one}
-        )
 
 
 def asked_for(turns: Iterable[Turn]) -> Iterator[tuple[Turn, str]]:
