@@ -120,9 +120,9 @@ def inline_set(name: str, definitions: dict[str, str], *, several: bool = True) 
     return LabelSet(name=name, labels=labels, several=several)
 
 
-def find_label_set(reference: str, base: Path | None = None) -> LabelSet:
-    """The label set of that name, or in the file at that path, relative to `base`. Raises LabelSetError."""
-    path = resources.find("label_sets", reference, base)
+def find_label_set(reference: str) -> LabelSet:
+    """The label set of that name, or in the file at that path. Raises LabelSetError."""
+    path = resources.find("label_sets", reference)
     if not path.exists() and path.parent == resources.folder("label_sets"):
         known = nearest(reference, resources.shipped("label_sets"))
         own = "a file of your own is named by its path, as in ./my_labels.yaml"

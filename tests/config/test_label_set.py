@@ -35,7 +35,7 @@ def test_the_shipped_sets_can_be_used_and_are_called_what_their_files_are() -> N
 
 def test_a_set_is_found_by_its_path_too(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("name: mine\nother: Else\n" + TWO)
-    found = find_label_set("./mine.yaml", tmp_path)
+    found = find_label_set(str(tmp_path / "mine.yaml"))
     assert found.definitions == {"Asks": "asks", "Tells": "tells", "Else": "anything else"}
     assert not found.several
     assert inline_set("x", {"A": "a", "B": "b"}).several
