@@ -131,6 +131,18 @@ def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
     return asyncio.run(whole())
 
 
+def popen(*arguments: str, **how: Any) -> subprocess.Popen[Any]:
+    """`edgen` with the arguments, for tests that are no coroutines. SIGINT and SIGTERM reach it; nothing else is to be
+    started before it has said something."""
+    forks = server().fileno()
+    return subprocess.Popen(
+        [f"{in_shell()}/edgen", *arguments],
+        pass_fds=[forks],
+        env={**os.environ, "EDGEN_FORKS": str(forks)},
+        **how,
+    )
+
+
 @functools.cache
 def in_shell() -> str:
     """A folder for PATH, with an `edgen` that is a fork. `server()` has to be passed on, its number as EDGEN_FORKS."""

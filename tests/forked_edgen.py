@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -21,7 +22,9 @@ if __name__ == "__main__":
     socket.send_fds(control, [len(request).to_bytes(4, "big")], [theirs.fileno(), 0, 1, 2])
     control.sendall(request)
     theirs.close()
-    status.recv(4)  # the number of the process
+    process = int.from_bytes(status.recv(4), "big")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: os.kill(process, number))
     for file in (0, 1):  # whoever reads from a pipe, or writes to it, has to do with the fork alone
         os.close(file)
     code = int(status.recv(100) or -9)

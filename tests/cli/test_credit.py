@@ -20,9 +20,10 @@ from edgen.core.pair import turns_left
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 from tests import ROOT, fork_server
-from tests.cli.command import Command, Ended
+from tests.cli.command import Command, Ended, call
 
 JOB = ROOT / "jobs" / "selfplay.yaml"
+ROLLOUTS = ("--credit", "rollouts", "--rollouts", "2")
 
 
 BACKENDS = "backends={default: {type: simulator, planted: 5, max_tokens: 400}}"
@@ -38,6 +39,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two agents that nobody changes: of each scenario a conversation, and two that leave it."""
     folder = tmp_path_factory.mktemp("credit") / "run"
     asyncio.run(generate_run(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def calm(made: Path) -> Path:
+    """The same with rollouts that nothing disturbed, compared by the judge. Nobody changes it, either."""
+    folder = Path(shutil.copytree(made, made.with_name("calm")))
+    assert call("pairs", folder, "--by", "oracle", *ROLLOUTS) == 0
     return folder
 
 
@@ -105,9 +114,6 @@ class TestTurnsLeft:
         assert ended.code == 3
         assert "A lower --min-turns-left" in ended.err
         assert Counter(line["left_out"] for line in pairs(run)) == {"turns_left": len(pairs(run))}
-
-
-ROLLOUTS = ("--credit", "rollouts", "--rollouts", "2")
 
 
 def signal_of(line: dict[str, Any], by: str) -> dict[str, Any]:
@@ -214,28 +220,14 @@ class TestRollouts:
         assert len(stored(run)) > calls
 
     def test_the_same_bytes_however_many_calls_go_at_once(
-        self, command: Command, run: Path, tmp_path: Path
+        self, command: Command, run: Path, calm: Path
     ) -> None:
-        other = shutil.copytree(run, tmp_path / "other")
-        for folder, many in ((run, "1"), (other, "64")):
-            facts(
-                command(
-                    "pairs",
-                    folder,
-                    "--by",
-                    "oracle",
-                    *ROLLOUTS,
-                    "--set",
-                    f"limits.in_flight={many}",
-                    "--json",
-                )
-            )
-        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (other / "pairs" / "pairs.jsonl").read_bytes()
-        assert stored(run) == stored(other)
+        alone = ("--set", "limits.in_flight=1")
+        facts(command("pairs", run, "--by", "oracle", *ROLLOUTS, *alone, "--json"))
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
+        assert stored(run) == stored(calm)
 
-    def test_a_budget_stops_it_and_it_goes_on(self, command: Command, run: Path, tmp_path: Path) -> None:
-        calm = shutil.copytree(run, tmp_path / "calm")
-        facts(command("pairs", calm, "--by", "oracle", *ROLLOUTS, "--json"))
+    def test_a_budget_stops_it_and_it_goes_on(self, command: Command, run: Path, calm: Path) -> None:
         used = json.loads(command("status", run, "--json").out)["tokens"]
         cap = sum(used.values()) + 20_000
         ended = command("pairs", run, "--by", "oracle", *ROLLOUTS, "--set", f"limits.max_tokens={cap}")
@@ -257,16 +249,14 @@ class TestRollouts:
         assert {line["left_out"] for line in lines} <= {"judge_directed", "identical"}
         assert any("judge_directed" in line["signals"] for line in lines)
 
-    def test_python_says_the_same(self, command: Command, run: Path, tmp_path: Path) -> None:
+    def test_python_says_the_same(self, run: Path, calm: Path) -> None:
         import edgen
 
-        other = shutil.copytree(run, tmp_path / "other")
-        command("pairs", run, "--by", "oracle", *ROLLOUTS)
-        made = edgen.open(other).pairs(by="oracle", credit="rollouts", rollouts=2, progress=False)
+        made = edgen.open(run).pairs(by="oracle", credit="rollouts", rollouts=2, progress=False)
         assert [pair.label and pair.label.k for pair in made] == [
-            line["label"] and line["label"]["k"] for line in pairs(run)
+            line["label"] and line["label"]["k"] for line in pairs(calm)
         ]
-        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (other / "pairs" / "pairs.jsonl").read_bytes()
+        assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()
 
     def test_no_key_is_needed_to_say_what_it_takes(
         self, command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
@@ -297,10 +287,8 @@ class TestRollouts:
 
     @pytest.mark.crash
     def test_killed_it_goes_on_and_pays_for_nothing_twice(
-        self, command: Command, run: Path, tmp_path: Path
+        self, command: Command, run: Path, calm: Path
     ) -> None:
-        calm = shutil.copytree(run, tmp_path / "calm")
-        facts(command("pairs", calm, "--by", "oracle", *ROLLOUTS, "--json"))
         slow = "--set=backends.default.latency_ms=20"
         before: set[tuple[Any, ...]] = set()
 

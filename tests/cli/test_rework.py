@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,14 +23,12 @@ PROMPT = (ROOT / "prompts" / "education_dialogue_json.j2").read_text()
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of a simulator of its own."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "edgen", "simulator", "--port", "0"], stderr=subprocess.PIPE, text=True
-    )
+    process = fork_server.popen("simulator", "--port", "0", stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     found = re.search(r"http://127\.0\.0\.1:\d+/v1", process.stderr.readline())
     assert found is not None
     yield found[0]
-    process.kill()
+    process.terminate()
     process.wait()
 
 

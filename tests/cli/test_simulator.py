@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -17,13 +16,11 @@ import pytest
 
 from tests import fork_server
 
-COMMAND = [sys.executable, "-m", "edgen", "simulator"]
-
 
 @contextmanager
 def simulator(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running `edgen simulator` on a port of its own, and its OpenAI base URL."""
-    process = subprocess.Popen([*COMMAND, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
+    process = fork_server.popen("simulator", "--port", "0", *options, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
@@ -31,7 +28,7 @@ def simulator(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         assert found, line + process.stderr.read()
         yield process, found[1]
     finally:
-        process.kill()
+        process.terminate()
         process.wait()
         process.stderr.close()
 

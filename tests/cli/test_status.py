@@ -10,7 +10,6 @@ import pty
 import re
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -18,8 +17,9 @@ import pytest
 
 from edgen.core.values import Address
 from edgen.store.ledger import Ledger
+from tests import fork_server
 from tests.cli.command import Command
-from tests.cli.test_generate import ROOT, job
+from tests.cli.test_generate import job
 from tests.execution.service import Service, edgen, end, job_text, serve, start, write
 
 
@@ -120,18 +120,20 @@ async def test_a_run_that_is_killed_is_followed_to_its_end(tmp_path: Path) -> No
     assert re.fullmatch(told, row["last"])
 
 
-def test_on_a_terminal_the_screen_changes_in_place(command: Command, tmp_path: Path) -> None:
+def test_on_a_terminal_the_screen_changes_in_place(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     assert command("generate", job(tmp_path), "-o", tmp_path / "run").code == 0
     ours, theirs = pty.openpty()
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
-    done = subprocess.run(
-        [sys.executable, "-m", "edgen", "status", str(tmp_path / "run"), "--watch"],
-        stdout=theirs, stderr=subprocess.PIPE, env=env, timeout=30, check=False,
-    )  # fmt: skip
+    watching = fork_server.popen(
+        "status", str(tmp_path / "run"), "--watch", stdout=theirs, stderr=subprocess.PIPE
+    )
     os.close(theirs)
+    _, problems = watching.communicate(timeout=30)
     seen = os.read(ours, 100_000).decode()
     os.close(ours)
-    assert done.returncode == 0, done.stderr
+    assert watching.returncode == 0, problems
     assert "\x1b[?25h" in seen  # the cursor is there again
     assert "state      complete" in seen
 
