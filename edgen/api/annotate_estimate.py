@@ -20,7 +20,7 @@ import msgspec
 from edgen.annotation.annotator import ROLE, AnnotatorTasks
 from edgen.api.annotating import AnnotateOptions, Annotating, resolve
 from edgen.api.estimating import Interval, TokenIntervals
-from edgen.api.judging import judge_ledger, unanswered
+from edgen.api.judging import judge_ledger, open_for_reading, unanswered
 from edgen.api.supervision.control import Control
 from edgen.core.errors import UsageError
 from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
@@ -31,7 +31,6 @@ from edgen.protocols.labelled_units import Asking, UnitKind
 from edgen.providers import Backend
 from edgen.store.ledger import run_status
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
 
 # An answer as times the bare object with mean labels: short labels; with spaces, a fence or a remark.
 _LONGER = (0.8, 1.0, 2.0)
@@ -85,7 +84,7 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
         raise UsageError(
             "no model would be asked, so nothing would be spent; --dry-run goes with --labels or --by."
         )
-    with rundir.lock_for_reading(), RunReader(run) as reader:
+    with open_for_reading(run) as reader:
         making = Annotating(reader, options, labels, control)
         each = asyncio.run(_needs_of_all(making))
         uses = each[0].uses

@@ -17,9 +17,12 @@ from edgen.annotation.unit_tasks import SAMPLE
 from edgen.api.judging import (
     JudgeAtWork,
     find_backend,
+    find_function,
     job_with,
     judge_ledger,
     load_judged_job,
+    open_for_reading,
+    open_for_work,
     run_judges,
 )
 from edgen.api.layer_view import Gold, look_at
@@ -116,13 +119,9 @@ def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> Annot
     rundir.require()
     labels, options = resolve(rundir, options)
     if not (options.asks or options.people):
-        with explain_os_errors(run), rundir.lock_for_reading(), RunReader(run) as reader:
+        with explain_os_errors(run), open_for_reading(run) as reader:
             return Annotating(reader, options, labels, control).look()
-    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
-        if dead is not None:
-            control.note(f"{dead} ended without saying so; its run is gone on with.")
-        control.begin(reader.name, "labels")
-        control.check_deadline()
+    with open_for_work(run, control, "labels") as reader:
         return Annotating(reader, options, labels, control).make()
 
 
@@ -263,8 +262,7 @@ class Annotating:
                 if equals
                 else where.rpartition(":")[2] or (ROLE if ROLE in self.job.backends else "default")
             )
-            functions = self.control.functions.items()
-            function = next((one for key, one in functions if self.job.backends.get(key) == config), None)
+            function = find_function(self.job, config, self.control)
             for number in range(1, self.options.annotators + 1):
                 called = own if number == 1 else f"{own}-{number}"
                 if called in self.layer.people():
@@ -323,7 +321,7 @@ class Annotating:
         for name, given in annotators.items():
             first[name] = next((other for other in first if annotators[other] == given), name)
         configs = {name: annotators[name][0] for name in first.values()}
-        functions = {name: annotators[name][1] for name in configs if annotators[name][1] is not None}
+        functions = {name: annotators[name][1] for name in configs}
         opened = await stack.enter_async_context(
             open_backends(configs, self.job.limits, trust, arms=len(annotators), functions=functions)
         )
@@ -348,11 +346,7 @@ def require_labels(made: AnnotatedRun) -> None:
     if made.ended is not None:
         raise made.ended
     for one in made.annotators:
-        if failed := sum(one.failed.values()) + one.pending:
-            raise ShortError(
-                f"{failed} of {one.planned} requests to {one.annotator} got no answer ({describe_counts(one.failed)}). "
-                "They are asked again when the same command is run again."
-            )
+        one.require_answers(f"requests to {one.annotator}")
     if not made.units and made.annotators:
         rejected = describe_counts(made.annotators[0].rejected)
         raise ShortError(f"Nothing could be labelled: {rejected}. Another template or backend may help.")

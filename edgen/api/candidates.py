@@ -14,11 +14,21 @@ import msgspec
 from edgen.annotation.layer import read_noted
 from edgen.annotation.unit_tasks import SAMPLE
 from edgen.annotation.writer import ROLE, Totals, Wanted, WriterTasks, write_candidates, writer_of
-from edgen.api.judging import find_backend, job_with, judge_ledger, load_judged_job, run_judge, unanswered
+from edgen.api.judging import (
+    find_backend,
+    find_function,
+    job_with,
+    judge_ledger,
+    load_judged_job,
+    open_for_reading,
+    open_for_work,
+    run_judge,
+    unanswered,
+)
 from edgen.api.pairs_estimate import Amount
 from edgen.api.status import WriterStatus, writer_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
-from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.control import Control
 from edgen.api.supervision.snapshot import Title
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
@@ -28,7 +38,6 @@ from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import load_template
 from edgen.protocols.writing import Kind, writing_template
 from edgen.providers import Backend
-from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 MOST = 20  # texts of one turn
@@ -81,22 +90,14 @@ def write_for_run(run: Path, options: CandidateOptions, control: Control) -> Wri
 
     Raises UsageError, RunError and LockedError, and what stopped the writer before it had begun.
     """
-    rundir = RunFolder(run)
-    rundir.require()
-    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
-        if dead is not None:
-            control.note(f"{dead} ended without saying so; its run is gone on with.")
-        control.begin(reader.name, "candidates")
-        control.check_deadline()
+    with open_for_work(run, control, "candidates") as reader:
         return asyncio.run(_Writing(reader, options, control).make())
 
 
 def estimate_candidates(run: Path, options: CandidateOptions, control: Control) -> CandidatesEstimate:
     """The calls that `write_for_run` would make; nothing is sent and nothing is written. Raises what it raises before its first
     call."""
-    rundir = RunFolder(run)
-    rundir.require()
-    with rundir.lock_for_reading(), RunReader(run) as reader:
+    with open_for_reading(run) as reader:
         return asyncio.run(_Writing(reader, options, control).estimate())
 
 
@@ -177,13 +178,9 @@ class _Writing:
             writing_template(options.write, options.prompt, ROLE), unlimited(), reader.space
         )
         job = job_with(self.job, ROLE, config, prompt, reader.rundir.job)
-        functions = self.control.functions.items()
-        own: dict[str, Any] = {}
-        for name, function in functions:
-            if self.job.backends.get(name) == config:
-                own[ROLE] = function
+        functions = {ROLE: find_function(self.job, config, self.control)}
         trust = self.control.trust if send else None
-        async with open_backends({ROLE: config}, job.limits, trust, functions=own) as backends:
+        async with open_backends({ROLE: config}, job.limits, trust, functions=functions) as backends:
             writer = writer_of(backends[ROLE], prompt, self.wanted)
             before = read_noted(self.folder / f"{writer.id}.json", dict[str, Any])
             sample = options.sample
@@ -204,11 +201,7 @@ def require_candidates(made: WrittenCandidates) -> None:
     if made.ended is not None:
         raise made.ended
     writer = made.writer
-    if failed := sum(writer.failed.values()) + writer.pending:
-        raise ShortError(
-            f"{failed} of {writer.planned} turns got no answer ({describe_counts(writer.failed)}). "
-            "They are asked for again when the same command is run again."
-        )
+    writer.require_answers("turns")
     if made.totals is None or not made.totals.turns:
         raise ShortError(
             f"Nothing could be written: {describe_counts(writer.rejected)}. Another template or backend may help."

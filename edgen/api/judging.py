@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.api.supervision.control import Control
+from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.api.supervision.monitor import Monitor
 from edgen.api.supervision.snapshot import Title
 from edgen.api.supervision.supervise import Supervised, supervise_together, used_elsewhere
@@ -26,6 +26,29 @@ from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+
+@contextlib.contextmanager
+def open_for_reading(run: Path) -> Iterator[RunReader]:
+    """The run, which nobody changes meanwhile. Raises RunError and LockedError."""
+    rundir = RunFolder(run)
+    rundir.require()
+    with rundir.lock_for_reading(), RunReader(run) as reader:
+        yield reader
+
+
+@contextlib.contextmanager
+def open_for_work(run: Path, control: Control, unit: str) -> Iterator[RunReader]:
+    """The run, in which `unit` are about to be made. Raises RunError and LockedError."""
+    rundir = RunFolder(run)
+    rundir.require()
+    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
+        if dead is not None:
+            control.note(f"{dead} ended without saying so; its run is gone on with.")
+        control.begin(reader.name, unit)
+        control.check_deadline()
+        yield reader
 
 
 def load_judged_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[str], of_what: str) -> Job:
@@ -57,6 +80,12 @@ def find_backend(job: Job, named: str, who: str) -> BackendConfig:
             f"--set 'backends.{who}={{type: openai, model: …}}'."
         )
     return job.backends[role]
+
+
+def find_function(job: Job, config: BackendConfig, control: Control) -> Callable[..., Any] | None:
+    """The function of the caller's that a backend of the job is, None where it is none."""
+    functions = control.functions.items()
+    return next((one for name, one in functions if job.backends.get(name) == config), None)
 
 
 class JudgeAtWork(NamedTuple):

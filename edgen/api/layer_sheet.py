@@ -9,11 +9,11 @@ import msgspec
 from edgen.annotation.sheet import write_sheet
 from edgen.annotation.unit_tasks import choose_conversations
 from edgen.api.annotating import AnnotateOptions, resolve
+from edgen.api.judging import open_for_reading
 from edgen.api.supervision.control import explain_os_errors
 from edgen.core.errors import UsageError
 from edgen.protocols.labelled_units import Asking
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
     rundir.require()
     labels, options = resolve(rundir, options)
     asking = Asking(labels=labels, unit=options.unit)
-    with explain_os_errors(run), rundir.lock_for_reading(), RunReader(run) as reader:
+    with explain_os_errors(run), open_for_reading(run) as reader:
         sample = options.sample
         chosen = None if sample is None else choose_conversations(reader, reader.job.seed, sample)
         conversations = (

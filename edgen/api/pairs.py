@@ -11,20 +11,28 @@ from typing import Any, get_args
 
 import msgspec
 
-from edgen.api.judging import find_backend, judge_ledger, load_judged_job, run_judge
+from edgen.api.judging import (
+    find_backend,
+    find_function,
+    job_with,
+    judge_ledger,
+    load_judged_job,
+    open_for_reading,
+    open_for_work,
+    run_judge,
+)
 from edgen.api.rollouts import Asked, RolloutMaking, rollouts_of
 from edgen.api.status import JudgeStatus, RolloutStatus, judge_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
-from edgen.api.supervision.control import Control, explain_os_errors
+from edgen.api.supervision.control import Control
 from edgen.api.supervision.snapshot import Title
-from edgen.config import Job, check
+from edgen.config import Job
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
 from edgen.core.figures import describe_counts
 from edgen.core.pair import OF_RESPONSES, Compare, Source
 from edgen.core.values import Turn
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.allowed_files import Reach, unlimited
-from edgen.planning.answer_schemas import check_schema
 from edgen.planning.load import load_template
 from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_report
@@ -39,7 +47,6 @@ from edgen.preferences.rollouts import PlayedRollouts, RolloutComparisons
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
 from edgen.providers import Backend
-from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import Compared, RunReader
 from edgen.store.votes import stored_votes, take_votes
 
@@ -100,13 +107,7 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
         raise UsageError("--min-margin: expected a number from 0 to 1.")
     if options.min_turns_left is not None and options.min_turns_left < 0:
         raise UsageError("--min-turns-left: expected how many turns, 0 or more.")
-    rundir = RunFolder(run)
-    rundir.require()
-    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
-        if dead is not None:
-            control.note(f"{dead} ended without saying so; its run is gone on with.")
-        control.begin(reader.name, "pairs")
-        control.check_deadline()
+    with open_for_work(run, control, "pairs") as reader:
         return PairMaking(reader, options, control).make(report=report)
 
 
@@ -117,9 +118,7 @@ def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
         raise UsageError(
             f"say what makes the labels (--by {', '.join(get_args(Source))}), or ask for --report alone."
         )
-    rundir = RunFolder(run)
-    rundir.require()
-    with rundir.lock_for_reading(), RunReader(run) as reader:
+    with open_for_reading(run) as reader:
         return _bias_of(reader)
 
 
@@ -231,13 +230,9 @@ class PairMaking:
         """The job with the judge as `judge`, its template, and it itself where it is a function."""
         config = find_backend(self.job, self.options.judge or "", "judge")
         prompt = self._find_template()
-        check_schema(prompt, config, "$.backends.judge")
-        check_logprobs(self.job, config, str(self.run.job))
-        job = msgspec.structs.replace(self.job, backends={**self.job.backends, "judge": config})
-        check(job, str(self.run.job))
-        functions = self._control.functions.items()
-        own = [one for name, one in functions if self.job.backends.get(name) == config]
-        return job, prompt, {"judge": own[0]} if own else {}
+        job = job_with(self.job, "judge", config, prompt, self.run.job)
+        check_logprobs(job, config, str(self.run.job))
+        return job, prompt, {"judge": find_function(self.job, config, self._control)}
 
     async def judge_id(self) -> str:
         """Who would judge. Nothing can be sent by the backend that tells."""
@@ -331,7 +326,7 @@ def require_pairs(paired: PairedRun) -> None:
     """Raise what ended it, and ShortError if something is short."""
     if paired.ended is not None or paired.made is None:
         raise paired.ended or AssertionError("without pairs something ended it")
-    left_out, judged = dict(sorted(paired.made.left_out.items())), paired.judged
+    left_out = dict(sorted(paired.made.left_out.items()))
     if not paired.made.train + paired.made.test:
         most = max(left_out, key=left_out.__getitem__, default="")
         hint = _HINTS["abstained by"][paired.by] if most == "abstained" else _HINTS["of"].get(most, "")
@@ -340,12 +335,10 @@ def require_pairs(paired: PairedRun) -> None:
         said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
         back = "Labels by another source come back, without a call, with `edgen pairs` --by that source."
         raise ShortError(" ".join(filter(None, [said, hint, back])))
-    for what, stand in (*(("rollouts", one) for one in paired.rollouts), ("pairs", judged)):
-        if stand is not None and (failed := sum(stand.failed.values()) + stand.pending):
-            raise ShortError(
-                f"{failed} of {stand.planned} {what} got no answer ({describe_counts(stand.failed)}). "
-                "They are asked again when the same command is run again."
-            )
+    for rollouts in paired.rollouts:
+        rollouts.require_answers("rollouts")
+    if paired.judged is not None:
+        paired.judged.require_answers("pairs")
 
 
 _HINTS = {

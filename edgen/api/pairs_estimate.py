@@ -8,14 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.judging import unanswered
+from edgen.api.judging import open_for_reading, unanswered
 from edgen.api.pairs import PairMaking, PairOptions
 from edgen.api.rollouts import RolloutMaking, rollout_ledger
 from edgen.api.supervision.control import Control
 from edgen.preferences.comparisons import name_comparison
 from edgen.preferences.rollouts import Rollouts, planned_comparisons, read_rollout
-from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -60,9 +58,7 @@ class PairsEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate_pairs(run: Path, options: PairOptions, control: Control) -> PairsEstimate:
     """The calls that `make_pairs` would make. Raises what it raises before its first call."""
-    rundir = RunFolder(run)
-    rundir.require()
-    with rundir.lock_for_reading(), RunReader(run) as reader:
+    with open_for_reading(run) as reader:
         making = PairMaking(reader, options, control)
         making.require_comparable()
         return asyncio.run(_estimate(making))

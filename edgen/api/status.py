@@ -15,7 +15,8 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.errors import RunError
+from edgen.core.errors import RunError, ShortError
+from edgen.core.figures import describe_counts
 from edgen.store.layers import layer_names
 from edgen.store.ledger import OPEN, Batch, Counts, LedgerSummary, TokenCounts, out_at, summary_at
 from edgen.store.ledger.rounds import ended_rounds
@@ -119,6 +120,14 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     out: Amount | UnsetType = UNSET
     unanswered: Amount | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+
+    def require_answers(self, what: str) -> None:
+        """Raise ShortError where some of them got no answer; `what` they are."""
+        if failed := sum(self.failed.values()) + self.pending:
+            raise ShortError(
+                f"{failed} of {self.planned} {what} got no answer ({describe_counts(self.failed)}). "
+                "They are asked again when the same command is run again."
+            )
 
 
 class JudgeStatus(TasksStatus, frozen=True, kw_only=True):

@@ -189,8 +189,9 @@ def test_two_runs_of_one_folder_in_one_process(tmp_path: Path) -> None:
                 edgen.generate(JOB, output=tmp_path / "run")
             told.append(str(caught.value))
 
-    run = edgen.generate(JOB, conversations=2000, output=tmp_path / "run", on_event=start_another)
-    assert (len(told), run.status.accepted) == (1, 2000)
+    slow = {"default": {"type": "simulator", "latency_ms": 1500}}  # longer than the other start takes
+    run = edgen.generate(JOB, backends=slow, output=tmp_path / "run", on_event=start_another)
+    assert (len(told), run.status.accepted) == (1, 6)
 
 
 def test_a_run_that_falls_short_raises_and_is_there(tmp_path: Path) -> None:

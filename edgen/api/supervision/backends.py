@@ -28,7 +28,7 @@ async def open_backends(
     trust: Trust | None,
     *,
     arms: int = 1,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    functions: Mapping[str, Callable[..., Any] | None] | None = None,
 ) -> AsyncIterator[dict[str, Backend]]:
     """A backend for each configuration; without `trust` they will send nothing and have no keys. Those of so many
     `arms` are open at once, of which one is worked on. `functions`: those that are backends, by their names.
