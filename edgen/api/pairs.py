@@ -21,8 +21,8 @@ from edgen.api.judging import (
     open_for_work,
     run_judge,
 )
-from edgen.api.rollouts import Asked, RolloutMaking, rollouts_of
-from edgen.api.status import JudgeStatus, RolloutStatus, judge_status
+from edgen.api.rollouts import Asked, RolloutMaking
+from edgen.api.status import JudgeStatus, RolloutStatus, judge_status, rollout_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control
 from edgen.api.supervision.snapshot import Title
@@ -160,38 +160,38 @@ class PairMaking:
         ledgers: dict[str, Path] = facts.pop("ledgers", {})
         if facts.get("ended") is None:
             judged: JudgeStatus | None = facts.get("judged")
-            rules = LabelRules(
-                by=options.by,
-                judge=None if judged is None else judged.judge,
-                min_margin=pairs.min_margin,
-                max_per_scenario=pairs.max_per_scenario,
-                judge_directed=pairs.judge_directed,
-                rollouts=pairs.rollouts is not None,
-            )
+            rules = self._rules(None if judged is None else judged.judge)
             with PlayedRollouts(self.choice, ledgers) as played:
                 made = write_pairs(self.choice, rules, votes, played if ledgers else None)
             made.simulated |= reader.simulated
             facts |= {"made": made, "bias": _bias_of(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compare, pairs.votes)
-        return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts_of(ledgers), **facts)
+        rollouts = tuple(map(rollout_status, ledgers.values()))
+        return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, **facts)
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
         """Pairs of responses to one turn, by what the run says itself of them."""
-        reader, options, pairs = self.reader, self.options, self.job.pairs
+        reader = self.reader
         scenarios = sum(1 for _ in reader.scenarios())
         if not scenarios:
             raise self._nothing_accepted()
-        rules = LabelRules(
-            by=options.by,
-            min_margin=pairs.min_margin,
-            max_per_scenario=pairs.max_per_scenario,
-            judge_directed=pairs.judge_directed,
-        )
-        made = write_response_pairs(reader, rules)
+        made = write_response_pairs(reader, self._rules())
         made.simulated |= reader.simulated
         bias = _bias_of(reader) if report else None
         return PairedRun(
-            self.run.path, options.by, scenarios, self.run.pairs, "response", 0, made=made, bias=bias
+            self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0, made=made, bias=bias
+        )
+
+    def _rules(self, judge: str | None = None) -> LabelRules:
+        """How labels follow; `judge`: the one whose verdicts count."""
+        pairs = self.job.pairs
+        return LabelRules(
+            by=self.options.by,
+            judge=judge,
+            min_margin=pairs.min_margin,
+            max_per_scenario=pairs.max_per_scenario,
+            judge_directed=pairs.judge_directed,
+            rollouts=pairs.rollouts is not None,
         )
 
     def _nothing_accepted(self) -> RunError:

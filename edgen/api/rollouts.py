@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.api.generation import configs_of
-from edgen.api.status import RolloutStatus, rollout_status
 from edgen.api.supervision.backends import Via, open_backends, open_scheduler
 from edgen.api.supervision.control import Control
 from edgen.api.supervision.snapshot import Title
@@ -126,8 +125,3 @@ class RolloutMaking:
 
 def rollout_ledger(tasks: Rollouts) -> Path:
     return tasks.reader.rundir.rollouts / f"{tasks.id}.db"
-
-
-def rollouts_of(ledgers: dict[str, Path]) -> tuple[RolloutStatus, ...]:
-    """How the rollouts in these ledgers stand."""
-    return tuple(rollout_status(path) for path in ledgers.values())

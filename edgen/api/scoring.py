@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from edgen.api.ranking import MODEL, Baseline, ModelOptions, rank_examples
 from edgen.api.supervision.control import Control
-from edgen.api.supervision.trust import Trust
 from edgen.core.errors import UsageError
 from edgen.core.events import Listener
 from edgen.core.extras import require_extra
@@ -67,22 +66,18 @@ def baseline(
     Raises DataError for a file that holds no such examples; of a model, ShortError where some have no ranking, and what
     stopped it.
     """
-    from edgen.api.objects.job import read_overrides
-    from edgen.api.objects.progress import find_progress
-    from edgen.api.objects.runner import run_in_thread
+    from edgen.api.objects.runner import Asked
 
-    changes, functions = read_overrides(overrides)
+    asked = Asked(progress, on_event, trust_hosts, overrides)
     template = None if prompt is None else str(prompt)
-    options = ModelOptions(backend=backend, prompt=template, none=none, overrides=changes, via=via)
+    options = ModelOptions(backend=backend, prompt=template, none=none, overrides=asked.changes, via=via)
     if by != MODEL:
         return rank_examples(Path(examples), Path(output), by, seed, Control(), options)
-    control = Control(trust=Trust(trust_hosts), functions=functions)
-    listeners = find_progress(progress) + ([on_event] if on_event else [])
 
     def work(control: Control) -> Baseline:
         return rank_examples(Path(examples), Path(output), by, seed, control, options)
 
-    made = run_in_thread(work, control, listeners)
+    made = asked.run(work)
     if made.asked:
         made.asked.require_all()
     return made

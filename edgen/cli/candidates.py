@@ -50,9 +50,6 @@ PromptOption = Annotated[
     str | None,
     Option("--prompt", metavar="FILE", help="The writer's template.  [default: paraphrase, or wrong_reply]"),
 ]
-DryRunOption = Annotated[
-    bool, Option("--dry-run", help="Say how many calls it would take, and make none. Nothing is written.")
-]
 
 
 def command(
@@ -66,7 +63,7 @@ def command(
     prompt: PromptOption = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
-    dry_run: DryRunOption = False,
+    dry_run: o.DryRunOption = False,
     via: o.ViaOption = "online",
     until: o.UntilOption = None,
     for_: o.ForOption = None,

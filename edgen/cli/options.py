@@ -49,6 +49,9 @@ OutsideOption = Annotated[
 
 # -- how the work is done
 
+DryRunOption = Annotated[
+    bool, Option("--dry-run", help="Say how many calls it would take, and make none. Nothing is written.")
+]
 ViaOption = Annotated[
     Literal["online", "batch"],
     Option("--via", help="online: call by call. batch: by the provider's batch service, cheaper."),

@@ -51,9 +51,6 @@ RolloutsOption = Annotated[
     int | None,
     Option(metavar="K", min=1, help="Play on K times from each response; --credit rollouts.  [default: 4]"),
 ]
-DryRunOption = Annotated[
-    bool, Option("--dry-run", help="Say how many calls it would take, and make none. Nothing is written.")
-]
 HumanOption = Annotated[
     Path | None, Option(metavar="FILE", help="People's votes, one a line; they are kept with the run.")
 ]
@@ -89,7 +86,7 @@ def command(
     trust_host: o.TrustOption = None,
     allow_outside: o.OutsideOption = False,
     report: ReportOption = False,
-    dry_run: DryRunOption = False,
+    dry_run: o.DryRunOption = False,
     via: o.ViaOption = "online",
     until: o.UntilOption = None,
     for_: o.ForOption = None,

@@ -11,13 +11,10 @@ import msgspec
 
 from edgen.api.finished import export_run, write_report
 from edgen.api.objects.html import conversation_html, escape, status_html
-from edgen.api.objects.job import read_overrides
-from edgen.api.objects.progress import find_progress
 from edgen.api.objects.results import Pairs, Stats, Tabular
-from edgen.api.objects.runner import run_in_thread
+from edgen.api.objects.runner import Asked
 from edgen.api.status import Status, read_status
 from edgen.api.supervision.control import Control
-from edgen.api.supervision.trust import Trust
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
@@ -198,7 +195,7 @@ class Run(Tabular):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import PairOptions, make_pairs, require_pairs
 
-        changes, functions = read_overrides(overrides)
+        asked = Asked(progress, on_event, trust_hosts, overrides)
         options = PairOptions(
             by=by,
             credit=credit,
@@ -209,12 +206,10 @@ class Run(Tabular):
             min_margin=min_margin,
             max_per_scenario=max_per_scenario,
             min_turns_left=min_turns_left,
-            overrides=changes,
+            overrides=asked.changes,
             via=via,
         )
-        listeners = find_progress(progress) + ([on_event] if on_event else [])
-        control = Control(trust=Trust(trust_hosts), functions=functions)
-        made = run_in_thread(partial(make_pairs, self.folder, options), control, listeners)
+        made = asked.run(partial(make_pairs, self.folder, options))
         require_pairs(made)
         return Pairs(self.folder, made)
 
@@ -243,16 +238,13 @@ class Run(Tabular):
         """What the conversations are like, measured. `only`: names of measures; `judge`: have the job's judge read so many conversations of each arm for adherence."""
         from edgen.api.stats import measure
 
-        changes, functions = read_overrides(overrides)
-        control = Control(trust=Trust(trust_hosts), functions=functions)
+        asked = Asked(progress, on_event, trust_hosts, overrides)
         chosen = None if only is None else [only] if isinstance(only, str) else [*only]
 
         def work(control: Control) -> Stats:
-            return Stats(measure([self.folder], control, only=chosen, judge=judge, overrides=changes))
+            return Stats(measure([self.folder], control, only=chosen, judge=judge, overrides=asked.changes))
 
-        if judge is None:
-            return work(control)
-        return run_in_thread(work, control, find_progress(progress) + ([on_event] if on_event else []))
+        return work(asked.control) if judge is None else asked.run(work)
 
     def report(self, output: str | Path | None = None) -> Path:
         """Write one page about the run, to RUN/report.html or a file of that name; returns where it is."""

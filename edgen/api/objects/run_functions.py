@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from edgen.api.finished import compare_runs, select_run
-from edgen.api.objects.job import read_overrides
-from edgen.api.objects.progress import find_progress
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
-from edgen.api.objects.runner import run_in_thread
+from edgen.api.objects.runner import Asked
 from edgen.api.supervision.control import Control
-from edgen.api.supervision.trust import Trust
 from edgen.core.events import Listener
-
-T = TypeVar("T")
-
-
-class _Asked:
-    """Somebody is asked about a run: what of its job is otherwise meanwhile, and who listens."""
-
-    def __init__(
-        self,
-        run: Run | str | Path,
-        progress: bool | None,
-        on_event: Listener | None,
-        trust_hosts: Iterable[str],
-        overrides: Mapping[str, Any],
-    ) -> None:
-        self.folder = _folder_of(run)
-        self.changes, functions = read_overrides(overrides)
-        self._listeners = find_progress(progress) + ([on_event] if on_event else [])
-        self._control = Control(trust=Trust(trust_hosts), functions=functions)
-
-    def run(self, work: Callable[[Control], T]) -> T:
-        """Do the work in a thread of its own, as a running event loop demands."""
-        return run_in_thread(work, self._control, self._listeners)
 
 
 def _folder_of(run: Run | str | Path) -> Path:
@@ -110,7 +84,7 @@ def annotate(
     """
     from edgen.api.annotating import AnnotateOptions, annotate_run, require_labels
 
-    asked = _Asked(run, progress, on_event, trust_hosts, overrides)
+    folder, asked = _folder_of(run), Asked(progress, on_event, trust_hosts, overrides)
     options = AnnotateOptions(
         labels=None if labels is None else str(labels),
         layer=layer,
@@ -125,9 +99,9 @@ def annotate(
         overrides=asked.changes,
         via=via,
     )
-    made = asked.run(partial(annotate_run, asked.folder, options))
+    made = asked.run(partial(annotate_run, folder, options))
     require_labels(made)
-    return Layer(asked.folder, made.layer, made)
+    return Layer(folder, made.layer, made)
 
 
 def candidates(
@@ -153,7 +127,7 @@ def candidates(
     """
     from edgen.api.candidates import CandidateOptions, require_candidates, write_for_run
 
-    asked = _Asked(run, progress, on_event, trust_hosts, overrides)
+    folder, asked = _folder_of(run), Asked(progress, on_event, trust_hosts, overrides)
     options = CandidateOptions(
         write=write,
         count=count,
@@ -165,9 +139,9 @@ def candidates(
         overrides=asked.changes,
         via=via,
     )
-    made = asked.run(partial(write_for_run, asked.folder, options))
+    made = asked.run(partial(write_for_run, folder, options))
     require_candidates(made)
-    return Candidates(asked.folder, write, made)
+    return Candidates(folder, write, made)
 
 
 def compare(

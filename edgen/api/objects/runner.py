@@ -12,11 +12,14 @@ import contextlib
 import contextvars
 import queue
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from edgen.api.objects.job import read_overrides
+from edgen.api.objects.progress import find_progress
 from edgen.api.supervision.control import Control
+from edgen.api.supervision.trust import Trust
 from edgen.core.events import Event, Listener
 
 T = TypeVar("T")
@@ -47,6 +50,25 @@ class StopButton:
             yield
         finally:
             self._heard_by.remove(heard)
+
+
+class Asked:
+    """How somebody is asked about a run: what of its job is otherwise meanwhile, and who listens."""
+
+    def __init__(
+        self,
+        progress: bool | None,
+        on_event: Listener | None,
+        trust_hosts: Iterable[str],
+        overrides: Mapping[str, Any],
+    ) -> None:
+        self.changes, functions = read_overrides(overrides)
+        self.control = Control(trust=Trust(trust_hosts), functions=functions)
+        self._listeners = find_progress(progress) + ([on_event] if on_event else [])
+
+    def run(self, work: Callable[[Control], T]) -> T:
+        """Do the work in a thread of its own, as a running event loop demands."""
+        return run_in_thread(work, self.control, self._listeners)
 
 
 def run_in_thread(work: Callable[[Control], T], control: Control, listeners: list[Listener]) -> T:
