@@ -113,6 +113,21 @@ def _has_words(one: dict[str, Any]) -> bool:
     return isinstance(said, str) and said != "" and type(number) is int and number > 2
 
 
+@pytest.mark.parametrize("wrong", [None, True, 3, "", [], {}])
+def test_an_event_of_any_kind_may_have_anything_under_any_key(wrong: Any) -> None:
+    kinds = {one["event"]: place for place, one in enumerate(LOGS[0]["logs"])}
+    for place in kinds.values():
+        one = LOGS[0]["logs"][place]
+        events = [{**one, key: wrong} for key in one]
+        events += [{**one, "data": {**one["data"], key: wrong}} for key in one["data"]]
+        for event in events:
+            logs = [*LOGS[0]["logs"]]
+            logs[place] = event
+            log = {**LOGS[0], "logs": logs}
+            assert read(log).speech.turns
+            list(findings(log))
+
+
 @settings(max_examples=15)
 @given(st.data())
 def test_whatever_stands_in_a_log_it_is_read_or_refused(data: st.DataObject) -> None:
