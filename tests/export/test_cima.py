@@ -16,6 +16,7 @@ from edgen.core.errors import DataError, UsageError
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families.tutoring import cima
 from tests.cases import each
+from tests.export.folders import RUN, write
 
 
 def run_of(folder: Path, space: str, **changes: Any) -> edgen.Run:
@@ -67,7 +68,7 @@ SPACES = ("italian_prepositions", "italian_shapes")
 
 @pytest.fixture(scope="module", params=SPACES)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    return run_of(tmp_path_factory.mktemp("cima"), request.param)
+    return run_of(tmp_path_factory.mktemp("cima"), request.param, conversations=4)
 
 
 @each(
@@ -168,6 +169,5 @@ def test_what_it_cannot_express_is_said(tmp_path: Path) -> None:
     run = run_of(tmp_path, "italian_shapes", tutoring=own, conversations=3)
     left_out = run.export("cima", tmp_path / "own").left_out
     assert left_out["actions"] > 0
-    quick = edgen.generate("jobs/quickstart.yaml", conversations=1, output=tmp_path / "ed", progress=False)
     with pytest.raises(UsageError, match="conversations of the family tutoring"):
-        quick.export("cima", tmp_path / "none")
+        write("cima", RUN, tmp_path / "none")
