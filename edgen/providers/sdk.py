@@ -82,16 +82,12 @@ class SdkCalls:
 
     def read_id(self, name: object) -> str:
         """The id that the service gave something. Raises CallError if it is none."""
-        if not isinstance(name, str) or not name:
-            raise CallError(
-                FailureKind.BAD_RESPONSE, f"what {self.name} answers is none of a batch service: no id"
-            )
-        if not is_id(name):
-            raise CallError(
-                FailureKind.BAD_RESPONSE,
-                f"what {self.name} answers is none of a batch service: {name[:80]!r} is no id",
-            )
-        return name
+        if isinstance(name, str) and is_id(name):
+            return name
+        wrong = f"{name[:80]!r} is no id" if isinstance(name, str) and name else "no id"
+        raise CallError(
+            FailureKind.BAD_RESPONSE, f"what {self.name} answers is none of a batch service: {wrong}"
+        )
 
 
 def _transport() -> tuple[type[Exception], ...]:

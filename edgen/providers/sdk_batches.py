@@ -89,6 +89,10 @@ class SdkBatches:
             with contextlib.suppress(Exception):
                 await self._http.aclose()
 
+    def _id(self, made: Any) -> str:
+        """The id of what the SDK says was made. Raises CallError if it has none."""
+        return self._calls.read_id(getattr(made, "id", None))
+
     async def _cancel(self, remote_id: str) -> None:
         raise NotImplementedError
 

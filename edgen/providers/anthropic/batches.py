@@ -189,9 +189,6 @@ class AnthropicBatches(SdkBatches):
 
     # -- how a batch stands
 
-    def _id(self, made: Any) -> str:
-        return self._calls.read_id(getattr(made, "id", None))
-
     def _remote(self, batch: Any) -> RemoteBatch:
         """Anthropic's batch object. What a server leaves out, or gives another type than it should, is left out."""
         name = self._id(batch)

@@ -87,11 +87,10 @@ class OpenAIBatches(SdkBatches):
 
     def line(self, name: str, request: Request) -> bytes:
         """The request as a line of an input file. Raises CallError for half of a character."""
-        body = self._backend.body(request)
         return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}' % (
             _encode(name),
             self.endpoint.path.encode(),
-            body,
+            self._backend.body(request),
         )
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
@@ -152,9 +151,6 @@ class OpenAIBatches(SdkBatches):
                 await sink.write(chunk)
 
     # -- how a batch stands
-
-    def _id(self, made: Any) -> str:
-        return self._calls.read_id(getattr(made, "id", None))
 
     def _remote(self, batch: Any) -> RemoteBatch:
         """OpenAI's batch object. What a server leaves out, or gives another type than it should, is left out."""
