@@ -10,7 +10,7 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -24,7 +24,7 @@ from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
 from edgen.preferences.judge_directed import first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
-from edgen.preferences.rollout_signals import rollout_signals
+from edgen.preferences.rollout_signals import Outcomes, rollout_signals
 from edgen.preferences.rollouts import PlayedRollouts, Response
 from edgen.preferences.signals import human_signal, probability_signal
 from edgen.store.ledger import LedgerReader
@@ -34,7 +34,6 @@ from edgen.store.votes import Votes, votes_that_hold
 _decode = msgspec.json.Decoder(JudgedComparison).decode
 _encode = msgspec.json.Encoder().encode
 Outcome = tuple[str, str | None, bytes | None]  # status, reason and record, as a ledger has them
-Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
 
 
 class PairCounts(msgspec.Struct):

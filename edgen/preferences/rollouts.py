@@ -168,22 +168,17 @@ def _digest(turns: Sequence[Turn]) -> str:
     return hashlib.blake2b(_encode(turns), digest_size=8).hexdigest()
 
 
-class PlayedRollouts:
+class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
     """The rollouts that ledgers hold, by arm. Use as a context manager."""
 
     def __init__(self, choice: PairChoice, ledgers: Mapping[str, Path]) -> None:
         self.choice = choice
         self._reader = choice.reader
-        self._read: tuple[int, dict[str, Candidate]] = (
-            -1,
-            {},
-        )  # of one scenario: tasks come scenario by scenario
+        # Of one scenario: tasks come scenario by scenario.
+        self._read: tuple[int, dict[str, Candidate]] = (-1, {})
         with contextlib.ExitStack() as stack:
             self._views = [stack.enter_context(LedgerReader(path)) for path in ledgers.values()]
             self._stack = stack.pop_all()
-
-    def __enter__(self) -> PlayedRollouts:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -165,7 +165,7 @@ def read_layer(path: Path) -> Iterator[UnitLabels]:
     return (unit for _, _, unit in _read(path))
 
 
-class LayerJoin:
+class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
     """The labels of a run beside its conversations, which are asked for by scenario. Use as a context manager. `names`: of these
     layers alone. `left_out` counts what is not there, by layer and why, and is complete after `finish`.
 
@@ -177,9 +177,6 @@ class LayerJoin:
         self._is_arm = _run_of(run) is not None  # its run's layers have units of other arms
         files = layer_files(run).items()
         self._cursors = {name: _Cursor(path) for name, path in files if names is None or name in names}
-
-    def __enter__(self) -> LayerJoin:
-        return self
 
     def __exit__(self, *_: object) -> None:
         for cursor in self._cursors.values():

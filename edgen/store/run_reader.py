@@ -75,7 +75,7 @@ class Compared(msgspec.Struct, frozen=True):
     scenario: Scenario
 
 
-class RunReader:
+class RunReader(contextlib.AbstractContextManager["RunReader"]):
     """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile. `labels_of`: in `conversations`
     turns have the labels of these layers in place of their own. `stale_labels` counts what was left out of layers when
     these were read to their end.
@@ -105,9 +105,6 @@ class RunReader:
             for arm, view in self.views.items():
                 self._check(arm, view, content_sha256(space))
             self._stack = stack.pop_all()
-
-    def __enter__(self) -> RunReader:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -109,7 +109,7 @@ class Duplicates(msgspec.Struct, frozen=True):
     calls_otherwise: int
 
 
-class MergedLedger:
+class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
     """A new ledger at `path`, of others that are added to it. Use as a context manager.
 
     Outcomes that stand are noted under `fingerprint`. `branching`: the replicates of a scenario ask one
@@ -129,9 +129,6 @@ class MergedLedger:
         self._added = 0
         self._connection = connect(path, create=True)
         self._connection.executescript(_TABLES)
-
-    def __enter__(self) -> MergedLedger:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()

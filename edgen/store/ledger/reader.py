@@ -5,6 +5,7 @@ Rows are read in pages, so that no long read holds the writer's log back.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Collection, Generator, Iterator
 from pathlib import Path
@@ -170,7 +171,7 @@ class Outcomes:
             del rows, last
 
 
-class LedgerReader(Outcomes):
+class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
     """The outcomes of a ledger's present plan, and more. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
@@ -181,9 +182,6 @@ class LedgerReader(Outcomes):
             book.close()
             raise
         super().__init__(book, self.status.plan.scope)
-
-    def __enter__(self) -> LedgerReader:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._book.close()
