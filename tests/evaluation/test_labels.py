@@ -147,6 +147,7 @@ def test_a_terminal_and_a_page_show_any_number_of_labels(labels: int) -> None:
     pictures = [block for block in blocks if isinstance(block, Picture)]
     assert len({picture.name for picture in pictures}) == len(pictures) == 2 + 2 + 1 + 1 + 2 * 3
     with drawing():
-        assert all(draw(picture).startswith("<svg") for picture in pictures)
+        for block in MEASURE.blocks([ArmResult("", "one", value, {})]):
+            assert not isinstance(block, Picture) or draw(block).startswith("<svg")
     tables = [*(block for block in blocks if isinstance(block, Table)), *(one for picture in pictures for one in picture.tables)]  # fmt: skip
     assert all(len(row) == len(table.head) for table in tables for row in table.rows)
