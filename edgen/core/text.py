@@ -124,9 +124,9 @@ def moment(epoch: float | None) -> str:
     return f"{datetime.datetime.fromtimestamp(epoch, tz=datetime.UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def quantity(count: int, noun: str) -> str:
-    """`1 conversation`, `2 conversations`."""
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
+def quantity(count: int, noun: str, plural: str | None = None) -> str:
+    """`1 conversation`, `2 conversations`; `plural` where it is another (the report's template has such a one)."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def readable_name(name: str) -> str:
