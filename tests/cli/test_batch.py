@@ -16,10 +16,11 @@ import pytest
 from edgen.core.errors import RunError
 from edgen.store.ledger import Batch, batches_at
 from tests import ROOT, fork_server
-from tests.execution.batch.test_batch_kill import simulator, tokens, write_job
+from tests.execution.batch.test_batch_kill import SHAPES, simulator, tokens, write_job
 from tests.execution.service import edgen, end, files, start
 
 SLOW = ("--batch-seconds", "600")
+TALKS = SHAPES["selfplay"]["conversations"]
 
 
 def _batches(ledger: Path) -> list[Batch]:
@@ -246,7 +247,7 @@ async def test_a_request_that_can_never_succeed_fails_as_it_does_online(tmp_path
             assert (again.code, again.facts["files"][0]["strangers"]) == (0, 0)
     assert wrote.code == 3
     assert wrote.facts["failed"] == {"context_overflow": 1}
-    assert wrote.facts["accepted"] == 7
+    assert wrote.facts["accepted"] == TALKS - 1
     assert files(folder)
 
 
@@ -255,7 +256,7 @@ async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
     none = await edgen("batch", "read", folder, job)
     assert none.code == 2
     wrote = await edgen("generate", job, "-o", folder, "--via", "batch", "--write-only", out)
-    assert (wrote.code, "8 requests are written" in wrote.err) == (0, True), wrote.err
+    assert (wrote.code, f"{TALKS} requests are written" in wrote.err) == (0, True), wrote.err
     (requests,) = out.iterdir()
     itself = await edgen("batch", "read", folder, requests)
     assert (itself.code, "request file" in itself.err) == (2, True), itself.err
@@ -270,10 +271,10 @@ async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
         file.write(b'{"custom_id": "0-0-0-' + b"0" * 32 + b'", "response": null, "error": {"code": "x"}}\n')
     mixed = await edgen("batch", "read", folder, other, "--json")
     assert mixed.code == 3
-    assert mixed.facts["files"][0]["answered"] == 8
+    assert mixed.facts["files"][0]["answered"] == TALKS
     assert mixed.facts["files"][0]["strangers"] == 1
     gone = await edgen("generate", job, "-o", folder, "--via", "batch", "--write-only", out, "--json")
-    assert gone.facts["calls"]["made"] == 8
+    assert gone.facts["calls"]["made"] == TALKS
 
 
 def limited(size: int, *arguments: str | Path) -> asyncio.Future[Any]:
