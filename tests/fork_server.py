@@ -330,6 +330,7 @@ def _become(wanted: dict[str, Any], files: Sequence[int]) -> None:
     os.chdir(wanted["cwd"])
     os.environ.clear()
     os.environ.update(wanted["environ"])
+    tempfile.tempdir = None  # it is found anew, in this environment
     for what, most in wanted["limits"]:
         resource.setrlimit(what, (most, most))
 

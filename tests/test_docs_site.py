@@ -14,17 +14,13 @@ import pytest
 from tests import ROOT, commands_page
 from tests.readme import DOCUMENTS
 
-CONFIG = ROOT / "docs" / "conf.py"
-
 
 @pytest.mark.integration
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     if importlib.util.find_spec("sphinx") is None:
         pytest.skip("Sphinx is not installed here: it is in the group `docs`")
-    assert importlib.util.find_spec(re.findall(r'^html_theme = "(\w+)"', CONFIG.read_text(), re.MULTILINE)[0])
-    done = subprocess.run(  # in a theme that takes half as long
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "html_theme=basic", "-d", tmp_path / "cache",
-         CONFIG.parent, tmp_path / "site"],
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", tmp_path / "cache", ROOT / "docs", tmp_path / "site"],
         capture_output=True, text=True, timeout=180, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

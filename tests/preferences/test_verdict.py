@@ -286,7 +286,7 @@ HOSTILE = [*PIECES, "1 or 2 ", "1\n", "1. ", "interaction 1 is ", "a, ", "my ", 
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_megabyte_costs_no_more_than_some_lines(piece: str) -> None:
-    """The aim is 20 ms; five times that leaves room for a busy machine."""
+    """The aim is 20 ms; ten times that leaves room for a busy machine."""
     text = (piece * (1_100_000 // len(piece)))[:1_050_000]
     for part in (text, text[:5_990]):
         best = 1.0
@@ -294,4 +294,4 @@ def test_a_megabyte_costs_no_more_than_some_lines(piece: str) -> None:
             started = time.process_time()
             read_verdict(part)
             best = min(best, time.process_time() - started)
-        assert best < 0.1
+        assert best < 0.2

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from edgen.report.gather import CUT
+from edgen.report.page import write_report
 from tests.execution.service import ROOT
 from tests.report.conftest import KINDS
 
@@ -46,6 +47,12 @@ def report(request: pytest.FixtureRequest, reported: Callable[[str], Path]) -> s
     written = (reported(request.param) / "report.html").read_bytes()
     assert len(written) < 2_000_000
     return written.decode()
+
+
+def test_the_same_run_gives_the_same_bytes(reported: Callable[[str], Path], tmp_path: Path) -> None:
+    """One with arms has every kind of picture."""
+    run = reported("arms")
+    assert write_report(run, tmp_path / "again.html").path.read_bytes() == (run / "report.html").read_bytes()
 
 
 def test_it_nests_and_names_everything_once(report: str) -> None:
