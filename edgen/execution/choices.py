@@ -131,9 +131,8 @@ class JoinedCalls:
         except CallError as failure:
             if failure.kind is not FailureKind.BAD_REQUEST:
                 raise
-            reply = await self._ask_for(
-                rollout, request, places[:1]
-            )  # raises it again where the request itself is bad
+            # It is raised again where the request itself is bad.
+            reply = await self._ask_for(rollout, request, places[:1])
             self._ask_fewer(rollout.client.name, len(places), str(failure).rstrip(" ."))
             return reply
 
@@ -168,6 +167,8 @@ def share_out(answer: Answer, places: Sequence[Place], price: Callable[[int, int
     A service counts what all choices took together: each is given a part of the completion by its length, and the
     first one the prompt and what is left. So the parts add up to what was counted and charged.
     """
+    if not answer.reply.others:
+        return [Share(places[0], answer.reply, answer.charged_tokens, answer.cost_usd)]
     first = msgspec.structs.replace(answer.reply, others=())
     others = answer.reply.others[: len(places) - 1]
     usage, cost = answer.reply.usage, answer.cost_usd
