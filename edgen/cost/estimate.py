@@ -100,15 +100,7 @@ def estimate(
     rate = pass_rate(plan, runs, passing)
     if rate is not None and job.top_up:
         to_make = rate.planned(to_make)
-    scenarios = [amount / job.replicates for amount in to_make]
-    seen = [used for one in runs for used in one.scenarios]
-    assumed = assume(job, prompts, rates)
-    each = [predict(seen, n) if seen else assumed.times(n) for n in scenarios]
-    if runs and not runs[0].labelled:
-        labelling = assume_labelling(job, prompts, rates)
-        each = [one.plus(labelling.times(n)) for one, n in zip(each, scenarios, strict=True)]
-    factor = max(map(_widening, runs), default=1.0)
-    uses = Range(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
+    uses = _uses(job, prompts, rates, runs, [amount / job.replicates for amount in to_make])
     if rate is not None:
         uses = rate.spread(uses)
     most = most_of_one(job, prompts, rates)
@@ -143,6 +135,20 @@ def estimate(
         already=already,
         duration=time,
     )
+
+
+def _uses(
+    job: Job, prompts: Prompts, rates: Rates, runs: tuple[EarlierRun, ...], scenarios: list[float]
+) -> Range:
+    """What so many scenarios (low, as expected, high) use, as earlier runs tell or as is assumed."""
+    seen = [used for one in runs for used in one.scenarios]
+    assumed = assume(job, prompts, rates)
+    each = [predict(seen, n) if seen else assumed.times(n) for n in scenarios]
+    if runs and not runs[0].labelled:
+        labelling = assume_labelling(job, prompts, rates)
+        each = [one.plus(labelling.times(n)) for one, n in zip(each, scenarios, strict=True)]
+    factor = max(map(_widening, runs), default=1.0)
+    return Range(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
 
 
 def _units(job: Job, part: range | None) -> range:

@@ -16,8 +16,8 @@ from typing import TypeVar
 from edgen.config import CallSettings, backend_name
 from edgen.core.errors import CallError, EdgenError, UsageError
 from edgen.core.values import Reply, Request
-from edgen.execution.client.budget import Spending
-from edgen.execution.client.model_client import ModelClient, budget_of, make_clients
+from edgen.execution.client.budget import Spending, budget_of
+from edgen.execution.client.model_client import ModelClient, make_clients
 from edgen.execution.watchdog import Watchdog
 from edgen.providers import Backend, make
 

@@ -20,8 +20,8 @@ from edgen.core.values import TaskId
 from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
-from edgen.execution.client.budget import Budget
-from edgen.execution.client.model_client import Service, budget_of, make_clients
+from edgen.execution.client.budget import Budget, budget_of
+from edgen.execution.client.model_client import Service, make_clients
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from edgen.config import Limits
 from edgen.core.errors import StoppedError
 
 _PICO = 10**12
@@ -178,3 +179,10 @@ def _pico(dollars: float) -> int:
 def _dollars(pico: int) -> str:
     digits = 6 if pico >= 1_000_000 else 12
     return "$" + f"{pico / _PICO:,.{digits}f}".rstrip("0").rstrip(".")
+
+
+def budget_of(limits: Limits) -> Budget | None:
+    """The budget that the limits set; None where they set none."""
+    if limits.max_tokens is None and limits.max_cost is None:
+        return None
+    return Budget(limits.max_tokens, limits.max_cost)

@@ -54,13 +54,6 @@ _encode = msgspec.msgpack.Encoder().encode
 Service = tuple[Any, Any]  # type and address of what is called
 
 
-def budget_of(limits: Limits) -> Budget | None:
-    """The budget that the limits set; None where they set none."""
-    if limits.max_tokens is None and limits.max_cost is None:
-        return None
-    return Budget(limits.max_tokens, limits.max_cost)
-
-
 def make_clients(
     settings: CallSettings,
     backends: Mapping[str, Backend],
