@@ -33,7 +33,7 @@ demo: $(VENV)/.core
 	@$(BIN)/edgen generate jobs/quickstart.yaml --show 1
 
 check: $(VENV)/.dev
-	@$(SIDE_BY_SIDE) lint types contracts unit
+	@$(SIDE_BY_SIDE) unit types lint contracts
 
 test: $(VENV)/.dev
 	@$(SIDE_BY_SIDE) types $(COMPILED) lint contracts $(if $(CI)$(BROWSER),browser)
@@ -59,7 +59,7 @@ contracts: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(PYTEST) -n $(CORES) -m unit
+	$(PYTEST) -n $$(($(CORES) + 1)) -m unit
 
 .PHONY: slowest
 slowest: $(VENV)/.dev

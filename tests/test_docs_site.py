@@ -27,6 +27,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert "ConversationProtocol" in (tmp_path / "site" / "reference.html").read_text()
 
 
+@pytest.mark.integration
 def test_the_page_of_commands_is_what_the_commands_say() -> None:
     assert commands_page.PAGE.read_text() == commands_page.page(), "`make docs` rewrites docs/commands.md"
 

@@ -296,6 +296,7 @@ def test_the_measures_of_files_are_those_of_their_run(sessions: edgen.Run, tmp_p
             )
 
 
+@pytest.mark.integration
 def test_tutors_are_compared_by_scenario_and_the_planted_difference_is_covered(tmp_path: Path) -> None:
     """The simulator's tutor gives the answer away as often as its template says: 10% and 30% of its responses."""
     shipped = resources.find("prompts", "tutoring_tutor").read_text("utf-8")

@@ -322,6 +322,7 @@ def by_chance(of: Machine, seed: int) -> Iterator[Event]:
     return iter(one.events)
 
 
+@pytest.mark.integration
 def test_ten_thousand_conversations_by_chance_have_the_files_probabilities(shared_data: Path) -> None:
     """CRWIZ's own files. Transitions and hints are within the 99.9% intervals (Wilson's) of what the YAML says for what was
     offered; hints that are uniform, as CRWIZ's released code gives them, are not; and learning gives the probabilities back."""

@@ -44,6 +44,7 @@ def texts() -> list[list[str]]:
     ]
 
 
+@pytest.mark.integration
 def test_judge_picks_the_better_one_in_both_orders(texts: list[list[str]]) -> None:
     dressed = 0
     for i, (a, b) in enumerate(lessons.pairs(texts)):

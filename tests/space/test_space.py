@@ -246,6 +246,7 @@ def test_a_space_with_too_many_entries_in_all_is_refused() -> None:
     assert said in refused(text)
 
 
+@pytest.mark.integration
 def test_the_largest_space_is_read_back() -> None:
     texts = [f"a topic of quite some words, number {i}" for i in range(MAX_ENTRIES)]
     topics = tuple(Entry(text, 2.5, {"subject": "a subject", "level": "a level"}) for text in texts)

@@ -33,6 +33,7 @@ def random_table(draw: random.Random) -> list[dict[str, frozenset[str]]]:
     return table
 
 
+@pytest.mark.integration
 def test_they_are_those_of_nltk_on_a_thousand_tables() -> None:
     from nltk.metrics import masi_distance
     from nltk.metrics.agreement import AnnotationTask
