@@ -40,7 +40,7 @@ from edgen.store.ledger import (
 )
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import MANIFEST, Counts, verify_manifest, write_shards
-from edgen.store.test_side import read_test_side
+from edgen.store.split_side import read_test_side
 
 # Facts in the ledger
 JOB = "job"  # the job as a manifest holds it

@@ -61,7 +61,8 @@ def check_template(
     fields: Mapping[str, Collection[str]],
 ) -> tuple[list[Problem], frozenset[str]]:
     """Everything wrong with `template`, in the order of its lines; and, if nothing is, the variables that must be
-    handed to it: used in it, not set in it, not `given` by its sandbox. Raises TemplateSyntaxError for what Jinja's own compiler refuses."""
+    handed to it: used in it, not set in it, not `given` by its sandbox. Raises TemplateSyntaxError for what Jinja's own
+    compiler refuses."""
     found = [*_constructs(template), *_blocks(template)]
     used: frozenset[str] = frozenset()
     if not found:

@@ -161,10 +161,10 @@ class Starter(NamedTuple):
 class Simulation(Face):
     """What the simulator offers to a protocol that answers its own prompts.
 
-    `messages` are those of the request, `text` what all of them say, `fault` a content fault or None, `random` in [0, 1) drawn from the request's seed;
-    `confusion` how often a labeller takes a label for which other, empty for one that makes no mistakes.
-    `say` speaks a rule of the phrase book, `pick` takes one of several texts. The others answer what edgen's own protocols ask: each returns None where
-    the messages ask something else.
+    `messages` are those of the request, `text` what all of them say, `fault` a content fault or None, `random` in [0, 1)
+    drawn from the request's seed; `confusion` how often a labeller takes a label for which other, empty for one that makes no mistakes.
+    `say` speaks a rule of the phrase book, `pick` takes one of several texts. The others answer what
+    edgen's own protocols ask: each returns None where the messages ask something else.
     """
 
     messages: Sequence[Message]

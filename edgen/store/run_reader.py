@@ -50,7 +50,7 @@ from edgen.store.layers import (
 from edgen.store.ledger import LedgerReader
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
-from edgen.store.test_side import choose_side
+from edgen.store.split_side import choose_side
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):

@@ -21,7 +21,7 @@ from edgen.store.layers import LayerJoin, layer_files
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
-from edgen.store.test_side import read_test_side
+from edgen.store.split_side import read_test_side
 
 
 def is_settled(ledger: Path) -> bool:
