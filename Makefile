@@ -3,9 +3,11 @@
 # make test   the same with all tests
 # make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
+# make without-domain  the unit tests of copies of the tree, each without one domain (DOMAINS="forum guided" for some)
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
 # make docs-site  the documentation site in site/, out of docs/ and the docstrings
+# make fresh  the first two on a machine that has never seen edgen: a new clone in an empty home (.ci/fresh-machine)
 # make lock   after a change of dependencies: uv.lock and the two files exported from it (needs uv)
 #
 # uv is used where it is installed, else venv and pip; both install what the committed lock names.
@@ -44,9 +46,17 @@ $(COMPILED):
 	@$(PYTEST) --collect-only -qq >/dev/null || true
 	@mkdir -p $(@D) && touch $@
 
+.PHONY: without-domain
+without-domain: $(VENV)/.dev
+	@$(BIN)/python .ci/without-domain $(DOMAINS)
+
 .PHONY: browser
 browser:
 	@sh .ci/setup-browser
+
+.PHONY: fresh
+fresh:
+	@bash .ci/fresh-machine $(MACHINE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -88,8 +98,10 @@ clean:
 docs: $(VENV)/.dev
 	$(BIN)/python -m tests.schemas
 	$(BIN)/python -m tests.commands_page
+	$(BIN)/python -m tests.options_table
 	$(BIN)/python -m tests.measures_page
 	$(BIN)/python -m tests.readme
+	$(BIN)/python -m tests.notebook_page
 	$(BIN)/python docs/picture.py
 
 docs-site: $(VENV)/.dev

@@ -1,4 +1,9 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [credit] [retrieval] [annotate] [--large]   (all of them without a name)"""
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [damages] [--large]   (all of them without a name)
+
+python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
+python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py
+python -m bench kills [--kills N] [--seconds S] [--seed S]: see bench/kills
+python -m bench flips [--flips N] [--seed S] [--kinds KIND…]: see bench/flips"""
 
 from __future__ import annotations
 
@@ -15,8 +20,14 @@ from bench.annotate import annotate
 from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
 from bench.credit import credit
+from bench.executed import executed
+from bench.flips import flips
+from bench.flips import main as flips_main
+from bench.kills.campaign import kills
 from bench.layouts import layouts
 from bench.measure import ROOT, edgen, machine, run, simulator
+from bench.reading import reading
+from bench.same_bytes.main import same_bytes
 
 QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
 CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
@@ -47,6 +58,11 @@ def cost(folder: Path) -> None:
     print(
         f"  CPU ratio {statistics.median(cpu):.2f} (at most 2.5, aim 2); throughput {statistics.median(speed):.0%} (at least 80%)"
     )
+
+
+def damages(folder: Path) -> None:  # noqa: ARG001 - it makes its own
+    """Each file of a run damaged twice, and each command that reads it: a short form of `python -m bench flips`."""
+    flips(2)
 
 
 def full(folder: Path) -> None:
@@ -302,13 +318,23 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "select": select,
     "closing": closing,
     "layouts": layouts,
+    "reading": reading,
     "credit": credit,
     "retrieval": retrieval,
     "annotate": annotate,
+    "damages": damages,
 }
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["executed"]:
+        sys.exit(executed(sys.argv[2:]))
+    if sys.argv[1:2] == ["same_bytes"]:
+        sys.exit(same_bytes(sys.argv[2:]))
+    if sys.argv[1:2] == ["kills"]:
+        sys.exit(min(kills(sys.argv[2:]), 1))
+    if sys.argv[1:2] == ["flips"]:
+        sys.exit(min(flips_main(sys.argv[2:]), 1))
     names = [name for name in sys.argv[1:] if name != LARGE] or list(BENCHMARKS)
     print(f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}, {machine()}")
     for name in names:

@@ -1,5 +1,7 @@
 """python -m bench.against CHECKOUT [calls] [rounds]: `edgen generate` here and in the checkout of another commit.
 
+Where valgrind is installed, `import edgen`, `edgen --help`, and `stats` and `export` of a run of 500 are counted as well.
+
 The two take turns, so that what else the machine does meets both. CPU is user and system time of the command and not of
 the server; of the rounds the least counts, as nothing makes a command quicker than it is. Where valgrind is installed,
 the instructions of both are counted, too: how many of them a start takes and how many a call, which hardly changes
@@ -17,10 +19,19 @@ import tempfile
 from pathlib import Path
 
 from bench.measure import ROOT, Cost, machine, run, simulator
+from bench.same_bytes.trees import write_entry_points
 
 _COUNTER = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
 _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 _CALLS_COUNTED = 500  # under valgrind, which takes 20 times as long
+
+
+def use(checkout: Path) -> None:
+    """Have commands that are started from now on run the code of a checkout, with its own entry points."""
+    folder = Path(os.environ["PYTHONPYCACHEPREFIX"], "entry_points", *checkout.parts[1:])
+    if not folder.exists():
+        write_entry_points(checkout, folder)
+    os.environ["PYTHONPATH"] = f"{folder}{os.pathsep}{checkout}"
 
 
 def generate(checkout: Path, folder: Path, calls: int, *more: str, under: tuple[str, ...] = ()) -> Cost:
@@ -28,7 +39,7 @@ def generate(checkout: Path, folder: Path, calls: int, *more: str, under: tuple[
     job = str(checkout / "jobs" / "quickstart.yaml")
     command = (*under, sys.executable, "-m", "edgen", "generate")
     with tempfile.TemporaryDirectory(dir=folder) as out:
-        os.environ["PYTHONPATH"] = str(checkout)
+        use(checkout)
         return run(*command, job, "-n", str(calls), "-o", f"{out}/run", *more, cwd=checkout)
 
 
@@ -76,6 +87,45 @@ def _compare_counts(other: Path, folder: Path, calls: int, *more: str) -> None:
     )
 
 
+def count_command(checkout: Path, words: tuple[str, ...], written: Path) -> int:
+    """The instructions of one command with the code of a checkout, which writes to the folder `written` if it does.
+
+    A first run, whose count is left out, caches the bytecode.
+    """
+    use(checkout)
+    run(sys.executable, "-P", *words, cwd=checkout)
+    shutil.rmtree(written, ignore_errors=True)
+    found = _COUNTED.search(run(*_COUNTER, sys.executable, "-P", *words, cwd=checkout).errors)
+    assert found is not None, "valgrind prints the count at the end"
+    return int(found[1].replace(",", ""))
+
+
+def compare_reading(other: Path) -> None:
+    """Print millions of instructions of `import edgen`, `edgen --help`, and of stats and export over one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = f"{folder}/run"
+        job = str(other / "jobs" / "quickstart.yaml")
+        use(other)
+        run(sys.executable, "-P", "-m", "edgen", "generate", job, "-n", str(_CALLS_COUNTED), "-o", made)
+        commands = {
+            "import edgen": ("-c", "import edgen"),
+            "edgen --help": ("-m", "edgen", "--help"),
+            "stats": ("-m", "edgen", "stats", made, "--json"),
+            "export": ("-m", "edgen", "export", made, "--to", "sft", "-o", f"{folder}/PLACE"),
+        }
+        for what, words in commands.items():
+            counts = []
+            for checkout in (other, ROOT):
+                target = Path(tempfile.mkdtemp(dir=folder))
+                named = tuple(word.replace(f"{folder}/PLACE", str(target)) for word in words)
+                counts.append(count_command(checkout, named, target) / 1e6)
+            print(
+                f"  {what}: millions of instructions {counts[0]:,.0f} there, {counts[1]:,.0f} here, "
+                f"ratio {counts[1] / counts[0]:.3f}",
+                flush=True,
+            )
+
+
 def main() -> None:
     other = Path(sys.argv[1]).resolve()
     calls = int(sys.argv[2]) if len(sys.argv) > 2 else 5000
@@ -90,6 +140,8 @@ def main() -> None:
                 f"backends.default={{type: openai, model: edgen-simulator, base_url: '{url}', seed: auto}}"
             )
             compare("served simulator", other, calls, rounds, "--set", backend)
+        if shutil.which("valgrind"):
+            compare_reading(other)
 
 
 if __name__ == "__main__":

@@ -40,14 +40,52 @@ python_use_unqualified_type_names = True
 
 # What of edgen the reference tells: what `import edgen` gives, and what a plugin is made of.
 KINDS = {
-    "Providers": ("edgen.providers.base", ["Provider", "KeyRequest", "Link"]),
+    "Providers": (
+        "edgen.providers.base",
+        [
+            "Provider",
+            "ProviderFeatures",
+            "ProviderKeys",
+            "ProviderPrices",
+            "ProviderBatches",
+            "KeyRequest",
+            "Link",
+        ],
+    ),
     "Protocols": ("edgen.protocols.base", ["Protocol", "ConversationProtocol", "Simulation"]),
+    "Protocols: optional methods": (
+        "edgen.protocols.abilities",
+        [
+            "SeveralRoles",
+            "JobChecks",
+            "NamedFiles",
+            "SharedPreparation",
+            "Branching",
+            "Staged",
+            "SelfDescription",
+        ],
+    ),
     "Families": ("edgen.families.base", ["Family", "Recorded", "Provenance", "FiledRecord"]),
-    "Formats": ("edgen.export.format", ["Format"]),
+    "Families: optional methods": (
+        "edgen.families.abilities",
+        ["LayoutChecks", "ScenesAndPictures", "SplitGroups", "FamilyWords"],
+    ),
+    "Formats": ("edgen.export.format", ["Format", "FormatColumns", "FormatChoices", "FormatCard"]),
     "Measures": ("edgen.evaluation.measure", ["Measure", "Observer", "Count", "ArmResult"]),
     "What they are handed": (
         "edgen.core.values",
         ["Scenario", "Message", "Request", "Reply", "Turn", "Conversation", "Rejection"],
+    ),
+    "Checks": (
+        "edgen.testing",
+        [
+            "check_provider",
+            "check_protocol",
+            "check_family",
+            "check_format",
+            "check_measure",
+            "ConformanceError",
+        ],
     ),
     "The registry": ("edgen.core.registry", ["find", "names", "plugins", "Plugin", "PluginError"]),
 }

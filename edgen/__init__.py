@@ -11,22 +11,24 @@ What is imported from here is loaded when it is used.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from edgen.core.version import __version__
 
+TYPE_CHECKING = (
+    False  # typing's own takes milliseconds to import, and a signal meanwhile would print a traceback
+)
 if TYPE_CHECKING:
+    from typing import Any
+
     from edgen.api.objects.functions import agenerate, generate
     from edgen.api.objects.functions import open as open  # noqa: A004 - as edgen.open
     from edgen.api.objects.job import Job
     from edgen.api.objects.results import Candidates, Comparison, Layer, Pairs, Stats
     from edgen.api.objects.run import Conversation, Run
     from edgen.api.objects.run_functions import annotate, candidates, compare, select
-    from edgen.api.scoring import baseline, score
     from edgen.core import errors
     from edgen.core.events import Event
-    from edgen.core.values import Reply, Request, Token
+    from edgen.core.values import Reply, Request, Token, Usage
+    from edgen.evaluation.function_measure import measure
 
 _HOMES = {
     "edgen.api.objects.functions": ("agenerate", "generate", "open"),
@@ -34,9 +36,9 @@ _HOMES = {
     "edgen.api.objects.results": ("Candidates", "Comparison", "Layer", "Pairs", "Stats"),
     "edgen.api.objects.run": ("Conversation", "Run"),
     "edgen.api.objects.run_functions": ("annotate", "candidates", "compare", "select"),
-    "edgen.api.scoring": ("baseline", "score"),
     "edgen.core.events": ("Event",),
-    "edgen.core.values": ("Reply", "Request", "Token"),
+    "edgen.core.values": ("Reply", "Request", "Token", "Usage"),
+    "edgen.evaluation.function_measure": ("measure",),
 }
 
 __all__ = [
@@ -52,27 +54,37 @@ __all__ = [
     "Run",
     "Stats",
     "Token",
+    "Usage",
     "__version__",
     "agenerate",
     "annotate",
-    "baseline",
     "candidates",
     "compare",
     "errors",
     "generate",
-    "score",
+    "measure",
     "select",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name == "errors":
         return importlib.import_module("edgen.core.errors")
     for home, names in _HOMES.items():
         if name in names:
             return getattr(importlib.import_module(home), name)
+    registry = importlib.import_module("edgen.core.registry")
+    if name in registry.names("function"):  # a domain's own
+        return registry.find("function", name)
     raise AttributeError(f"module 'edgen' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "open"])  # which `from edgen import *` leaves out: it is a builtin's name
+    import importlib
+
+    of_domains = importlib.import_module("edgen.core.registry").names("function")
+    return sorted(
+        [*__all__, *of_domains, "open"]
+    )  # which `from edgen import *` leaves out: it is a builtin's name

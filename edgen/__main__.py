@@ -6,24 +6,37 @@ import contextlib
 import gc
 import io
 import os
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    # While Python imports and while it ends, Ctrl-C ends the process without a traceback.
+    at_a_terminal = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if at_a_terminal:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_files()
     # Hundreds of calls at once keep many objects alive, and Python would look through them all again and again for
     # cycles, of which there are few: 7% of the CPU of a run.
     gc.set_threshold(20_000, 50, 100)
+    from edgen.cli.app import app
+    from edgen.cli.errors import find_signal, run_guarded
+
+    code: str | int | None = 128 + signal.SIGINT
     try:
-        from edgen.cli.app import app
-        from edgen.cli.errors import run_guarded
-    except KeyboardInterrupt:
-        sys.exit(130)
-    try:
-        sys.exit(run_guarded(lambda: app(prog_name="edgen")))
+        if at_a_terminal:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = run_guarded(lambda: app(prog_name="edgen"))
+    except SystemExit as end:
+        code = end.code
+    except KeyboardInterrupt:  # between two steps of the above
+        code = 128 + find_signal()
     finally:
-        _flush_at_last()
+        if at_a_terminal:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _flush_at_last()
+    sys.exit(code)
 
 
 def _flush_at_last() -> None:

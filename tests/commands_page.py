@@ -18,8 +18,9 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-The help of every command, as `edgen COMMAND --help` prints it. Results go to stdout, progress and remarks to stderr; with `--json` a
-command prints one JSON object and nothing else. [Runs at night](scheduling.md#what-the-exit-codes-ask-for) lists the exit codes.
+The help of every command, as `edgen COMMAND --help` prints it. Commands print results to stdout, progress and remarks to
+stderr. With `--json`, a command prints one JSON object and nothing else. [Scheduling](scheduling.md#exit-codes) lists the
+exit codes.
 """
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import ipaddress
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import ROOT
 from tests.order import spread
 from tests.tiers import assign, keep_alone
 
@@ -25,6 +29,20 @@ else:  # how long an example takes depends on what else this machine does
     settings.load_profile("side by side")
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give matplotlib a folder of this checkout's, whatever this user's settings say, and its list of fonts.
+
+    matplotlib makes the list at its first import, by other programs. A unit test that draws may start none.
+    """
+    folder = ROOT / ".pytest_cache" / "matplotlib"
+    os.environ["MPLCONFIGDIR"] = str(folder)
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or importlib.util.find_spec("matplotlib") is None or any(folder.glob("fontlist-*.json")):
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True)
 
 
 @pytest.fixture(scope="session")

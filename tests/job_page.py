@@ -1,13 +1,13 @@
 """docs/job.md: every key of a job file, out of the types that it is read into.
 
 A section is a struct: a table of its keys and an example that has all of them. The example is the one thing that is
-written here; `python -m tests.schemas` puts the page together.
+written here, and a domain's in tests/domains/X/job_sections.py; `python -m tests.schemas` puts the page together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import inspect as types
@@ -18,11 +18,7 @@ from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import Batch, Branch, LabelsAsked, Limits, Pairs, Resolved, Shards, Split
 from edgen.config.label_set import Label, LabelSet
 from edgen.core import registry
-from edgen.protocols.forum.config import Forum, Member
-from edgen.protocols.guided.config import Guided
 from edgen.protocols.selfplay import Selfplay
-from edgen.protocols.tutoring.config import Tutoring
-from edgen.protocols.tutoring.pool_config import PoolSettings
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
@@ -31,6 +27,8 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
 from edgen.simulator.provider import SimulatorConfig
+from tests.domains import modules_of
+from tests.job_section import Section
 
 Sentences = Callable[[type[msgspec.Struct]], Mapping[str, str]]
 # The shipped protocols of conversations, with the struct of the job's key of their name.
@@ -40,40 +38,33 @@ PROTOCOLS: dict[str, type[msgspec.Struct]] = {
     if plugin.kind == "protocol" and plugin.package == registry.DISTRIBUTION
     and (struct := getattr(registry.find("protocol", plugin.name), "Config", None))
 }  # fmt: skip
+# What each says of itself, as `edgen list protocols` prints it.
+SUMMARIES = {name: registry.find("protocol", name).summary for name in PROTOCOLS}
 IN_ARMS = tuple(
     key for key in (*config._KEYS, *PROTOCOLS) if key not in config._NOT_IN_ARMS and key != "oneshot"
 )
 
 
-class Section(NamedTuple):
-    """A struct on the page: its heading, what is said of it, and where in a job its example belongs."""
-
-    struct: type[msgspec.Struct]
-    title: str
-    about: str
-    example: str
-    under: tuple[str, ...] = ()
-
-
 HEAD = """\
-# Every key of a job
+# Job file
 
-A job is one YAML file of at most 4 MiB. This page lists all of its keys; `make docs` generates it from the types that edgen reads a job
-into. edgen refuses an unknown key, with its path and the nearest known key. Any key can be set on the command line, as in
-`--set limits.in_flight=8`. Paths in a job are relative to its file.
+A job is one YAML file of at most 4 MiB. This page lists all of its keys; `make docs` generates it from the types in
+`edgen/config`. edgen refuses an unknown key, with its path and the nearest known key. The command line overrides any key,
+as in `--set limits.in_flight=8`. Paths in a job are relative to its file.
 
-Editors with a YAML language server complete and check jobs and spaces: the shipped files, and those that `edgen init` writes, name their
-JSON Schema in the first line, `# yaml-language-server: $schema=…`. The schemas are
-[validators/job.schema.json](../validators/job.schema.json) and [validators/space.schema.json](../validators/space.schema.json). They cannot
-say which keys do not go together (a cap without a price, an arm that changes the seed); `edgen preview JOB` does, and costs nothing.
+Editors with a YAML language server complete and check jobs and spaces: the first line of shipped files, and of those that
+`edgen init` writes, names their JSON Schema ([validators/job.schema.json](../validators/job.schema.json),
+[validators/space.schema.json](../validators/space.schema.json)). A schema cannot reject keys that do not go together;
+`edgen preview JOB` can, without a call.
 """
 
 SECTIONS = (
-    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed, and `prompt` where the protocol is `oneshot`.", """\
+    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed.", """\
 name: "nightly-{date}"        # outputs/nightly-2027-01-31
 seed: 7
 conversations: 200
 top_up: false
+stop_when_useless: true
 replicates: 4
 space: education_dialogue     # or ./mine.yaml
 family: education
@@ -85,6 +76,7 @@ selfplay: {max_turns: 12, closing: student}
 branch: {at: sampled, role: teacher}
 role_words: {Teacher: [Tutor, Ms. Chen], Student: [Learner]}
 asks: 3
+measures: ./mine.py:words
 gates: {short: turns >= 6, good: labels.quality >= 3}
 labels: {quality: {annotators: 3}}
 backends:
@@ -149,40 +141,7 @@ price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, ba
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
 selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
 """),
-    Section(Tutoring, "tutoring", "For `protocol: tutoring`; see [tutoring.md](tutoring.md).", """\
-tutoring: {student_turns: 20, turns_per_exercise: 10, solved_per_tier: 3, responses: 3, tutors: null, choose: judge,
-           labelled_by: both, wanted: {Guess: {Hint: 3, Question: 1}, Other: {Question: 1}}, rounds: 1, sessions_per_round: null, pool: {},
-           actions: {student: {Guess: tries an answer, Other: anything else}, tutor: cima_tutor}}
-"""),
-    Section(Forum, "forum", "For `protocol: forum`; see [forum.md](forum.md).", """\
-forum: {asker: Asker, chooser: moderator, turns: 12, silence: 4, category: product, begins: 2024-01-01, days: 90, minutes: 240,
-        members: {Expert: {affiliation: MVP}}}
-"""),
-    Section(Member, "members", "The key `members` of `forum`, by roles of the space.", """\
-forum:
-  members:
-    Expert: {actor: Agent, affiliation: MVP, expertise: product, name: Ada Example, weight: 2}
-    Newcomer: {actor: User, affiliation: Common User, weight: 0.5}
-"""),
-    Section(Guided, "guided", "For `protocol: guided`; see [guided.md](guided.md).", """\
-guided: {machine: incident_response, chooser: model, hints: true, free_text: 0.2, paraphrase: false, turns_in_a_row: 2, clock: words, turns: 100,
-         questionnaire: machine}
-"""),
-    Section(PoolSettings, "pool", "The key `pool` of `tutoring`, for `choose: pool`; see [tutoring.md](tutoring.md#rounds-and-the-pool).", """\
-tutoring:
-  choose: pool
-  rounds: 4
-  actions: {student: {Try: tries an answer, Ask: asks}, tutor: {Hint: helps, Praise: says that it is right}}
-  pool:
-    fallback: {Try: 0.3, Ask: 0.1}
-    shared: 2
-    longest: 10
-    most: 10000
-    templates:
-      Try: ["[Hint] Not yet. {point}", "[Hint] Try again. {point}"]
-      Ask: ["[Hint] {point}"]
-      solved: ["[Praise] Yes, “{answer}” is right."]
-"""),
+    *(section for module in modules_of("job_sections") for section in module.SECTIONS),
     Section(LabelsAsked, "labels", "Each key is a layer; see [selecting.md](selecting.md#gates-on-labels).", """\
 labels:
   quality: {unit: conversation, annotators: 3}
@@ -211,7 +170,7 @@ pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_sc
 """),
     Section(Limits, "limits", "May change between two starts of a run.", """\
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
-         stop_after_failures: 25, max_tokens: 5000000, max_cost: 10}
+         stop_after_failures: 25, max_tokens: 5000000, max_cost: 10, budget: budget.yaml, arms_at_once: 2}
 """),
     Section(Batch, "batch", "For `--via batch`; see [scheduling.md](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
 batch: {online_after: 6h, poll: 60s, max_requests: 10000}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edgen.core.values import Scenario
-from edgen.space.education import DIMENSIONS, education_scenario
+from edgen.space.five_lists import DIMENSIONS, five_list_scenario
 
 
 def scenario_of(index: int, *values: str, subject: str | None = None, level: str | None = None) -> Scenario:
     """The scenario of a topic, the student's preference and reaction, and the teacher's."""
-    return education_scenario(index, dict(zip(DIMENSIONS, values, strict=True)), subject, level)
+    return five_list_scenario(index, dict(zip(DIMENSIONS, values, strict=True)), subject, level)

@@ -24,11 +24,11 @@ from edgen.config.backends import BackendConfig
 from edgen.config.job import MAX_ARMS
 from edgen.config.label_set import MOST_LABELS, Label, LabelSet
 from edgen.core import registry
-from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
-from edgen.space.exercises.model import Case, Exercises, Point, Thing, Tier
+from edgen.space.five_lists import LISTS
 from edgen.space.knowledge import FILE_NAME
 from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
+from edgen.space.section import section, section_names
 from tests import ROOT, job_page
 
 VALIDATORS = ROOT / "validators"
@@ -57,6 +57,8 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
             match field, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                     found[name] = " ".join(text.split())
+    if struct is Job:
+        found["protocol"] += "".join(f" `{name}`: {summary}" for name, summary in job_page.SUMMARIES.items())
     return found
 
 
@@ -117,9 +119,8 @@ def job_schema() -> _Schema:
                 }
             },
             "else": {
-                "required": ["prompt"],
                 "properties": {
-                    "prompt": {"type": "string"},
+                    "prompt": {"type": ["string", "null"]},
                     "branch": {"type": "null"},
                     "backends": {"required": ["default"]},
                 },
@@ -182,7 +183,7 @@ def space_schema() -> _Schema:
         for key in LISTS.values()
     }  # fmt: skip
     own = _own_dimensions(said, name)
-    parts |= _exercises()
+    parts |= _sections()
     top = {
         "type": "object",
         "properties": head | lists | own,
@@ -250,9 +251,9 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
             "maxItems": MAX_EXCLUDED,
             "items": _ref("Combination"),
         },
-        "exercises": {
-            "description": said["exercises"],
-            "anyOf": [_ref("Exercises"), {"type": "null"}],
+        **{
+            name: {"description": section(name).help, "anyOf": [_ref(section(name).root), {"type": "null"}]}
+            for name in section_names()
         },
         "knowledge": {
             "description": said["knowledge"],
@@ -262,19 +263,16 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
     }
 
 
-def _exercises() -> dict[str, _Schema]:
-    """What stands under `exercises:`, with the short forms: one answer, a point as a text, one value of a condition."""
-    structs = {struct.__name__: struct for struct in (Exercises, Tier, Thing, Case, Point)}
-    parts: dict[str, _Schema] = _described(msgspec.json.schema(Exercises), structs)["definitions"]
-    text = {"type": "string"}
-    tier = parts["Tier"]["properties"]
-    answers = tier["answers"]
-    tier["answers"] = {"description": answers.pop("description"), "anyOf": [text, answers]}
-    tier["points"]["items"] = {"anyOf": [text, tier["points"]["items"]]}
-    for name in ("Case", "Point"):
-        when = parts[name]["properties"]["when"]["additionalProperties"]
-        parts[name]["properties"]["when"]["additionalProperties"] = {"anyOf": [when["items"], when]}
-    return parts
+def _sections() -> dict[str, _Schema]:
+    """The definitions of the sections that domains add."""
+    found: dict[str, _Schema] = {}
+    for name in section_names():
+        structs = {struct.__name__: struct for struct in section(name).structs}
+        root = next(struct for struct in section(name).structs if struct.__name__ == section(name).root)
+        parts: dict[str, _Schema] = _described(msgspec.json.schema(root), structs)["definitions"]
+        section(name).widen(parts)
+        found |= parts
+    return found
 
 
 def _whole(name: str, title: str, top: _Schema, parts: dict[str, _Schema]) -> _Schema:

@@ -22,10 +22,10 @@ from edgen.space import load_space
 from tests import job_page, schemas
 
 KINDS = ("job", "space", "label_set")
-FOLDERS = {
-    "job": resources.folder("jobs"),
-    "space": resources.folder("preference_space"),
-    "label_set": resources.folder("label_sets"),
+FOLDERS: dict[str, resources.Folder] = {"job": "jobs", "space": "preference_space", "label_set": "label_sets"}
+FILES = {
+    kind: [resources.find(folder, name) for name in resources.shipped(folder)]
+    for kind, folder in FOLDERS.items()
 }
 VALIDATORS = resources.folder("validators")
 LOAD = {"job": load_job, "space": load_space, "label_set": load_label_set}
@@ -35,15 +35,11 @@ def examples(outcome: str) -> list[Any]:
     return [
         pytest.param(kind, path, id=f"{kind}-{path.stem}")
         for kind in KINDS
-        for path in sorted((VALIDATORS / f"{kind}_examples" / outcome).glob("*.yaml"))
+        for path in sorted(VALIDATORS.glob(f"**/{kind}_examples/{outcome}/*.yaml"))
     ]
 
 
-SHIPPED = [
-    pytest.param(kind, path, id=f"{kind}-{path.stem}")
-    for kind in KINDS
-    for path in sorted(FOLDERS[kind].glob("*.yaml"))
-]
+SHIPPED = [pytest.param(kind, path, id=f"{kind}-{path.stem}") for kind in KINDS for path in FILES[kind]]
 
 
 @functools.cache
@@ -156,7 +152,7 @@ def test_a_run_folders_copy_of_its_job_is_valid_too() -> None:
     from edgen.config import resolved_values
 
     noted = {"edgen": "1", "space": "s", "space_sha256": "0", "template_sha256": "0", "fingerprint": "0"}
-    for path in FOLDERS["job"].glob("*.yaml"):
+    for path in FILES["job"]:
         plain = msgspec.json.decode(
             msgspec.json.encode(resolved_values(load_job(path)) | {"resolved": noted})
         )

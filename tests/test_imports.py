@@ -68,3 +68,30 @@ def test_help_and_status_import_nothing_heavy_and_a_run_on_the_simulator_no_sdk(
     found = imported_by([*helps, ["status", run], ["status", run, "--json"]])
     assert {command: heavy for command, modules in found.items() if (heavy := modules & HEAVY)} == {}
     assert len(found) == 1 + len(COMMANDS) + 2
+
+
+def test_a_name_of_edgen_plugin_does_not_load_the_others() -> None:
+    code = "import sys; from edgen.plugin import Reply; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = {name for name in done.stdout.split() if name.startswith("edgen")}
+    assert loaded == {"edgen", "edgen.core", "edgen.core.values", "edgen.core.version", "edgen.plugin"}
+
+
+def test_completion_imports_only_what_it_reads_names_with() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "edgen"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=ROOT,
+        env={
+            **os.environ, "_EDGEN_COMPLETE": "complete_bash", "COMP_WORDS": "edgen preview jobs/q", "COMP_CWORD": "2",
+        },
+    )  # fmt: skip
+    assert done.stdout.split() == ["jobs/quickstart.yaml"]
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "edgen.cli.complete" in names
+    assert names & {"asyncio", "yaml", "rich"} == set()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme import DOCUMENTS, README, ROOT, blocks, run, sandbox
+from tests.readme import DOCUMENTS, README, ROOT, RUN_BY_BLOCK, blocks, run, sandbox
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.mark.parametrize(
     "document",
-    [path for path in DOCUMENTS if "```console" in path.read_text()],
+    [path for path in RUN_BY_BLOCK if "```console" in path.read_text()],
     ids=lambda path: path.name,
 )
 def test_every_command_prints_what_the_document_shows(tmp_path: Path, document: Path) -> None:
@@ -29,7 +29,7 @@ def test_every_command_prints_what_the_document_shows(tmp_path: Path, document: 
 
 def test_every_command_has_its_help_in_the_documents() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
-    listed = text.split("Commands:\n", 1)[1].split("```", 1)[0]
+    listed = text.split("Make conversations:\n", 1)[1].split("```", 1)[0]
     names = re.findall(r"^  (\w+)", listed, re.MULTILINE)
     assert len(names) >= 20
     for name in names:

@@ -43,3 +43,14 @@ def test_the_citation_is_of_this_version_and_licence() -> None:
 def test_a_workflow_runs_all_checks() -> None:
     jobs = [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text())["jobs"].values()]
     assert any(step.get("run") == "bash .ci/run" for job in jobs for step in job["steps"])
+
+
+@pytest.mark.integration
+def test_a_fresh_machine_says_what_it_can_try_and_refuses_unknown_words() -> None:
+    script = ROOT / ".ci" / "fresh-machine"
+    listed = subprocess.run([script, "--list"], capture_output=True, text=True, timeout=60, check=True)
+    words = [line.partition(":")[0] for line in listed.stdout.splitlines()]
+    assert words == ["closed", "open", "user", "root", "pip", "uv", "3.13", "3.11", "busy", "quiet"]
+    unknown = subprocess.run([script, "lazy"], capture_output=True, text=True, timeout=60)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "lazy: unknown" in unknown.stderr

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from edgen.core.resources import Folder
 from tests import ROOT
 
 pytestmark = pytest.mark.integration
@@ -28,14 +30,16 @@ def test_the_wheel_runs_where_there_is_no_checkout(tmp_path: Path) -> None:
     assert {
         "_data/prompts/education_dialogue.j2",
         "_data/preference_space/broad.yaml",
-        "_data/label_sets/cima_tutor.yaml",
-        "_data/machines/lesson_plan/machine.yaml",
+        "_data/label_sets/quality.yaml",
         "_data/validators/conversation.schema.json",
         "_data/jobs/quickstart.yaml",
         "preferences/judge_directed.txt",
         "simulator/phrases.txt",
         "py.typed",
     } <= names
+    folders = get_args(Folder)
+    files = {path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()}
+    assert {f"_data/{path.relative_to(ROOT)}" for path in files} <= names
     script = f"""
 import sys, edgen
 assert edgen.__file__.startswith({str(tmp_path)!r}), edgen.__file__

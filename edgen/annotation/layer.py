@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,18 +22,18 @@ import msgspec
 
 from edgen.annotation.annotator import Labelled, is_name
 from edgen.annotation.people import Told, read_person
-from edgen.annotation.unit_tasks import SAMPLE
 from edgen.config import arm_jobs, load_job
 from edgen.config.label_set import LabelSet, majority
-from edgen.core.errors import EdgenError, RunError, UsageError
-from edgen.core.files import read_regular, update_text, write_lines
+from edgen.core.errors import DamagedError, EdgenError, RunError, UsageError
+from edgen.core.files import read_regular
+from edgen.core.kept_files import is_kept, require_kept
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
 from edgen.protocols.labelled_units import Asking, Layer, UnitKind, layers_said, said_digest
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_folder import RunFolder
+from edgen.store.run_folder import SAMPLE, RunFolder
 from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")
@@ -90,9 +89,11 @@ class LayerFolder:
     def note(self, asking: Asking) -> None:
         """Note what is labelled."""
         now = Noted(labels=asking.labels, unit=asking.unit)
-        self.path.mkdir(parents=True, exist_ok=True)
-        plain = msgspec.to_builtins(now)
-        update_text(self.noted, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+        self._run.note(self.noted, msgspec.to_builtins(now))
+
+    def write_labels(self, lines: Iterable[bytes]) -> int:
+        """Write the layer's labels.jsonl; return how many lines it has."""
+        return self._run.write_lines(self.labels, lines)
 
     def facts_of(self, name: str) -> dict[str, Any] | None:
         """What is noted of an annotator; None where it was never asked."""
@@ -108,14 +109,17 @@ class LayerFolder:
         if changed := [key for key in plain if key in told and before.get(key) != plain[key]]:
             raise UsageError(
                 f"the annotator '{name}' of the layer {self.name} was another one ({', '.join(changed)}: not the same), and what "
-                "it said is kept. Give this one a name of its own, as in --by NAME=ROLE, or take another layer: --layer NAME."
+                "it said is kept. Give this one a name of its own, as in --backend NAME=ROLE, or use another layer: --layer NAME."
             )
 
 
 def read_noted(path: Path, kind: type[T]) -> T | None:
-    """What a file of a run notes; None where there is no file. Raises RunError."""
+    """Return what a file of a run notes; None where there is no file. Raises RunError."""
     if not path.exists():
         return None
+    require_kept(
+        path, "Move it away, and run the command that made it again with the same options: it writes it anew."
+    )
     try:
         return msgspec.json.decode(read_regular(path, _MOST_NOTED), type=kind)
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as problem:
@@ -126,15 +130,20 @@ def noted_sets(run: RunFolder) -> dict[str, LabelSet]:
     """The label set of each layer of a run, by the layer's name; of one that nobody noted, or that cannot be read, nothing."""
     found = {}
     for name, file in layer_files(run).items():
-        with contextlib.suppress(RunError):
-            if (noted := read_noted(file.with_name("layer.json"), Noted)) is not None:
-                found[name] = noted.labels
+        try:
+            noted = read_noted(file.with_name("layer.json"), Noted)
+        except DamagedError:
+            raise
+        except RunError:
+            continue
+        if noted is not None:
+            found[name] = noted.labels
     return found
 
 
 def write_labels(reader: RunReader, layer: LayerFolder, asking: Asking) -> int:
-    """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; returns how many units have labels."""
-    return write_lines(layer.labels, map(_encode, units_of(reader, layer, asking)))
+    """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; return how many units have labels."""
+    return layer.write_labels(map(_encode, units_of(reader, layer, asking)))
 
 
 def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[UnitLabels]:
@@ -193,7 +202,7 @@ def require_job_layers(run: RunFolder, layers: Iterable[Layer]) -> None:
         layer = LayerFolder(run, one.name)
         if layer.ledgers():
             layer.require_same(one.asking)
-        elif layer.labels.exists() and layer.asked() is None:
+        elif layer.labels.exists() and not layer.noted.exists():
             raise UsageError(
                 f"{layer.labels}: these labels are none of the job's, and its layer {one.name} would take their place. Call the "
                 f"job's layer otherwise, as in `labels: {{my_{one.name}: {{set: {one.asking.labels.name}}}}}`."
@@ -201,8 +210,13 @@ def require_job_layers(run: RunFolder, layers: Iterable[Layer]) -> None:
 
 
 def has_job_layers(run: RunFolder) -> bool:
-    """Whether every layer that the job of a run gave its conversations is written."""
-    return all(LayerFolder(own, name).labels.exists() for own, layers in _job_layers(run) for name in layers)
+    """Return whether every layer that the job of a run gave its conversations is written, and as it was written."""
+    return all(
+        is_kept(file)
+        for own, layers in _job_layers(run)
+        for layer in (LayerFolder(own, name) for name in layers)
+        for file in (layer.labels, layer.noted)
+    )
 
 
 def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Asking]]]:

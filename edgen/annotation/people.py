@@ -13,10 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.annotation.given import Given
+from edgen.annotation.label_files import Given
 from edgen.core.errors import RunError, UsageError
-from edgen.core.files import open_regular, write_lines
+from edgen.core.files import open_regular
+from edgen.core.kept_files import require_kept
 from edgen.reading.answers.unit_labels import Labels
+from edgen.store.run_folder import RunFolder
 
 Told = dict[tuple[str, int | None, str], Labels]
 """Labels by conversation, turn and digest."""
@@ -32,6 +34,10 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     labelled: int
 
 
+REMEDY = (
+    "Only the person can say this again: restore the file from a copy. If you changed it on purpose, move it away together "
+    "with the run's digests.json, and give it with --people."
+)
 _line = msgspec.json.Decoder(Given).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -52,15 +58,15 @@ def require_names(layer: str, models: Iterable[str], given: Iterable[Given]) -> 
             )
 
 
-def take_labels(folder: Path, given: Iterable[Given]) -> tuple[Person, ...]:
-    """Keep what people gave in the folder of a layer's annotators, behind what each of them said before."""
+def take_labels(run: RunFolder, folder: Path, given: Iterable[Given]) -> tuple[Person, ...]:
+    """Keep what people gave in the folder of a layer's annotators in a run, after what each of them said before."""
     by_person: dict[str, list[Given]] = {}
     for one in given:
         by_person.setdefault(one.annotator, []).append(one)
-    return tuple(_take(folder / f"{name}.jsonl", said) for name, said in sorted(by_person.items()))
+    return tuple(_take(run, folder / f"{name}.jsonl", said) for name, said in sorted(by_person.items()))
 
 
-def _take(path: Path, given: Iterable[Given]) -> Person:
+def _take(run: RunFolder, path: Path, given: Iterable[Given]) -> Person:
     before = [*_lines(path)] if path.exists() else []
     known: Told = {(line.id, line.turn, line.said): line.labels for line in before}
     added, new, changed = [], 0, 0
@@ -74,17 +80,20 @@ def _take(path: Path, given: Iterable[Given]) -> Person:
         added.append(msgspec.structs.replace(one, annotator=""))
     if added:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_lines(path, map(_encode, [*before, *added]))
+        run.write_lines(path, map(_encode, [*before, *added]), grows=True)
     return Person(annotator=path.stem, new=new, changed=changed, labelled=len(known))
 
 
 def _lines(path: Path) -> Iterator[Given]:
+    require_kept(path, REMEDY)
     try:
         with open_regular(path) as lines:
             for number, line in enumerate(lines, 1):
                 try:
                     yield _line(line)
                 except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
-                    raise RunError(f"{path}, line {number}: these are no labels ({problem}).") from None
+                    raise RunError(
+                        f"{path}, line {number}: this is not a line of labels ({problem})."
+                    ) from None
     except OSError as problem:
         raise RunError(f"{path}: it cannot be read ({problem.strerror}).") from None

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.cells import disarm
 from edgen.core.errors import UsageError
 from edgen.core.files import explain_write_errors, replacing
 from edgen.core.pair import Candidate
+from edgen.core.spreadsheet_cells import disarm
 from edgen.protocols.base import transcript_of
 from edgen.protocols.labelled_units import Asking
 from edgen.store.layers import text_digest

@@ -7,7 +7,6 @@ Answers are taken to be the asked JSON object with labels of the set.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import random
 import statistics
@@ -17,11 +16,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE, AnnotatorTasks
+from edgen.annotation.annotator import ROLE
 from edgen.api.annotating import AnnotateOptions, Annotating, resolve
 from edgen.api.estimating import Interval, TokenIntervals
-from edgen.api.judging import judge_ledger, open_for_reading, unanswered
-from edgen.api.supervision.control import Control
+from edgen.asking.annotators import AnnotatorAsker
+from edgen.asking.needs import unanswered
+from edgen.asking.places import open_for_reading
 from edgen.core.errors import UsageError
 from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
 from edgen.cost.tokens import Counter, counter
@@ -29,6 +29,7 @@ from edgen.cost.usage import Range, Rates, Used
 from edgen.planning.allowed_files import Reach
 from edgen.protocols.labelled_units import Asking, UnitKind
 from edgen.providers import Backend
+from edgen.runtime.control import Control
 from edgen.store.ledger import run_status
 from edgen.store.run_folder import RunFolder
 
@@ -81,9 +82,7 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
     rundir.require()
     labels, options = resolve(rundir, options)
     if not options.asks:
-        raise UsageError(
-            "no model would be asked, so nothing would be spent; --dry-run goes with --labels or --by."
-        )
+        raise UsageError("no model would be called; --dry-run goes with --labels or --backend.")
     with open_for_reading(run) as reader:
         making = Annotating(reader, options, labels, control)
         each = asyncio.run(_needs_of_all(making))
@@ -106,13 +105,12 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
 
 async def _needs_of_all(making: Annotating) -> list[_Needs]:
     annotators, prompt = making.prepare()
-    async with contextlib.AsyncExitStack() as stack:
-        at_work = await making.equip(annotators, prompt, stack, None)
-        return [_needs(making, tasks, backends[ROLE]) for tasks, backends in at_work]
+    async with making.open(annotators, prompt, send=False) as at_work:
+        return [_needs(making, one.asker, one.answering.backends[ROLE]) for one in at_work]
 
 
-def _needs(making: Annotating, tasks: AnnotatorTasks, backend: Backend) -> _Needs:
-    job, ledger = tasks.job, judge_ledger(tasks, making.layer.annotators)
+def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Needs:
+    job, ledger = tasks.job, making.place.ledger(tasks)
     stands = ledger.exists() and run_status(ledger).plan.fingerprint == tasks.fingerprint(
         {ROLE: backend.identity}
     )
@@ -128,7 +126,7 @@ def _needs(making: Annotating, tasks: AnnotatorTasks, backend: Backend) -> _Need
     said.append("answers: the bare object with labels, up to twice as long; what a model thinks is more")
     if ledger.exists() and not stands:
         said.append(
-            "this run, or how it is asked about, was another one; answers that still fit are used again"
+            "the run or the prompts have changed since the layer was made; answers that still fit are used again"
         )
     told = AnnotatorNeeds(
         annotator=tasks.id,
@@ -140,7 +138,7 @@ def _needs(making: Annotating, tasks: AnnotatorTasks, backend: Backend) -> _Need
     return _Needs(told, uses, requests * job.asks, (*said, *hints))
 
 
-def _counter_of(making: Annotating, tasks: AnnotatorTasks) -> tuple[Counter, tuple[str, ...]]:
+def _counter_of(making: Annotating, tasks: AnnotatorAsker) -> tuple[Counter, tuple[str, ...]]:
     """What counts an annotator's tokens, and what would count them better."""
     backend, path = tasks.job.backends[ROLE], None
     if (named := getattr(backend, "tokenizer", None)) is not None:
@@ -151,7 +149,7 @@ def _counter_of(making: Annotating, tasks: AnnotatorTasks) -> tuple[Counter, tup
 
 
 def _rendered(
-    units: Iterator[tuple[int, str]], tasks: AnnotatorTasks, asking: Asking, count: Counter
+    units: Iterator[tuple[int, str]], tasks: AnnotatorAsker, asking: Asking, count: Counter
 ) -> Iterator[tuple[int, float]]:
     """(prompt tokens, tokens of the answer with one label a unit) of requests."""
     names = asking.labels.names
@@ -168,7 +166,7 @@ def _rendered(
 
 
 def _uses(
-    tasks: AnnotatorTasks, making: Annotating, seen: Sequence[tuple[int, float]], requests: int, error: float
+    tasks: AnnotatorAsker, making: Annotating, seen: Sequence[tuple[int, float]], requests: int, error: float
 ) -> Range:
     """What the requests use, given what a sample of them does."""
     job, several = tasks.job, making.asking.labels.several

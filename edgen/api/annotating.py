@@ -4,45 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from edgen.annotation.annotator import ROLE, AnnotatorTasks, annotator_of, is_name
-from edgen.annotation.given import Given, read_given
+from edgen.annotation.annotator import ROLE, is_name
+from edgen.annotation.label_files import Given, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.people import Person, require_names, take_labels
-from edgen.annotation.unit_tasks import SAMPLE
-from edgen.api.judging import (
-    JudgeAtWork,
-    find_backend,
-    find_function,
-    job_with,
-    judge_ledger,
-    load_judged_job,
-    open_for_reading,
-    open_for_work,
-    run_judges,
-)
 from edgen.api.layer_view import Gold, look_at
-from edgen.api.status import AnnotatorStatus, annotator_status
-from edgen.api.supervision.backends import Via, open_backends, open_scheduler
-from edgen.api.supervision.control import Control, explain_os_errors
-from edgen.api.supervision.snapshot import Title
-from edgen.api.supervision.trust import Trust
-from edgen.config import BackendConfig
+from edgen.api.status import AnnotatorStatus
+from edgen.asking.annotators import AnnotatorAsker, annotator_of
+from edgen.asking.answering import (
+    Answerer,
+    AskOptions,
+    Chosen,
+    choose_backend,
+    load_run_job,
+    open_answerers,
+)
+from edgen.asking.places import Place, open_for_reading, open_for_work
+from edgen.asking.units import grown_sample
+from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config.label_set import LabelSet, find_label_set
+from edgen.core.count_text import describe_counts
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
-from edgen.core.figures import describe_counts
 from edgen.core.text import quantity
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import load_template
-from edgen.preferences.judge import Judge
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import Asking, UnitKind
 from edgen.protocols.labelling import labelling_template
 from edgen.providers import Backend
+from edgen.runtime.control import Control, explain_os_errors
 from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -54,17 +49,18 @@ if TYPE_CHECKING:
 
 _SETTABLE = ("backends", "limits", "batch", "asks")
 _MOST = 50  # annotators of one command
-Named = Mapping[
-    str, tuple[BackendConfig, Any]
-]  # annotators: the backend of each, and the function where it is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotateOptions:
-    """`labels`: the name or the file of a label set, None for those of a layer that is there; `layer`: what the layer is called,
-    None as the set; `by`: `[NAME=][JOB:]ROLE` of the backends that label; `annotators`: how many each of them is; `sample`:
-    conversations of each arm, None for all; `prompt`: the template; `people`: files of labels that people give; `gold`: a
-    layer, or a file of labels that are right; `overrides` are as `--set` takes them."""
+class AnnotateOptions(AskOptions):
+    """The options of annotators.
+
+    labels: the name or the file of a label set; None for that of an existing layer. layer: its name; None for the set's.
+    by: `[NAME=][JOB:]ROLE` of the backends that label. annotators: how many annotators each of them is.
+    unit, together: what is labelled, and whether all turns of a conversation in one request.
+    sample: conversations of each arm; None for all.
+    people: files of labels that people give. gold: a layer, or a file, of labels that are right.
+    """
 
     labels: str | None = None
     layer: str | None = None
@@ -73,11 +69,8 @@ class AnnotateOptions:
     unit: UnitKind = "turn"
     together: bool = False
     sample: int | None = None
-    prompt: str | None = None
     people: tuple[Path, ...] = ()
     gold: str | None = None
-    overrides: tuple[str, ...] = ()
-    via: Via = "online"
 
     @property
     def asks(self) -> bool:
@@ -132,8 +125,8 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
     noted: Noted | None = LayerFolder(run, options.layer).asked()
     if noted is None:
         raise UsageError(
-            f"{run.path}: there is no layer {options.layer} to look at. To make it, say with which labels: --labels "
-            "teacher_moves, or a file of your own."
+            f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels teacher_moves, "
+            "or your own file."
         )
     return noted.labels, replace(options, unit=noted.unit)
 
@@ -141,15 +134,15 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
 def find_labels(options: AnnotateOptions) -> LabelSet:
     """The label set. Raises UsageError for options that contradict each other, LabelSetError."""
     if options.sample is not None and options.sample < 1:
-        raise UsageError("--sample: expected how many conversations, 1 or more.")
+        raise UsageError("--sample: give the number of conversations, 1 or more.")
     if options.together and options.unit == "conversation":
         raise UsageError(
             "--together goes with --unit turn: it labels all turns of a conversation in one request."
         )
     if options.labels is None:
         raise UsageError(
-            "say with which labels: --labels teacher_moves, or a file of your own, --labels ./my_labels.yaml. A layer that is "
-            "there is looked at with --layer NAME."
+            "--labels is missing: name a label set, as in --labels teacher_moves, or your own file, as in --labels "
+            "./my_labels.yaml. --layer NAME shows a layer that exists; --write writes texts in place of labels."
         )
     return find_label_set(options.labels)
 
@@ -163,8 +156,9 @@ class Annotating:
         self.reader, self.options, self.control = reader, options, control
         self.asking = Asking(labels=labels, unit=options.unit, together=options.together)
         self.layer = LayerFolder(reader.rundir, options.layer or labels.name)
-        what = "annotators, who are asked about what the run holds"
-        self.job = load_judged_job(reader.rundir, options.overrides, _SETTABLE, what)
+        what = "annotators of an existing run"
+        self.job = load_run_job(reader.rundir, options.overrides, _SETTABLE, what)
+        self.place = Place(self.layer.annotators, reader.rundir)
 
     def make(self) -> AnnotatedRun:
         """Take what people give, ask the models, and write the layer. What is wrong with a file is told before anything is
@@ -175,24 +169,18 @@ class Annotating:
         require_names(self.layer.name, {*self.layer.ledgers(), *annotators}, given)
         if given:
             self.layer.note(self.asking)
-        people = take_labels(self.layer.annotators, given)
+        people = take_labels(self.reader.rundir, self.layer.annotators, given)
         ledgers: list[Path] = []
-        try:
-            if prompt is not None:
-                asyncio.run(self._ask(annotators, prompt, ledgers))
-        except EdgenError as error:
-            if not any(ledger.exists() for ledger in ledgers):  # what is wrong is told by itself
-                raise
-            return self._made(ledgers, people, error)
+        ended = None if prompt is None else asyncio.run(self._ask(annotators, prompt, ledgers))
+        if ended is not None:
+            return self._made(ledgers, people, ended)
         write_labels(self.reader, self.layer, self.asking)
         return replace(self.look(gold), annotators=_statuses(ledgers), people=people)
 
     def look(self, gold: Gold | None = None) -> AnnotatedRun:
         """What the layer says as it is."""
         if not self.layer.labels.exists():
-            raise UsageError(
-                f"{self.layer.path}: this layer has no labels yet, so there is nothing to look at."
-            )
+            raise UsageError(f"{self.layer.path}: this layer has no labels yet.")
         gold = gold or self._gold()
         figures, against = look_at(self.reader, self.layer, self.asking, gold, self.control)
         units = sum(1 for _ in read_layer(self.layer.labels))
@@ -211,19 +199,19 @@ class Annotating:
             read = read_given(path, self.reader, self.asking)
             given += read.given
             if read.without:
-                self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels passed over.")
+                self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels were skipped.")
         return given
 
     def _gold(self) -> Gold | None:
         named = self.options.gold
         return None if named is None else Gold(named, self.reader, self.layer, self.asking)
 
-    def _prepare_people(self) -> tuple[Named, None]:
+    def _prepare_people(self) -> tuple[dict[str, Chosen], None]:
         self._require_units()
         self.layer.require_same(self.asking)
         return {}, None
 
-    def prepare(self) -> tuple[Named, Prompt]:
+    def prepare(self) -> tuple[dict[str, Chosen], Prompt]:
         """Who is asked, and with which template. Raises what is wrong before anything is asked or written."""
         self._require_units()
         annotators = dict(self._annotators())
@@ -241,104 +229,83 @@ class Annotating:
         roles = [role.name for role in reader.space.roles]
         if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
             raise UsageError(
-                f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and the roles here are "
-                f"{', '.join(roles)}. Copy the label set with other `roles`, or take --unit conversation."
+                f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and this run has the roles "
+                f"{', '.join(roles)}. Copy the label set with other `roles`, or use --unit conversation."
             )
         if reader.pending:
             self.control.note(
-                f"{reader.pending} conversations of this run are still to be made; labels are put on those that are there."
+                f"{reader.pending} conversations of this run are pending; only the finished ones are labelled."
             )
 
-    def _annotators(self) -> Iterator[tuple[str, tuple[BackendConfig, Any]]]:
-        """The annotators by name, each with its backend, and with the function where that is one."""
+    def _annotators(self) -> Iterator[tuple[str, Chosen]]:
+        """Yield the annotators by name, each with its backend."""
         seen: set[str] = set()
         if len(self.options.by or ("",)) * self.options.annotators > _MOST:
             raise UsageError(f"--annotators: {_MOST} at once are the most.")
         for named in self.options.by or ("",):
             name, equals, where = named.rpartition("=")
-            config = find_backend(self.job, where, ROLE)
+            chosen = choose_backend(self.job, where, ROLE, self.control)
             own = (
                 name
                 if equals
                 else where.rpartition(":")[2] or (ROLE if ROLE in self.job.backends else "default")
             )
-            function = find_function(self.job, config, self.control)
             for number in range(1, self.options.annotators + 1):
                 called = own if number == 1 else f"{own}-{number}"
                 if called in self.layer.people():
                     raise UsageError(
-                        f"--by {named}: '{called}' is a person in the layer {self.layer.name}; name it otherwise, as in --by "
-                        "strict=judge."
+                        f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose another name, as in "
+                        "--backend strict=judge."
                     )
                 if not is_name(called) or called in seen:
                     raise UsageError(
-                        f"--by {named}: there can be no annotator '{called}', or there is one already; name it, as in "
-                        "--by strict=judge."
+                        f"--backend {named}: '{called}' is no name for an annotator, or another one has it; choose a name, as in "
+                        "--backend strict=judge."
                     )
                 seen.add(called)
-                yield called, (config, function)
+                yield called, chosen
 
-    async def _ask(self, annotators: Named, prompt: Prompt, ledgers: list[Path]) -> None:
+    async def _ask(
+        self, annotators: Mapping[str, Chosen], prompt: Prompt, ledgers: list[Path]
+    ) -> EdgenError | None:
         """Ask the annotators, side by side, what they were not asked before. `ledgers`: where their answers are, once they
-        are asked. Raises what stopped them."""
-        folder = self.layer.annotators
-        async with contextlib.AsyncExitStack() as stack:
-            at_work = []
-            for tasks, backends in await self.equip(annotators, prompt, stack, self.control.trust):
-                scheduler = await stack.enter_async_context(
-                    open_scheduler(tasks.job, backends, self.options.via)
-                )
-                called = f"{self.reader.name} {self.layer.name} {tasks.id}"
-                title = Title(called, tasks.id, outcomes=("labelled", "without labels"))
-                at_work.append(JudgeAtWork(tasks, backends, title, scheduler))
-            ledgers += [judge_ledger(one.tasks, folder) for one in at_work]
+        are asked. Returns what stopped them; raises what is wrong before anything was asked."""
+        async with self.open(annotators, prompt, send=True) as at_work:
+            ledgers += [self.place.ledger(one.asker) for one in at_work]
             self.layer.note(self.asking)  # not before: a key that is missing leaves nothing behind
-            await run_judges(at_work, folder, self.control)
+            return await ask_until_ended(at_work, self.place, self.control)
 
-    async def equip(
-        self, annotators: Named, prompt: Prompt, stack: contextlib.AsyncExitStack, trust: Trust | None
-    ) -> list[tuple[AnnotatorTasks, dict[str, Backend]]]:
-        """What each annotator is asked, and the backend that answers. `trust`: None where nothing will be sent. Raises
-        UsageError where the layer's annotator of that name is another one."""
-        path = self.reader.rundir.job
-        jobs = {
-            name: job_with(self.job, ROLE, config, prompt, path) for name, (config, _) in annotators.items()
-        }
-        backends = await self._open(annotators, stack, trust)
-        asked = [self._annotator(name, backends[name], prompt) for name in annotators]
-        found: list[tuple[AnnotatorTasks, dict[str, Backend]]] = []
-        for one in asked:
-            like = found[0][0] if found else None
-            tasks = AnnotatorTasks(self.reader, jobs[one.id], one, self.asking, like)
-            found.append((tasks, {ROLE: backends[one.id]}))
-        return found
+    @contextlib.asynccontextmanager
+    async def open(
+        self, annotators: Mapping[str, Chosen], prompt: Prompt, *, send: bool
+    ) -> AsyncIterator[list[AtWork[AnnotatorAsker]]]:
+        """Open each annotator, which sends nothing unless it is to `send`. Raises UsageError where the layer's annotator of
+        that name is another one."""
+        run, via = self.reader.rundir, self.options.via
+        async with open_answerers(
+            run, self.job, ROLE, annotators, prompt, self.control, via, send=send
+        ) as opened:
+            asked = {
+                name: self._annotator(name, answering.backends[ROLE], prompt)
+                for name, (_, answering) in opened.items()
+            }
+            found: list[AtWork[AnnotatorAsker]] = []
+            for name, (job, answering) in opened.items():
+                like = found[0].asker if found else None
+                asker = AnnotatorAsker(self.reader, job, asked[name], self.asking, self.layer.name, like)
+                found.append(AtWork(asker, answering))
+            yield found
 
-    async def _open(
-        self, annotators: Named, stack: contextlib.AsyncExitStack, trust: Trust | None
-    ) -> dict[str, Backend]:
-        """The backend of each annotator; those with the same settings share one, and its connections."""
-        first: dict[str, str] = {}  # the annotator whose backend it is, by annotator
-        for name, given in annotators.items():
-            first[name] = next((other for other in first if annotators[other] == given), name)
-        configs = {name: annotators[name][0] for name in first.values()}
-        functions = {name: annotators[name][1] for name in configs}
-        opened = await stack.enter_async_context(
-            open_backends(configs, self.job.limits, trust, arms=len(annotators), functions=functions)
-        )
-        return {name: opened[shared] for name, shared in first.items()}
-
-    def _annotator(self, name: str, backend: Backend, prompt: Prompt) -> Judge:
-        """An annotator of the layer. Raises UsageError where the one of that name is another."""
-        sample, before = self.options.sample, self.layer.facts_of(name)
-        if before is not None and sample is not None:  # it only grows: what was labelled stays
-            sample = None if before[SAMPLE] is None else max(before[SAMPLE], sample)
+    def _annotator(self, name: str, backend: Backend, prompt: Prompt) -> Answerer:
+        """Return an annotator of the layer. Raises UsageError where the one of that name is another."""
+        sample = grown_sample(self.layer.facts_of(name), self.options.sample)
         annotator = annotator_of(name, backend, prompt, self.asking, sample)
         self.layer.require_same_annotator(name, annotator.facts)
         return annotator
 
 
 def _statuses(ledgers: list[Path]) -> tuple[AnnotatorStatus, ...]:
-    return tuple(annotator_status(ledger) for ledger in ledgers if ledger.exists())
+    return tuple(AnnotatorStatus.at(ledger) for ledger in ledgers if ledger.exists())
 
 
 def require_labels(made: AnnotatedRun) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.supervision.backends import open_backends, open_batches
-from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.core.errors import DataError, RunError, ShortError, UsageError
 from edgen.execution.batch.manual import LedgerBatches, batches_of, give_up, job_of, read_file
 from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
+from edgen.runtime.backends import open_backends, open_batches
+from edgen.runtime.control import Control, explain_os_errors
 from edgen.store.ledger import OPEN, Batch, Ledger, out_at
 from edgen.store.run_folder import RunFolder
 
@@ -81,7 +81,7 @@ class ReadResults(msgspec.Struct, frozen=True):
             )
         raise ShortError(
             f"{first.path}: {first.strangers + first.unreadable:,} of its {first.lines:,} "
-            "lines answer no request of this run and were left aside; the others are read."
+            "lines answer no request of this run and were skipped; the others are read."
         )
 
 
@@ -121,7 +121,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
         out = {batch.number for held in known for batch in held.batches if batch.state in OPEN}
         if missing := sorted(set(numbers) - out):
             raise UsageError(
-                f"batch {missing[0]} of {run} is not out (out: {', '.join(map(str, sorted(out))) or 'none'}); "
+                f"batch {missing[0]} of {run} is not open (open: {', '.join(map(str, sorted(out))) or 'none'}); "
                 f"see `edgen batch list {run}`."
             )
         ended, read = 0, list[ResultCounts]()
@@ -157,13 +157,13 @@ def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
     rundir.require()
     for path in files:
         if not path.is_file():
-            raise DataError(str(path), "there is no such file." if not path.exists() else "this is no file.")
+            raise DataError(
+                str(path), "there is no such file." if not path.exists() else "this is not a file."
+            )
     with explain_os_errors(rundir.path), rundir.lock_for_writing():
         known = batches_of(rundir)
         if not known:
-            raise RunError(
-                f"{run}: this run has had no batches, so there is nothing that results could be for."
-            )
+            raise RunError(f"{run}: this run has no batches, so no results belong to it.")
         each = asyncio.run(_read(rundir, known, files))
     read = tuple(_sum_up(path, readings) for path, readings in each.items())
     out = ((held.path, batch) for held in batches_of(rundir) for batch in held.batches if batch.state in OPEN)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import difflib
 import platform
+import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from edgen.api.supervision.trust import Trust
-from edgen.config import ANNOTATOR, BackendConfig, Job, backend_name
+from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
+from edgen.execution.client.admission import Admission
+from edgen.execution.client.budget import Budget
+from edgen.execution.client.model_client import ModelClient
+from edgen.execution.client.purse import Purse
 from edgen.execution.rollout import advice
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
@@ -28,6 +32,8 @@ from edgen.prompting.answer_schema import fits_schema, schema_file
 from edgen.providers import Backend, make, provider_of, servers
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
+from edgen.runtime.trust import Trust
+from edgen.store.budget_book import BudgetBook
 
 _REFUSED = 5  # by the service
 
@@ -41,7 +47,8 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Diagnosis(msgspec.Struct):
-    """All checks, in order. `exit_code` is that of what is wrong: 2 in the job or the command line, 5 at a service."""
+    """All checks, in order. `exit_code` is that of what is wrong: 2 in the job or the command line, 4 if the shared budget is
+    used up, 5 at a service."""
 
     checks: list[Check] = []
     exit_code: int = 2
@@ -67,7 +74,8 @@ def diagnose(
     call: bool = True,
 ) -> Diagnosis:
     """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, one more for each
-    schema that its answers have to fit, and one for log probabilities where the job asks for them.
+    schema that its answers have to fit, and one for log probabilities where the job asks for them. The calls count in
+    the budget that the job shares with others; without that budget they are left out.
 
     Raises the errors of a job that cannot be loaded.
     """
@@ -80,6 +88,41 @@ def diagnose(
     diagnosis.add("job", f"{whole.conversations} scenarios{arms}, protocol {whole.protocol}")
     cells = next(iter(plans.values())).cells
     diagnosis.add("space", f"{whole.space}: {'more' if cells is None else cells} cells")
+    budget = None
+    if whole.limits.budget is not None:
+        budget = _check_shared_budget(diagnosis, [whole, *(plan.job for plan in plans.values())], call=call)
+        call = call and budget is not None
+    try:
+        _check_arms(diagnosis, plans, trust, budget, call=call)
+    finally:
+        if budget is not None:
+            budget.close()
+    return diagnosis
+
+
+def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: bool) -> Budget | None:
+    """Report how far the shared budget is used, and return it for calls; None where it cannot be used. `jobs`: the job and
+    those of its arms, whose backends the budget has to be able to count."""
+    named = jobs[0].limits.budget
+    assert named is not None
+    try:
+        for job in jobs:
+            check_budget(job.backends, job.limits)
+        book = BudgetBook(Path(named), create=call)
+        stands = book.today()
+    except EdgenError as error:
+        diagnosis.fail("budget", str(error), error.exit_code)
+        return None
+    used = "; ".join(f"{one.amount(one.used)} of {one.amount(one.most)} {one.cap}" for one in stands)
+    diagnosis.add("budget", f"{named}: {used} used")
+    # Doctor has no ledger: if it is killed, all that it held stays spent.
+    return Budget(None, None, purse=Purse(book, f"doctor {secrets.token_hex(8)}"))
+
+
+def _check_arms(
+    diagnosis: Diagnosis, plans: Mapping[str, Plan], trust: Trust, budget: Budget | None, *, call: bool
+) -> None:
+    """Check the templates of each arm, and each backend once."""
     tried: list[BackendConfig] = []
     for arm, plan in plans.items():
         prefix = f"{arm}: " if arm else ""
@@ -89,18 +132,19 @@ def diagnose(
                 tried.append(config)
                 schemas = _schemas_for(config, plans.values())
                 for server in servers(config):
-                    checked = _Checked(prefix + role, server, plan.job, schemas)
+                    checked = _Checked(prefix + role, server, plan.job, schemas, budget)
                     asyncio.run(_check_backend(diagnosis, checked, trust, call=call))
-    return diagnosis
 
 
 class _Checked(NamedTuple):
-    """A backend that is looked at: its place in the job, and the templates with schemas that it is asked with."""
+    """A backend that is looked at: its place in the job, the templates with schemas that it is asked with, and the budget
+    in which its calls count."""
 
     role: str
     config: BackendConfig
     job: Job
     schemas: list[Prompt]
+    budget: Budget | None
 
 
 def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
@@ -133,7 +177,7 @@ def _schema_name(prompt: Prompt) -> str:
 
 async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, *, call: bool) -> None:
     """The checks of one backend of a job."""
-    role, config, job, schemas = checked
+    role, config, job, schemas, budget = checked
     try:
         consents, timeout = trust.settle([config]), min(job.limits.timeout, 60.0)
         backend = make(config, timeout=timeout, connections=2, environ=trust.environ, consents=consents)
@@ -152,23 +196,26 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
                     diagnosis.add("key", hint)
         diagnosis.add("models", await _describe_models(backend))
         if call:
-            seed = job.seed % 2**31
-            await _call(diagnosis, backend, seed)
+            seed, limits = job.seed % 2**31, Limits()
+            client = ModelClient(role, config, backend, Admission(limits), limits, budget, None)
+            await _call(diagnosis, client, seed)
             for prompt in schemas:
-                await _call_with_schema(diagnosis, config, backend, seed, prompt)
+                await _call_with_schema(diagnosis, config, client, seed, prompt)
             if wants_logprobs(job, config):
-                await _call_for_logprobs(diagnosis, checked, backend, seed)
+                await _call_for_logprobs(diagnosis, checked, client, seed)
     except CallError as failure:
         diagnosis.fail("call", advice(failure), _REFUSED)
+    except EdgenError as error:  # the shared budget
+        diagnosis.fail("call", str(error), error.exit_code)
     finally:
         await backend.aclose()
 
 
-async def _call(diagnosis: Diagnosis, backend: Backend, seed: int) -> None:
+async def _call(diagnosis: Diagnosis, client: ModelClient, seed: int) -> None:
     """One tiny call, and what came of it. Raises CallError."""
     messages = (Message("user", "Say hello in one word."),)
     started = time.monotonic()
-    reply = await backend.complete(Request(Address(0, 0), messages, seed=seed))
+    reply = await client.ask_once(Request(Address(0, 0), messages, seed=seed))
     seconds, usage = time.monotonic() - started, reply.usage
     tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
     answered = f"answered in {seconds:.2f} s, {tokens}"
@@ -179,25 +226,25 @@ async def _call(diagnosis: Diagnosis, backend: Backend, seed: int) -> None:
 
 
 async def _call_with_schema(
-    diagnosis: Diagnosis, config: BackendConfig, backend: Backend, seed: int, prompt: Prompt
+    diagnosis: Diagnosis, config: BackendConfig, client: ModelClient, seed: int, prompt: Prompt
 ) -> None:
     """The same call with the schema of a template, and what the service made of that. The call without it went well, so
     a bad request is the schema's fault. Raises CallError for any other failure."""
     assert prompt.schema is not None
     name, field = _schema_name(prompt), provider_of(config).schema_field
     if (wrong := provider_of(config).schema_problem(config, prompt.schema)) is not None:
-        diagnosis.fail("schema", f"{name} cannot be sent: {wrong}; change it, or move the schema away", 2)
+        diagnosis.fail("schema", f"{name} cannot be sent: {wrong}; change it, or remove the schema", 2)
         return
     messages = (Message("user", "Say hello, in the form that is asked for."),)
     try:
-        reply = await backend.complete(Request(Address(0, 0), messages, seed=seed, schema=prompt.schema))
+        reply = await client.ask_once(Request(Address(0, 0), messages, seed=seed, schema=prompt.schema))
     except CallError as failure:
         if failure.kind is not FailureKind.BAD_REQUEST:
             raise
         diagnosis.fail(
             "schema",
-            f"the service refuses {name}, sent as {field}: {str(failure).rstrip(' .')}. It takes the call without it: "
-            "change what it names, or move the schema away",
+            f"the service refuses {name}, sent as {field}: {str(failure).rstrip(' .')}. It accepts the call "
+            "without the schema: change the schema, or remove it",
             _REFUSED,
         )
         return
@@ -205,18 +252,18 @@ async def _call_with_schema(
     if fits_schema(text, prompt.schema):
         diagnosis.add("schema", f"{name}, sent as {field}: the answer fits")
     elif reply.finish_reason == "length":
-        diagnosis.add("schema", f"{name}, sent as {field}: taken, and the answer was cut off by max_tokens")
+        diagnosis.add("schema", f"{name}, sent as {field}: accepted; the answer was cut off by max_tokens")
     else:
         said = repr(text[:60]) if text else _why_blank(reply)
         diagnosis.fail(
             "schema",
-            f"the service takes {name}, sent as {field}, and does not obey it: {said}. Its answers are read all the "
-            "same; find out how it is told of a schema, or move the schema away",
+            f"the service accepts {name}, sent as {field}, but does not follow it: {said}. Its answers are still read; "
+            "look up how the service takes a schema, or remove the schema",
             _REFUSED,
         )
 
 
-async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, backend: Backend, seed: int) -> None:
+async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: ModelClient, seed: int) -> None:
     """A call for log probabilities, and whether the service told any. The call without them went well, so a request that
     is bad, or not permitted, is so for their sake. Raises CallError for any other failure."""
     config, top = checked.config, checked.job.pairs.logprobs
@@ -226,7 +273,7 @@ async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, backend: B
         return
     messages = (Message("user", "Which number is larger? Output 1 or 2."),)
     try:
-        reply = await backend.complete(Request(Address(0, 0), messages, seed=seed, logprobs=top))
+        reply = await client.ask_once(Request(Address(0, 0), messages, seed=seed, logprobs=top))
     except CallError as failure:
         if failure.kind not in (FailureKind.BAD_REQUEST, FailureKind.PERMISSION):
             raise
@@ -234,7 +281,7 @@ async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, backend: B
         diagnosis.fail("logprobs", f"the service refuses {asked}: {said}. Ask for fewer, {rest}", _REFUSED)
         return
     if reply.tokens is None:
-        said = f"the service takes {asked} and tells none; verdicts stay without a probability"
+        said = f"the service accepts {asked} but returns none; verdicts get no probability"
         diagnosis.fail("logprobs", f"{said}: {rest}", _REFUSED)
         return
     likely = max(len(token.top) for token in reply.tokens)
@@ -254,7 +301,7 @@ async def _describe_models(backend: Backend) -> str:
     try:
         names = await backend.models()
     except CallError as failure:
-        return f"the list of models cannot be had ({failure}); the call tells more"
+        return f"the list of models is not available ({failure}); the call shows more"
     return "the service does not list its models" if names is None else find_model(backend.model, names)
 
 

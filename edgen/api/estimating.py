@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.api.status import Tokens
-from edgen.api.supervision.backends import Via
 from edgen.config import Price
+from edgen.core.count_text import round_usd
 from edgen.cost.duration import Duration
 from edgen.cost.estimate import Already, Budget, Estimate, budgets, estimate, prices
 from edgen.cost.usage import add_up
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
+from edgen.runtime.backends import Via, arms_at_once, services_differ
+from edgen.runtime.usage import Tokens
 from edgen.store.run_folder import RunFolder
 
 
@@ -133,7 +134,9 @@ def estimate_job(
         arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part, passing=passing)
         for arm, plan in plans.items()
     }
-    sums = _describe(list(each.values()))
+    # What shares a service shares its window: at once, it takes as long as one after the other.
+    at_once = arms_at_once(whole, plans) if services_differ(plans.values()) else 1
+    sums = _describe(list(each.values()), at_once)
     return JobEstimate(
         **msgspec.structs.asdict(sums),
         job=whole.name,
@@ -153,7 +156,8 @@ def _known(price: Price | None) -> dict[str, Any]:
     return {key: value for key, value in known.items() if key in fields and value is not None}
 
 
-def _describe(each: Sequence[Estimate]) -> Needs:
+def _describe(each: Sequence[Estimate], at_once: int = 1) -> Needs:
+    """What arms need together, of which so many are made `at_once`."""
     uses, most = each[0].uses, each[0].most
     for one in each[1:]:
         uses = uses.plus(one.uses)
@@ -163,9 +167,11 @@ def _describe(each: Sequence[Estimate]) -> Needs:
         low, expected, high = (round(getattr(level, key), digits) for level in uses)
         return Interval(low, expected, high, UNSET if most is None else round(getattr(most, key), digits))
 
-    seconds = None  # arms go one after the other
-    if None not in (durations := [one.duration for one in each]):
-        time = functools.reduce(Duration.plus, filter(None, durations))
+    seconds = None
+    durations = [one.duration for one in each if one.duration is not None]
+    if len(durations) == len(each):
+        groups = (durations[first : first + at_once] for first in range(0, len(each), at_once))
+        time = functools.reduce(Duration.plus, (max(group, key=lambda one: one.high) for group in groups))
         seconds = Interval(round(time.low), round(time.expected), round(time.high))
     return Needs(
         conversations=sum(one.conversations for one in each),
@@ -205,7 +211,7 @@ def _add_already(each: Sequence[Already]) -> AlreadyThere:
         conversations=sum(one.conversations for one in each),
         calls=round(sum(one.calls for one in used)),
         tokens=Tokens(round(sum(one.prompt for one in used)), round(sum(one.completion for one in used))),
-        cost_usd=sum(costs) if costs else None,
+        cost_usd=round_usd(sum(costs)) if costs else None,
         out=OutFacts(round(out.calls), round(out.tokens), round(out.usd, 6)),
         other_form=any(one.other_form for one in each),
     )

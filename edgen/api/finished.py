@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgen.api.status import Status, status_of
-from edgen.api.supervision.control import Control, explain_os_errors
 from edgen.core.errors import UsageError
 from edgen.core.registry import find, find_all
+from edgen.runtime.control import Control, explain_os_errors
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -41,7 +41,7 @@ def compare_runs(
 
     if not runs:
         raise UsageError(
-            "name a run, before the options: edgen compare RUN --arms A B (every word behind --arms is an arm)."
+            "name a run, before the options: edgen compare RUN --arms A B (every word after --arms is an arm)."
         )
     with (
         control.stages() as tell,
@@ -90,21 +90,24 @@ def export_run(
 def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:
     """Write one self-contained HTML file about a run, in place of an earlier one; notes tell what of the run it is not
     about. Raises what reading the run raises, and UsageError where the file cannot be written."""
+    from edgen.report.canvas import has_font_list
     from edgen.report.page import write_report as write
 
+    if not has_font_list():
+        control.note("matplotlib lists the fonts of this machine, once; this can take a minute.")
     with control.stages() as tell:
         written = write(run, output, progress=tell)
     if not written.accepted:
         control.note(
-            f"no conversation was accepted ({written.refused:,} were rejected or failed), so there is nothing to "
-            "measure; the report says why they were."
+            f"no conversation was accepted ({written.refused:,} were rejected or failed), so the report has no "
+            "measures; it lists the reasons."
         )
     if written.pending:
         pending = "1 conversation is" if written.pending == 1 else f"{written.pending:,} conversations are"
-        control.note(f"{pending} pending; the report is about what is there.")
+        control.note(f"{pending} pending; the report covers the finished ones.")
     if written.missing:
         missing = ", ".join(written.missing)
-        control.note(f"nothing is settled in {missing}; the report is about the other arms.")
+        control.note(f"no conversation of {missing} has ended; the report covers the other arms.")
     if written.uncompared:
         control.note(f"the arms are not compared: {written.uncompared}")
     return written

@@ -5,35 +5,41 @@ Every run has at least one arm; that of a job without `arms:` is made in the run
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
+from edgen.api.own_measures import load_job_measures
+from edgen.api.rehearsal import find_unanswered
+from edgen.api.run_measures import find_measure_files, note_measure_files
 from edgen.api.status import Status, status_of
-from edgen.api.supervision.backends import Via, open_backends, open_scheduler
-from edgen.api.supervision.control import Control, explain_os_errors
-from edgen.api.supervision.monitor import Monitor, start_event
-from edgen.api.supervision.snapshot import Title, still_snapshot
-from edgen.api.supervision.supervise import supervise, used_elsewhere
-from edgen.config import BackendConfig, Job, backend_name, load_job
-from edgen.core.errors import EdgenError, LockedError, ShortError, UsageError
+from edgen.config import Job, backend_name, load_job
+from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
+from edgen.core.threads import run_in_thread
+from edgen.execution.costly_changes import dropped_arms, find_rework
 from edgen.execution.finish import is_finished
 from edgen.execution.ordered_gates import MakeInOrder
-from edgen.execution.rework import dropped_arms, find_rework
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
-from edgen.execution.session import Session
+from edgen.execution.session import Charged, Session, Shared
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.providers import Backend
+from edgen.runtime.alone import alone_at
+from edgen.runtime.backends import Via, arms_at_once, configs_of, open_backends, open_scheduler
+from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.monitor import Monitor, start_event
+from edgen.runtime.snapshot import Title, still_snapshot
+from edgen.runtime.supervise import Supervised, supervise_together, used_elsewhere
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
-from edgen.store.ledger import Ledger, run_status
+from edgen.store.inputs_copy import restore_inputs
+from edgen.store.ledger import Ledger, lost_replies_sentence, run_status
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, read_manifest, strays
 
@@ -93,8 +99,9 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
     if options.write_only is not None and options.write_only.exists() and not options.write_only.is_dir():
         raise UsageError(
-            f"--write-only {options.write_only}: this is no folder; name one for the request files."
+            f"--write-only {options.write_only}: this is not a folder; name one for the request files."
         )
+    load_job_measures(source.job, source.reach, control.trust)
     plans = plans_of(source.job, source.name, source.reach)
     return await _Generation(source, plans, options, control).make()
 
@@ -111,6 +118,7 @@ class _ArmWork:
     ledger: Ledger = field(init=False)
     run: Run = field(init=False)
     noted: contextlib.AsyncExitStack = field(init=False)
+    made: bool = False
 
 
 class _Generation:
@@ -122,22 +130,24 @@ class _Generation:
         whole = source.job
         for plan in plans.values():
             check_part(plan.job, options.part)
-        control.begin(whole.name)
         self._whole, self._plans, self._reach = whole, plans, source.reach
         self._options, self._control = options, control
         self._folder = RunFolder(
             options.output if options.output is not None else Path("outputs") / whole.name
         )
         self._counts: dict[str, ProgressCounts] = {}
+        control.begin(whole.name, folder=self._folder.path)
 
     async def make(self) -> Generated:
         folder = self._folder
         folder.refuse_links()
         if self._options.fresh and folder.exists:
             raise UsageError(
-                f"{folder.path}: a run is there already. Choose another folder with -o, "
-                "or leave --resume never out to go on with it."
+                f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
+                "or leave out --resume never to resume it."
             )
+        for sentence in (*self._reach.doubts, *find_unanswered(self._plans.values())):
+            self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             refuse_selected(folder.arm(arm))
             require_job_layers(folder, plan.gates.layers)
@@ -146,12 +156,12 @@ class _Generation:
             _in_order(plan)  # what is missing to decide gates is said before anything is asked
         ended: EdgenError | None = None
         try:
-            with _alone_at(folder.path):
+            with alone_at(folder.path):
                 await self._make()
         except EdgenError as error:
             ended = error
             # Where the run itself got somewhere, how it stands is told as well as the error.
-            if not folder.begun or not (error.exit_code in (0, 3, 4, 5) or error.exit_code > 128):
+            if not (error.exit_code in (0, 3, 4, 5) or error.exit_code > 128) or not _can_be_told(folder):
                 raise
         if ended is None:
             for arm, plan in self._plans.items():
@@ -176,7 +186,7 @@ class _Generation:
                 status = run_status(folder.arm(arm).ledger)
                 snapshot = still_snapshot(status, Title(self._whole.name, arm))
                 control.events.send(start_event(snapshot, snapshot.counts.kept))
-            control.note(f"{folder.path}: all is there; nothing to do.")
+            control.note(f"{folder.path}: the run is complete; nothing to do.")
             return
         control.check_deadline()
         async with contextlib.AsyncExitStack() as stack:
@@ -185,10 +195,18 @@ class _Generation:
             with explain_os_errors(folder.path):
                 folder.prepare(arms=bool(self._whole.arms))
                 with folder.lock_for_writing() as dead:
+                    self._restore_inputs()
                     if dead is not None:
-                        control.note(f"{dead} ended without saying so; its run is gone on with.")
+                        control.note(f"{dead} was killed or crashed; its run is resumed.")
                     async with contextlib.AsyncExitStack() as open_runs:
                         await self._make_arms(arms, open_runs)
+
+    def _restore_inputs(self) -> None:
+        """Put back damaged inputs of the run, so that they can be read while the job's own are written. Where no ledger has a
+        copy, the job's own take their place."""
+        with contextlib.suppress(DamagedError):
+            for path in restore_inputs(self._folder):
+                self._control.note(f"{path}: it was damaged or edited. The ledger's copy was put back.")
 
     async def _is_finished(self) -> bool:
         """Whether nothing is left to do there: then no key is needed, and nothing is written."""
@@ -213,7 +231,12 @@ class _Generation:
         trust = self._control.trust if options.write_only is None else None
         backends = await stack.enter_async_context(
             open_backends(
-                configs_of(plan), job.limits, trust, arms=len(self._plans), functions=self._control.functions
+                configs_of(plan),
+                job.limits,
+                trust,
+                arms=len(self._plans),
+                at_once=arms_at_once(self._whole, self._plans),
+                functions=self._control.functions,
             )
         )
         scheduler = await stack.enter_async_context(
@@ -222,34 +245,72 @@ class _Generation:
         return _ArmWork(arm, plan, backends, scheduler, self._folder.arm(arm))
 
     async def _make_arms(self, arms: list[_ArmWork], stack: contextlib.AsyncExitStack) -> None:
-        """Arm after arm; then their files. An arm that falls short does not keep the others from being made."""
+        """Arms, one after another or some at once; then their files. An arm that falls short, or is useless, does not keep the others from being
+        made."""
+        control, measures = self._control, find_measure_files(self._whole, self._reach)
         for arm in arms:
             if arm.name:
                 arm.folder.prepare()
                 stack.enter_context(arm.folder.lock_for_writing())
             ledger = Ledger(arm.folder.ledger, create=not arm.folder.job.exists())
             arm.ledger = await stack.enter_async_context(ledger)
+            for changed in note_measure_files(arm.ledger, measures):
+                control.note(
+                    f"{changed}: this file of measures has changed. Conversations made before are not gated anew."
+                )
         self._control.require_consent(self._losses(arms))
         if self._whole.arms:
             self._folder.numbered_arms(self._plans)
             self._folder.write_job(*job_for_run(self._whole, self._reach))
-        for arm in arms:
-            await self._begin(arm, stack)
+        useless: dict[Arm, UselessError] = {}
+        for group in self._groups(arms):
+            shared = Shared(self._whole.limits)
+            parts: list[Supervised] = []
+            for arm in group:
+                # What others have used of the budget is counted once, now; those of the group count themselves.
+                ledgers = [one.folder.ledger for one in group]
+                elsewhere = () if parts else used_elsewhere(self._folder, *ledgers)
+                await self._begin(arm, elsewhere, shared, stack)
+                work = partial(self._work, arm, arms, useless)
+                parts.append(Supervised(arm.run.session, Title(arm.plan.job.name, arm.name), work))
+            await supervise_together(parts, self._control)
+            for arm in group:
+                for backend in arm.backends.values():  # the next arms need as many connections
+                    await backend.aclose()
+        if useless:
+            raise UselessError(
+                " ".join(f"{arm}: {error}" if arm else str(error) for arm, error in useless.items())
+            )
 
-            async def work(monitor: Monitor, arm: _ArmWork = arm) -> None:
-                await arm.run.drive()
-                if arm is arms[-1]:
-                    monitor.say_stage("writing files")
-                    await self._write(arms)
+    def _groups(self, arms: list[_ArmWork]) -> Iterator[list[_ArmWork]]:
+        """Arms that are made at once, group by group."""
+        for first in range(0, len(arms), at_once := arms_at_once(self._whole, self._plans)):
+            yield arms[first : first + at_once]
 
-            title = Title(arm.plan.job.name, arm.name)
-            await supervise(arm.run.session, title, self._control, work)
-            for backend in arm.backends.values():  # the next arm needs as many connections
-                await backend.aclose()
+    async def _work(
+        self, arm: _ArmWork, arms: list[_ArmWork], useless: dict[Arm, UselessError], monitor: Monitor
+    ) -> None:
+        """Make an arm; then the files of all, if this is the last to be made. One that is useless ends by itself, and is
+        noted."""
+        try:
+            await arm.run.drive()
+        except UselessError as error:
+            useless[arm.name] = error
+            with contextlib.suppress(UselessError):
+                async with arm.noted:
+                    raise
+        arm.made = True
+        if all(one.made for one in arms) and not useless:
+            monitor.say_stage("writing files")
+            await self._write(arms)
 
-    async def _begin(self, arm: _ArmWork, stack: contextlib.AsyncExitStack) -> None:
-        # What the arms before it have used of the budget is counted now.
-        elsewhere = used_elsewhere(self._folder, arm.folder.ledger)
+    async def _begin(
+        self,
+        arm: _ArmWork,
+        elsewhere: Iterable[Charged],
+        shared: Shared,
+        stack: contextlib.AsyncExitStack,
+    ) -> None:
         session = Session(
             arm.plan,
             arm.backends,
@@ -257,6 +318,7 @@ class _Generation:
             roles=arm.plan.roles,
             elsewhere=elsewhere,
             scheduler=arm.scheduler,
+            shared=shared,
         )
         arm.run = Run(arm.plan, session, arm.folder, self._options.part, _in_order(arm.plan))
         self._counts[arm.name] = arm.run.counts
@@ -273,7 +335,7 @@ class _Generation:
         short = []
         for arm in arms:
             await arm.ledger.flush()
-        await asyncio.to_thread(write_job_layers, self._folder)
+        await run_in_thread(write_job_layers, self._folder)
         for arm in arms:
             try:
                 async with arm.noted:
@@ -288,6 +350,8 @@ class _Generation:
         options = self._options
         losses: list[object] = [*dropped_arms(self._folder, self._plans)]
         for arm in arms:
+            if arm.ledger.lost_replies:
+                losses.append(lost_replies_sentence(arm.folder.ledger, arm.ledger.lost_replies))
             if arm.ledger.fact("plan") is None:
                 continue
             check_piece(arm.folder.path, arm.ledger.status().plan, arm.plan.job, options.part)
@@ -303,14 +367,14 @@ class _Generation:
         total = counts.train + counts.test
         if total and abs(counts.test - asked * total) > max(1.0, 0.01 * total):
             self._control.note(
-                f"the test side has {counts.test} of {total} conversations, not the {asked:.0%} asked for: "
-                f"no group (split.by: {plan.job.split.words}) is divided, and whole groups come no closer."
+                f"the test side has {counts.test} of {total} conversations instead of {asked:.0%}: groups "
+                f"(split.by: {plan.job.split.words}) stay whole, and no choice of whole groups comes closer."
             )
         if names := strays(own.shards):
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             self._control.note(
-                f"{own.shards}: {shown}: not in the manifest, so no part of this data set; left as it is. "
-                "Whatever loads the folder's files by a pattern would load that too: move it elsewhere."
+                f"{own.shards}: {shown}: not in the manifest, so not part of this data set. A loader that "
+                "reads the folder by a pattern would read it as well: move it elsewhere."
             )
 
 
@@ -323,26 +387,9 @@ def _in_order(plan: Plan) -> MakeInOrder | None:
     return InOrder
 
 
-_under_way: set[Path] = set()  # the folders that this process works on
-
-
-@contextlib.contextmanager
-def _alone_at(folder: Path) -> Iterator[None]:
-    """Raise LockedError where this process is at that run already."""
-    place = folder.resolve()
-    if place in _under_way:
-        raise LockedError(
-            f"{folder}: this process works on this run already. Wait until that ends, or name another folder "
-            "(output= in Python, -o on the command line)."
-        )
-    _under_way.add(place)
+def _can_be_told(folder: RunFolder) -> bool:
+    """Whether the run has got so far that it has a status: a fault may come while its ledgers are made."""
     try:
-        yield
-    finally:
-        _under_way.discard(place)
-
-
-def configs_of(plan: Plan) -> dict[str, BackendConfig]:
-    """The backends that a plan asks, by their names in the job."""
-    job = plan.job
-    return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
+        return folder.begun and status_of(folder) is not None
+    except EdgenError:
+        return False

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from edgen.annotation.sheet import write_sheet
-from edgen.annotation.unit_tasks import choose_conversations
 from edgen.api.annotating import AnnotateOptions, resolve
-from edgen.api.judging import open_for_reading
-from edgen.api.supervision.control import explain_os_errors
+from edgen.asking.places import open_for_reading
+from edgen.asking.units import choose_conversations
 from edgen.core.errors import UsageError
 from edgen.protocols.labelled_units import Asking
+from edgen.runtime.control import explain_os_errors
 from edgen.store.run_folder import RunFolder
 
 
@@ -34,7 +34,7 @@ def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
     Raises UsageError, LabelSetError and RunError.
     """
     if options.by or options.people or options.gold is not None:
-        raise UsageError("--sheet goes without --by, --people and --gold: it asks nobody.")
+        raise UsageError("--sheet labels nothing; leave out --backend, --people and --gold.")
     rundir = RunFolder(run)
     rundir.require()
     labels, options = resolve(rundir, options)

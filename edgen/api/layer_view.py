@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.annotation.given import read_given
+from edgen.annotation.label_files import read_given
 from edgen.annotation.layer import LayerFolder, Noted, read_noted
-from edgen.api.supervision.control import Control
 from edgen.core.errors import DataError, UsageError
 from edgen.core.extras import require_extra
 from edgen.protocols.labelled_units import Asking
 from edgen.reading.answers.unit_labels import Labels
+from edgen.runtime.control import Control
 from edgen.store.layers import LabelsByLayer, LayerJoin, layer_files
 from edgen.store.run_reader import RunReader
 
@@ -90,6 +90,6 @@ def _require_alike(named: str, noted: Noted | None, asking: Asking) -> None:
         )
     if unknown := [one for one in noted.labels.names if one not in asking.labels.names]:
         raise UsageError(
-            f"--gold {named}: this layer has labels that the other one has not: {', '.join(unknown[:10])} (there: "
+            f"--gold {named}: this layer has labels that the other one lacks: {', '.join(unknown[:10])} (it has: "
             f"{', '.join(asking.labels.names[:20])})."
         )

@@ -3,51 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
-from edgen.api.judging import (
-    find_backend,
-    find_function,
-    job_with,
-    judge_ledger,
-    load_judged_job,
-    open_for_reading,
-    open_for_work,
-    run_judge,
-)
 from edgen.api.rollouts import Asked, RolloutMaking
-from edgen.api.status import JudgeStatus, RolloutStatus, judge_status, rollout_status
-from edgen.api.supervision.backends import Via, open_backends, open_scheduler
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.snapshot import Title
+from edgen.api.status import JudgeStatus, RolloutStatus
+from edgen.asking.answering import Answerer, Answering, AskOptions, find_backend, load_run_job, open_answerer
+from edgen.asking.comparisons import Comparisons, RolloutComparisons
+from edgen.asking.places import Place, open_for_reading, open_for_work
+from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import Job
+from edgen.core.count_text import describe_counts
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
-from edgen.core.figures import describe_counts
-from edgen.core.pair import OF_RESPONSES, Compare, Source
-from edgen.core.values import Turn
-from edgen.execution.scheduler import SchedulerFactory
+from edgen.core.pair import OF_RESPONSES, Source
 from edgen.planning.allowed_files import Reach, unlimited
 from edgen.planning.load import load_template
 from edgen.planning.logprobs import check_logprobs
-from edgen.preferences.bias import bias_report
+from edgen.preferences.bias import bias_of_compared
 from edgen.preferences.choice import PairChoice
-from edgen.preferences.comparisons import GUARDED_TEMPLATE, Comparisons, published_before
+from edgen.preferences.comparisons import GUARDED_TEMPLATE, published_before
 from edgen.preferences.credit import Credit, credited
-from edgen.preferences.judge import Judge
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pairs import PairCounts, write_pairs
 from edgen.preferences.response_pairs import write_response_pairs
-from edgen.preferences.rollouts import PlayedRollouts, RolloutComparisons
+from edgen.preferences.rollouts import PlayedRollouts
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
-from edgen.providers import Backend
-from edgen.store.run_reader import Compared, RunReader
+from edgen.runtime.control import Control
+from edgen.store.run_reader import RunReader
 from edgen.store.votes import stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
@@ -55,23 +44,24 @@ _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "prompts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairOptions:
-    """`by`: whose verdict makes the labels; `judge`: `[JOB:]ROLE` of the backend that judges; `prompt`: its template;
-    `human`: a file of votes; `credit`: what a label of one turn rests on, None as the job has it; `rollouts`: how often
-    it is played on from each response; `overrides` are as `--set` takes them."""
+class PairOptions(AskOptions):
+    """The options of pairs. `prompt` is the judge's template.
+
+    by: whose verdict makes the labels. judge: `[JOB:]ROLE` of the backend that judges.
+    credit: what a label of one turn rests on; None for the job's. rollouts: how often it is played on from each response.
+    human: a file of votes. min_margin, max_per_scenario, min_turns_left: keys of the job's `pairs`; None for the job's.
+    allow_outside: also read files that the job names outside its project.
+    """
 
     by: Source
     credit: Credit | None = None
     rollouts: int | None = None
     judge: str | None = None
-    prompt: str | None = None
     human: Path | None = None
     min_margin: float | None = None
     max_per_scenario: int | None = None
     min_turns_left: int | None = None
-    overrides: tuple[str, ...] = ()
     allow_outside: bool = False
-    via: Via = "online"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +91,12 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
     `report`: with what is told of their bias. Raises UsageError, RunError and LockedError.
     """
     if options.by != "oracle" and (options.judge or options.prompt):
-        option = "--judge" if options.judge else "--prompt"
-        raise UsageError(f"{option} goes with --by oracle: nobody else asks a model.")
+        option = "--backend" if options.judge else "--prompt"
+        raise UsageError(f"{option} goes with --signal oracle: other signals call no model.")
     if options.min_margin is not None and math.isnan(options.min_margin):
-        raise UsageError("--min-margin: expected a number from 0 to 1.")
+        raise UsageError("--min-margin: give a number from 0 to 1.")
     if options.min_turns_left is not None and options.min_turns_left < 0:
-        raise UsageError("--min-turns-left: expected how many turns, 0 or more.")
+        raise UsageError("--min-turns-left: give the number of turns, 0 or more.")
     with open_for_work(run, control, "pairs") as reader:
         return PairMaking(reader, options, control).make(report=report)
 
@@ -116,10 +106,10 @@ def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
     this nor pairs were `asked` for."""
     if not asked:
         raise UsageError(
-            f"say what makes the labels (--by {', '.join(get_args(Source))}), or ask for --report alone."
+            f"--signal is missing: name the evidence, as in --signal oracle ({', '.join(get_args(Source))}), or use --report alone."
         )
     with open_for_reading(run) as reader:
-        return _bias_of(reader)
+        return bias_of_compared(reader.compared())
 
 
 class PairMaking:
@@ -127,9 +117,7 @@ class PairMaking:
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
-        job = load_judged_job(
-            self.run, options.overrides, _SETTABLE, "pairs, which are made of what the run holds"
-        )
+        job = load_run_job(self.run, options.overrides, _SETTABLE, "pairs of an existing run")
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
         pairs = credited(
             msgspec.structs.replace(job.pairs, **named), options.by, options.credit, options.rollouts
@@ -151,8 +139,8 @@ class PairMaking:
         votes = stored_votes(reader.rundir)
         if options.by == "human" and not votes:
             raise UsageError(
-                f"{options.human or self.run.path}: there are no votes. A votes file has one a line, like "
-                '{"a": "ID", "b": "ID", "choice": "a", "rater": "r1"}; name it with --human FILE.'
+                f"{options.human or self.run.path}: there are no votes. Name a file with --people FILE, with one vote a line, as in "
+                '{"a": "ID", "b": "ID", "choice": "a", "rater": "r1"}.'
             )
         facts: dict[str, Any] = {}
         if options.by == "oracle" or self.rollouts is not None:
@@ -164,9 +152,9 @@ class PairMaking:
             with PlayedRollouts(self.choice, ledgers) as played:
                 made = write_pairs(self.choice, rules, votes, played if ledgers else None)
             made.simulated |= reader.simulated
-            facts |= {"made": made, "bias": _bias_of(reader) if report else None}
+            facts |= {"made": made, "bias": bias_of_compared(reader.compared()) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compare, pairs.votes)
-        rollouts = tuple(map(rollout_status, ledgers.values()))
+        rollouts = tuple(map(RolloutStatus.at, ledgers.values()))
         return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, **facts)
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
@@ -177,7 +165,7 @@ class PairMaking:
             raise self._nothing_accepted()
         made = write_response_pairs(reader, self._rules())
         made.simulated |= reader.simulated
-        bias = _bias_of(reader) if report else None
+        bias = bias_of_compared(reader.compared()) if report else None
         return PairedRun(
             self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0, made=made, bias=bias
         )
@@ -210,8 +198,8 @@ class PairMaking:
                 self.rollouts.check(self.options.by)
             if reader.pending:
                 self._control.note(
-                    f"{reader.pending} conversations of this run are still to be made; the pairs are of those "
-                    "that are there. `edgen generate` with its job goes on with it."
+                    f"{reader.pending} conversations of this run are pending; pairs are made of the finished ones only. "
+                    "`edgen generate` with its job makes the others."
                 )
             return count
         if not reader.accepted:
@@ -223,52 +211,45 @@ class PairMaking:
             )
         raise RunError(
             f"{path}: no scenario of this run has two accepted conversations, and a pair needs two; "
-            f"see `edgen status {path}` for what became of the others."
+            f"see `edgen status {path}` for the reasons."
         )
 
-    def _judge_job(self) -> tuple[Job, Prompt, dict[str, Any]]:
-        """The job with the judge as `judge`, its template, and it itself where it is a function."""
-        config = find_backend(self.job, self.options.judge or "", "judge")
+    @contextlib.asynccontextmanager
+    async def _open_judge(self, *, send: bool) -> AsyncIterator[tuple[Job, Answerer, Answering]]:
+        """Open the judge, which sends nothing unless it is to `send`: the job that has it as `judge`, and the judge."""
+        named, via = self.options.judge or "", self.options.via
+        check_logprobs(self.job, find_backend(self.job, named, "judge"), str(self.run.job))
         prompt = self._find_template()
-        job = job_with(self.job, "judge", config, prompt, self.run.job)
-        check_logprobs(job, config, str(self.run.job))
-        return job, prompt, {"judge": find_function(self.job, config, self._control)}
+        async with open_answerer(
+            self.run, self.job, "judge", named, prompt, self._control, via, send=send
+        ) as (job, answering):
+            judge = Answerer.of(answering.backends["judge"], prompt, compare=job.pairs.compare)
+            yield job, judge, answering
 
     async def judge_id(self) -> str:
-        """Who would judge. Nothing can be sent by the backend that tells."""
-        job, prompt, functions = self._judge_job()
-        configs = {"judge": job.backends["judge"]}
-        async with open_backends(configs, job.limits, None, functions=functions) as backends:
-            return Judge.of(backends["judge"], prompt, job.pairs.compare).id
+        """Return who would judge."""
+        async with self._open_judge(send=False) as (_, judge, _):
+            return judge.id
 
     async def _ask_judge(self) -> dict[str, Any]:
-        """Ask the judge what was not asked before: how all of it stands, and what stopped it."""
-        job, prompt, functions = self._judge_job()
-        configs, trust = {"judge": job.backends["judge"]}, self._control.trust
-        async with (
-            open_backends(configs, job.limits, trust, functions=functions) as backends,
-            open_scheduler(job, backends, self.options.via) as scheduler,
-        ):
-            judge = Judge.of(backends["judge"], prompt, job.pairs.compare)
-            return await self._judge(job, judge, backends, scheduler)
+        """Ask the judge what was not asked before: how all of it stands, and what stopped it. Rollouts are played before
+        the judge is asked about them."""
+        async with self._open_judge(send=True) as (job, judge, answering):
+            facts = await self._play_rollouts()
+            if "ended" in facts:
+                return {"model": judge.model, **facts}
+            with PlayedRollouts(self.choice, facts.get("ledgers", {})) as played:
+                asker = self._comparisons(job, judge, played)
+                place = Place(self.run.judged, self.run)
+                ended = await ask_until_ended([AtWork(asker, answering)], place, self._control)
+            if ended is not None:
+                facts["ended"] = ended
+            return {"model": judge.model, "judged": JudgeStatus.at(place.ledger(asker)), **facts}
 
-    async def _judge(
-        self, job: Job, judge: Judge, backends: Mapping[str, Backend], scheduler: SchedulerFactory
-    ) -> dict[str, Any]:
-        """What `_ask_judge` returns, once the judge is there: rollouts are played before it is asked about them."""
-        reader, folder, facts = self.reader, self.run.judged, await self._play_rollouts()
-        if "ended" in facts:
-            return {"model": judge.model, **facts}
-        with PlayedRollouts(self.choice, facts.get("ledgers", {})) as played:
-            rollouts = self.rollouts is not None
-            tasks = RolloutComparisons(played, job, judge) if rollouts else Comparisons(reader, job, judge)
-            title = Title(f"{reader.name} pairs", outcomes=("judged", "without verdict"))
-            try:
-                await run_judge(tasks, folder, backends, title, self._control, scheduler)
-            except EdgenError as error:
-                facts["ended"] = error
-        judged = judge_status(judge_ledger(tasks, folder))
-        return {"model": judge.model, "judged": judged, **facts}
+    def _comparisons(self, job: Job, judge: Answerer, played: PlayedRollouts) -> Comparisons:
+        if self.rollouts is not None:
+            return RolloutComparisons(played, job, judge)
+        return Comparisons(self.reader, job, judge)
 
     async def _play_rollouts(self) -> dict[str, Any]:
         """Play the rollouts that are wanted: their `ledgers`, or what `ended` it."""
@@ -291,8 +272,8 @@ class PairMaking:
             before = published_before(self.run, compare)
             if before is not None:
                 self._control.note(
-                    f"this run was judged with the published template {before}, and is gone on with so; "
-                    f"--prompt {GUARDED_TEMPLATE} asks a judge that no conversation can speak to."
+                    f"this run was judged with the published template {before}, which is used again; --prompt "
+                    f"{GUARDED_TEMPLATE} guards the judge against instructions in conversations."
                 )
             template = ORACLE.template(before or usual_template(space), compare, space)
             return load_template(template, reach, space)
@@ -307,21 +288,6 @@ class PairMaking:
             raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
 
 
-def _bias_of(reader: RunReader) -> dict[str, Any]:
-    return bias_report((compared.pair, _count_words(compared)) for compared in reader.compared())
-
-
-def _count_words(compared: Compared) -> Mapping[Compare, tuple[int, int]]:
-    """The words that a judge was shown of each side, by what it compared."""
-    a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
-    part = slice(prefix, prefix + 1)
-
-    def words(turns: tuple[Turn, ...]) -> int:
-        return sum(len(turn.text.split()) for turn in turns)
-
-    return {"conversation": (words(a), words(b)), "response": (words(a[part]), words(b[part]))}
-
-
 def require_pairs(paired: PairedRun) -> None:
     """Raise what ended it, and ShortError if something is short."""
     if paired.ended is not None or paired.made is None:
@@ -333,7 +299,7 @@ def require_pairs(paired: PairedRun) -> None:
         if paired.by in OF_RESPONSES and most in ("", "not_judged"):
             hint = _HINTS["no response by"][paired.by]
         said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
-        back = "Labels by another source come back, without a call, with `edgen pairs` --by that source."
+        back = "`edgen pairs --signal` with another signal brings its labels back without a call."
         raise ShortError(" ".join(filter(None, [said, hint, back])))
     for rollouts in paired.rollouts:
         rollouts.require_answers("rollouts")

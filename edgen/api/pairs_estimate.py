@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from edgen.api.judging import open_for_reading, unanswered
 from edgen.api.pairs import PairMaking, PairOptions
-from edgen.api.rollouts import RolloutMaking, rollout_ledger
-from edgen.api.supervision.control import Control
+from edgen.api.rollouts import RolloutMaking
+from edgen.asking.needs import Amount, Needs, count_needs, needs_of
+from edgen.asking.places import open_for_reading
 from edgen.preferences.comparisons import name_comparison
-from edgen.preferences.rollouts import Rollouts, planned_comparisons, read_rollout
-
-
-class Amount(msgspec.Struct, frozen=True):
-    """Calls: as expected, and if each answer is asked for as often as the job allows and every turn is taken."""
-
-    expected: int = 0
-    at_most: int = 0
-
-    def plus(self, other: Amount) -> Amount:
-        """The sum of both."""
-        return Amount(self.expected + other.expected, self.at_most + other.at_most)
+from edgen.preferences.rollouts import planned_comparisons
+from edgen.runtime.control import Control
 
 
 class RolloutNeeds(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,31 +69,25 @@ async def _estimate(making: PairMaking) -> PairsEstimate:
 
 
 async def _rollout_needs(making: RolloutMaking) -> RolloutNeeds:
-    responses = k = planned = to_play = 0
-    calls = Amount()
-    for tasks in (await making.all_tasks()).values():
-        responses, k, planned = responses + tasks.responses, tasks.k, planned + tasks.planned
-        for unit in unanswered(tasks.units(), rollout_ledger(tasks)):
-            to_play += 1
-            calls = calls.plus(_calls_of(tasks, *unit))
-    return RolloutNeeds(responses=responses, k=k, there=planned - to_play, to_play=to_play, calls=calls)
-
-
-def _calls_of(tasks: Rollouts, index: int, task: str) -> Amount:
-    """The calls of one rollout."""
-    response, _ = read_rollout(task)
-    turns, most, closing = tasks.turns_to_come(index, response)
-    return Amount(turns + closing, (most + closing) * tasks.job.asks)
+    askers = [*(await making.askers()).values()]
+    needs = functools.reduce(Needs.plus, (needs_of(one, making.place) for one in askers))
+    return RolloutNeeds(
+        responses=sum(one.responses for one in askers),
+        k=askers[0].k,
+        there=needs.stored,
+        to_play=needs.missing,
+        calls=needs.calls,
+    )
 
 
 async def _judge_needs(making: PairMaking) -> JudgeNeeds:
-    pairs, judge = making.job.pairs, await making.judge_id()
+    """Rollouts that are still to be played are taken to come to something, so their comparisons count."""
+    votes, judge = making.job.pairs.votes, await making.judge_id()
     ledger = making.run.judged / f"{judge}.db"
-    planned = sum(1 for _ in _comparisons(making))
-    missing = sum(1 for _ in unanswered(_comparisons(making), ledger))
-    calls = missing * 2 * pairs.votes
-    amount = Amount(calls, calls * making.job.asks)
-    return JudgeNeeds(judge=judge, there=planned - missing, to_judge=missing, calls=amount)
+    needs = count_needs(
+        _comparisons(making), ledger, lambda _index, _task: (2 * votes, 2 * votes), making.job.asks
+    )
+    return JudgeNeeds(judge=judge, there=needs.stored, to_judge=needs.missing, calls=needs.calls)
 
 
 def _comparisons(making: PairMaking) -> Iterator[tuple[int, str]]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from edgen.api.rehearsal import find_unanswered
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.values import Message
@@ -101,7 +102,11 @@ class JobPreview:
             for arm, plan in self._plans.items()
             for index in range(min(count, plan.job.conversations))
         )
-        warnings = tuple(_find_unused(self._plans.values()))
+        warnings = (
+            *self._reach.doubts,
+            *_find_unused(self._plans.values()),
+            *find_unanswered(self._plans.values()),
+        )
         job = plan.job
         return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space, plan.rounds.total)
 
@@ -122,7 +127,7 @@ class JobPreview:
         if other and other in self._plans:
             if other == left.label:
                 raise UsageError(
-                    f"--diff {other}: this is the first arm, which the others are compared with."
+                    f"--diff {other}: this is the first arm, with which others are compared; name another arm."
                 )
             return _Compared(other, self._plans[other], left.reach)
         if other.endswith((".yaml", ".yml")) or (Path(other).is_file() and not other.endswith(".j2")):
@@ -198,8 +203,8 @@ def _find_use(path: Path, plan: Plan, other: str) -> str:
     if len(uses) == 1 or len(able) == 1:
         return uses[0] if len(uses) == 1 else able[0]
     raise UsageError(
-        f"--diff {other}: in the place of which prompt? Say so, as in --diff {next(iter(plan.prompts))}={other} "
-        f"(there: {', '.join(plan.prompts)})."
+        f"--diff {other}: this job has several prompts; name the one to replace, as in --diff {next(iter(plan.prompts))}={other} "
+        f"(known: {', '.join(plan.prompts)})."
     )
 
 

@@ -1,4 +1,4 @@
-"""A folder of one's own, with a job, its templates and a space ready to edit."""
+"""A folder with a job, its templates and a space, ready to edit."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from edgen.api.own_space import plan_for_space, write_job, write_templates
 from edgen.core import resources
 from edgen.core.errors import UsageError
-from edgen.core.files import write_new
+from edgen.core.files import remove_leftovers, write_new
 from edgen.core.registry import find
+from edgen.planning.allowed_files import unlimited
 from edgen.protocols.base import Starter
+from edgen.space import load_space, space_files
+from edgen.space.dump import dump_space
+from edgen.space.five_lists import is_five_lists
 
 SCHEMAS = "schemas"
+_SCHEMA_LINE = r"\A# yaml-language-server:.*\n"
 
 
 class Project(NamedTuple):
@@ -23,44 +29,88 @@ class Project(NamedTuple):
     templates: tuple[str, ...]
 
 
-def make_project(folder: Path, protocol: str = "oneshot") -> Project:
-    """Make a folder with copies of the shipped job of a protocol and of all that it names.
+def make_project(folder: Path, protocol: str = "oneshot", space: str | None = None) -> Project:
+    """Make a folder with copies of the shipped job of a protocol and of all that it names; or, for a space (a file, or a
+    shipped one's name), with a job, a copy of the space, and templates that name its dimensions.
 
-    Raises UsageError where something of these names is there, or the folder cannot be written.
+    Raises UsageError where something of these names is there, or the folder cannot be written; JobError, SpaceError or
+    TemplateError for a space that is none for the protocol.
     """
-    starter: Starter | None = getattr(find("protocol", protocol), "starter", None)
-    if starter is None:
+    files = _copy_shipped(folder, protocol) if space is None else _write_for(folder, protocol, space)
+    # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
+    files |= {f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in ("job", "space")}
+    for name in files:
+        remove_leftovers(folder / name)
+    there = [name for name in files if (folder / name).exists()]
+    # What a start that was killed wrote is completed.
+    taken = [name for name in there if not _holds(folder / name, files[name])]
+    if taken := taken or (there if len(there) == len(files) else []):
         raise UsageError(
-            f"--protocol {protocol}: it brings no job to start from; write one with `protocol: {protocol}`."
-        )
-    templates = starter.templates
-    files = {
-        "job.yaml": _make_job(folder, starter),
-        **{name: _read_shipped("prompts", template) for name, template in templates.items()},
-        **_copied_folders(starter),
-        "space.yaml": _name_schema("space") + _read_shipped("preference_space", _space_of(starter)),
-        # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
-        **{f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in ("job", "space")},
-    }
-    if taken := [name for name in files if (folder / name).exists()]:
-        raise UsageError(
-            f"{folder}: {', '.join(taken)} {'is' if len(taken) == 1 else 'are'} there already, and nothing is "
-            "overwritten; name a new folder."
+            f"{folder}: {', '.join(taken)} {'exists' if len(taken) == 1 else 'exist'} already, and "
+            "nothing is overwritten; name a new folder."
         )
     try:
         (folder / SCHEMAS).mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
-            write_new(folder / name, text)
+            if name not in there:
+                write_new(folder / name, text)
     except OSError as problem:
         raise UsageError(f"{folder}: the folder cannot be written ({problem.strerror}).") from None
-    return Project(folder, folder / "job.yaml", tuple(templates))
+    return Project(folder, folder / "job.yaml", tuple(name for name in files if name.endswith(".j2")))
+
+
+def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
+    """The files of a protocol's shipped job, by their names."""
+    starter: Starter | None = getattr(find("protocol", protocol), "starter", None)
+    if starter is None:
+        raise UsageError(
+            f"--protocol {protocol}: it brings no job to start from; write one with `protocol: {protocol}`."
+        )
+    return {
+        "job.yaml": _make_job(folder, starter),
+        **{name: _read_shipped("prompts", template) for name, template in starter.templates.items()},
+        **_copied_folders(starter),
+        "space.yaml": _name_schema("space") + _open_space(_space_of(starter)),
+    }
+
+
+def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
+    """The files of a project for a space, by their names."""
+    path = unlimited().require("preference_space", named, "--space")
+    plan = plan_for_space(_name_of(folder), protocol, path)
+    text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
+    beside = {name: text for name, text in space_files(plan.space).items() if name != "space.yaml"}
+    return {
+        "job.yaml": write_job(plan, _name_schema("job") + _head("default")),
+        **write_templates(plan),
+        "space.yaml": _name_schema("space") + text,
+        **beside,
+    }
+
+
+def _open_space(name: str) -> str:
+    """A shipped space with `dimensions:`, to which others can be added; its first comments are kept."""
+    text = _read_shipped("preference_space", name)
+    space = load_space(resources.find("preference_space", name))
+    if not is_five_lists(space):
+        return text
+    comments = re.match(r"(?:#[^\n]*\n)*", text)
+    return (comments[0] if comments else "") + dump_space(space, lists=False)
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Whether a file has exactly this text."""
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
 
 
 def _read_shipped(folder: resources.Folder, name: str) -> str:
     """A shipped file without a first line that names the schema from where it is."""
     text = resources.find(folder, name).read_text(encoding="utf-8")
-    return re.sub(r"\A# yaml-language-server:.*\n", "", text)
+    return re.sub(_SCHEMA_LINE, "", text)
 
 
 def _copied_folders(starter: Starter) -> dict[str, str]:
@@ -81,24 +131,37 @@ def _space_of(starter: Starter) -> str:
 
 def _make_job(folder: Path, starter: Starter) -> str:
     """A shipped job, pointed at the folder's own templates and space."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.") or "my-job"
     text = _read_shipped("jobs", starter.job)
     body = text[text.index("name: ") :]
     prompts = ", ".join(f"{name.removesuffix('.j2')}: ./{name}" for name in starter.templates)
-    own = {"name": name, "space": "./space.yaml", "prompt": "./prompt.j2", "prompts": f"{{{prompts}}}"}
+    own = {
+        "name": _name_of(folder),
+        "space": "./space.yaml",
+        "prompt": "./prompt.j2",
+        "prompts": f"{{{prompts}}}",
+    }
     for key, value in own.items():
         body = re.sub(
             rf"^{key}: (\{{.*\}}|\S+)( +#.*)?$", f"{key}: {value}", body, count=1, flags=re.MULTILINE
         )
     for key, (_, shipped) in starter.folders.items():
         body = re.sub(rf"\b{key}: {shipped}\b", f"{key}: ./{key}", body)
-    head = (
+    return _name_schema("job") + _head(starter.role) + body
+
+
+def _name_of(folder: Path) -> str:
+    """The name of a job in a folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.") or "my-job"
+
+
+def _head(role: str) -> str:
+    """The first comment of a job: how to have a model of one's own answer for a role."""
+    return (
         "# What to make. Try it with the embedded simulator first (no key, nothing is paid), then change\n"
         "# the lines under `backends`, for example to a local server or a service with a key:\n"
-        f"#   {starter.role}: {{type: openai, model: NAME, base_url: http://127.0.0.1:8080/v1}}\n"
-        f"#   {starter.role}: {{type: gemini, model: NAME}}      # GOOGLE_API_KEY\n"
+        f"#   {role}: {{type: openai, model: NAME, base_url: http://127.0.0.1:8080/v1}}\n"
+        f"#   {role}: {{type: gemini, model: NAME}}      # GOOGLE_API_KEY\n"
     )
-    return _name_schema("job") + head + body
 
 
 def _name_schema(kind: str) -> str:

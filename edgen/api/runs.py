@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,45 +12,95 @@ import msgspec
 
 from edgen.api.status import Status, last_messages, status_of
 from edgen.core.errors import EdgenError, UsageError
+from edgen.store.ledger import LedgerReader
+from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
 
 
+class Work(msgspec.Struct, frozen=True):
+    """The process that works on a run, since when in `seconds`, and the mean rate of its calls since then."""
+
+    process: str
+    seconds: float
+    calls_per_minute: float
+
+
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; `problem` in place of its `status` where it cannot be read. `age_seconds`: since it was worked on."""
+    """One run; `problem` in place of its `status` where it cannot be read. `work`: of a run that a process holds.
+    `age_seconds`: since it was worked on."""
 
     run: str
     name: str
     status: Status | None = None
     problem: str | None = None
+    work: Work | None = None
     age_seconds: float
     bytes: int
 
     def as_json(self) -> dict[str, Any]:
-        """As `edgen runs --json` prints it."""
+        """As `edgen status DIR --json` prints it."""
         facts: dict[str, Any] = {"run": self.run, "name": self.name}
         if self.status is None:
             facts |= {"state": "unreadable", "problem": self.problem}
         else:
             facts |= {k: v for k, v in msgspec.to_builtins(self.status).items() if k not in _NOT_LISTED}
             facts |= {"last": " ".join(lasts)} if (lasts := last_messages(self.status)) else {}
+            facts |= {} if self.work is None else {"work": msgspec.to_builtins(self.work)}
         return {**facts, "age_seconds": self.age_seconds, "bytes": self.bytes}
 
 
 _NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "annotators", "last"})
 
 
-def list_runs(folder: Path) -> list[RunFacts]:
-    """Every run in a folder, or the run that it is. One that cannot be read is there, with what is wrong with it.
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals of the runs that can be read; `runs` and `bytes` are of all. `cost_usd` is None where no run has a price."""
 
-    Raises UsageError for what is no folder.
+    runs: int
+    running: int
+    planned: int
+    accepted: int
+    calls: int
+    tokens: int
+    cost_usd: float | None
+    bytes: int
+
+
+def add_up_runs(runs: Sequence[RunFacts]) -> Totals:
+    """The totals of several runs."""
+    each = [run.status for run in runs if run.status is not None]
+    costs = [status.cost_usd for status in each if status.cost_usd is not None]
+    return Totals(
+        runs=len(runs),
+        running=sum(status.state == "running" for status in each),
+        planned=sum(status.planned for status in each),
+        accepted=sum(status.accepted for status in each),
+        calls=sum(status.calls.made for status in each),
+        tokens=sum(status.tokens.prompt + status.tokens.completion for status in each),
+        cost_usd=round(sum(costs), 12) if costs else None,
+        bytes=sum(run.bytes for run in runs),
+    )
+
+
+def has_runs(folder: Path) -> bool:
+    """Whether a folder that is no run itself holds runs."""
+    try:
+        return not RunFolder(folder).exists and any(_is_run(RunFolder(path)) for path in folder.iterdir())
+    except OSError:
+        return False
+
+
+def list_runs(folder: Path) -> list[RunFacts]:
+    """Return every run in a folder, or the run that the folder is, newest first. A run that cannot be read has its problem.
+
+    Raises UsageError for a path that is not a folder.
     """
     if not folder.is_dir():
-        wrong = "this is no folder" if folder.exists() else "there is no such folder"
-        raise UsageError(f"{folder}: {wrong}; name one that holds runs, as in `edgen runs outputs`.")
+        wrong = "this is not a folder" if folder.exists() else "there is no such folder"
+        raise UsageError(f"{folder}: {wrong}; name one that holds runs, as in `edgen status outputs`.")
     try:
         places = [folder] if _is_run(RunFolder(folder)) else [*folder.iterdir()]
     except OSError as problem:
-        raise UsageError(f"{folder}: it cannot be read ({problem.strerror}).") from None
+        raise UsageError(f"{folder}: the folder cannot be read ({problem.strerror}).") from None
     runs = [_describe_run(rundir) for rundir in map(RunFolder, places) if _is_run(rundir)]
     return sorted(runs, key=lambda run: run.age_seconds)
 
@@ -78,7 +129,24 @@ def _describe_run(rundir: RunFolder) -> RunFacts:
         return msgspec.structs.replace(facts, problem=" ".join(str(error).split()))
     except OSError as error:
         return msgspec.structs.replace(facts, problem=f"{path}: {error.strerror}.")
-    return msgspec.structs.replace(facts, status=status)
+    work = _work_on(rundir) if status.state == "running" else None
+    return msgspec.structs.replace(facts, status=status, work=work)
+
+
+def _work_on(rundir: RunFolder) -> Work | None:
+    """Who works on a run, and how fast. None where the process has just ended, or left no name."""
+    holder = Holder.read(rundir.lock)
+    if holder is None:
+        return None
+    made = 0
+    try:
+        for _, arm in rundir.begun_arms():
+            with LedgerReader(arm.ledger) as reader:
+                made += sum(one.made for one in reader.sessions() if one.started_at >= holder.since)
+    except EdgenError:  # it is being written
+        made = 0
+    passed = max(time.time() - holder.since, 0.001)
+    return Work(str(holder), round(passed, 3), round(made * 60 / passed, 3))
 
 
 def _weigh(rundir: RunFolder) -> tuple[int, float]:

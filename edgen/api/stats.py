@@ -5,17 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from edgen.api.supervision.control import Control
 from edgen.core.errors import UsageError
 from edgen.core.registry import names
 from edgen.core.yaml_values import nearest
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measuring import Quality
+from edgen.evaluation.measure import JudgeAsking
+from edgen.evaluation.measuring import Quality, judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
+from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from edgen.asking.needs import NeededCalls
 
 
 def measure(
@@ -24,29 +29,19 @@ def measure(
     *,
     only: Iterable[str] | None = None,
     judge: int | None = None,
+    prompt: str | None = None,
     overrides: Sequence[str] = (),
 ) -> dict[str, Quality]:
     """The qualities of a data set, by arm. `only`: names of measures, None for all;
-    `judge`: have the job's judge read so many conversations of each arm, with these `overrides` of the job.
+    `judge`: have the job's judge read so many conversations of each arm, with the template `prompt` and these `overrides` of the job.
 
     Raises UsageError, and what reading and asking raise.
     """
     chosen = choose_measures(only)
-    if overrides and judge is None:
-        raise UsageError(
-            "--set goes with --judge: it sets keys of the job for the judge, such as backends.judge."
-        )
-    if judge is not None and chosen is not None and "adherence" not in chosen:
-        raise UsageError(
-            "--judge: the judge is asked about adherence; add --only adherence, or leave --only out."
-        )
-    if judge is not None and len(paths) != 1:
-        raise UsageError("--judge: name one run; the judge is that of its job.")
+    _check_judge(paths, chosen, judge, prompt, overrides)
     judged = {}
     if judge is not None:
-        from edgen.api.adherence import judge_adherence
-
-        judged = judge_adherence(paths[0], control, judge, overrides)
+        judged = judged_measure().ask_judge(paths[0], JudgeAsking(control, judge, overrides, prompt))
     found = {}
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
@@ -59,15 +54,60 @@ def measure(
 
             quality = measure_data_set(data, chosen, tell_count)
             if (sheets := judged.get(data.arm)) is not None:
-                adherence = (*quality.values["adherence"], sheets)
-                quality = msgspec.structs.replace(quality, values={**quality.values, "adherence": adherence})
+                own = judged_measure()
+                added = own.with_judged(quality[own.name], sheets)
+                quality = msgspec.structs.replace(quality, values={**quality.values, own.name: added})
             found[data.arm] = quality
     return found
 
 
+def estimate_judge(
+    paths: Sequence[Path],
+    control: Control,
+    *,
+    only: Iterable[str] | None,
+    judge: int | None,
+    prompt: str | None,
+    overrides: Sequence[str],
+) -> NeededCalls:
+    """Return the calls that `measure` would make. Raises what it raises before its first call."""
+    _check_judge(paths, choose_measures(only), judge, prompt, overrides)
+    if judge is None:
+        raise UsageError("--dry-run goes with --adherence: without it, no model is called.")
+    needs: NeededCalls = judged_measure().estimate_judge(
+        paths[0], JudgeAsking(control, judge, overrides, prompt)
+    )
+    return needs
+
+
+def _check_judge(
+    paths: Sequence[Path],
+    chosen: Sequence[str] | None,
+    judge: int | None,
+    prompt: str | None,
+    overrides: Sequence[str],
+) -> None:
+    """Raise UsageError where options do not go together."""
+    if prompt is not None and judge is None:
+        raise UsageError("--prompt goes with --adherence: it is the template that the judge is asked with.")
+    if overrides and judge is None:
+        raise UsageError(
+            "--set goes with --adherence: it sets keys of the job for the judge, such as backends.judge."
+        )
+    if judge is not None and chosen is not None and (own := judged_measure().name) not in chosen:
+        raise UsageError(f"--adherence: add the measure with --only {own}, or leave --only out.")
+    if judge is not None and len(paths) != 1:
+        raise UsageError("--adherence: name one run; the judge of its job rates it.")
+
+
+def split_names(only: Iterable[str] | None) -> list[str]:
+    """The names of measures, several in one text with commas between them, too."""
+    return [name.strip() for text in only or () for name in text.split(",") if name.strip()]
+
+
 def choose_measures(only: Iterable[str] | None) -> list[str] | None:
     """The measures of these names, several behind one with commas, too; None for all. Raises UsageError."""
-    named = [name.strip() for text in only or () for name in text.split(",") if name.strip()]
+    named = split_names(only)
     known = names("measure")
     for name in named:
         if name not in known:

@@ -4,81 +4,28 @@ left out."""
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from edgen.api.budget_status import BudgetStatus, budget_status
+from edgen.core.count_text import describe_counts
 from edgen.core.errors import RunError, ShortError
-from edgen.core.figures import describe_counts
+from edgen.runtime.usage import Amount, Calls, Tokens, Usage, add_amounts, add_usage
 from edgen.store.layers import layer_names
-from edgen.store.ledger import OPEN, Batch, Counts, LedgerSummary, TokenCounts, out_at, summary_at
+from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
+from edgen.store.ledger.endings import END, RETRIES, read_end, read_retries
 from edgen.store.ledger.rounds import ended_rounds
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]
 _FOLLOW_EVERY = 1.0  # seconds between two looks
-
-
-class Calls(msgspec.Struct, frozen=True):
-    """Calls of all starts; `replayed` of the last; `now`, of the start that ends, where one does."""
-
-    made: int
-    replayed: int
-    retried: int
-    now: int | UnsetType = UNSET
-
-
-class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`cache_read` and `cache_write`: those of the prompt's that were read from a service's prompt cache, and written to
-    it; left out where there are none."""
-
-    prompt: int
-    completion: int
-    cache_read: int = 0
-    cache_write: int = 0
-
-    @classmethod
-    def of(cls, counts: TokenCounts) -> Tokens:
-        """What was counted, kind by kind."""
-        return cls(
-            counts.prompt_tokens,
-            counts.completion_tokens,
-            counts.cache_read_tokens,
-            counts.cache_write_tokens,
-        )
-
-    def plus(self, other: Tokens) -> Tokens:
-        """Both together."""
-        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
-        return Tokens(*map(sum, pairs))
-
-
-class Usage(msgspec.Struct, frozen=True):
-    """`cost_usd` is None while no backend has a price."""
-
-    calls: Calls
-    tokens: Tokens
-    cost_usd: float | None
-
-    @classmethod
-    def of(cls, counts: Counts) -> Usage:
-        """What a ledger or a running session has counted."""
-        calls = Calls(counts.made, counts.replayed, counts.retried)
-        return cls(calls, Tokens.of(counts), counts.cost_usd)
-
-
-class Amount(msgspec.Struct, frozen=True):
-    """Tokens and US dollars at most."""
-
-    tokens: int
-    cost_usd: float
 
 
 class ScenarioRange(msgspec.Struct, frozen=True):
@@ -107,8 +54,23 @@ class OpenBatch(msgspec.Struct, frozen=True):
     sent_at: str | None
 
 
+class Stopped(msgspec.Struct, frozen=True):
+    """Why the last start ended before all was made. `reason` in one word: useless, budget, deadline, interrupted, killed,
+    refused, failures, short, bug, or another error's; `at`: when, ISO 8601, UTC."""
+
+    reason: str
+    detail: str
+    at: str
+
+
 class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How the tasks of a ledger beside the run's own stand."""
+    """How the tasks of an asker's ledger stand.
+
+    done: the key that counts answered tasks. parts: where in the ledger's path, without its suffix, each of the names is.
+    """
+
+    done: ClassVar[str]
+    parts: ClassVar[dict[str, int]]
 
     planned: int
     rejected: dict[str, int]
@@ -119,19 +81,34 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
     out: Amount | UnsetType = UNSET
     unanswered: Amount | UnsetType = UNSET
+    lost_replies: int | UnsetType = UNSET
+    retried: dict[str, int] | UnsetType = UNSET
+    stopped: Stopped | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+
+    @classmethod
+    def at(cls, ledger: Path) -> Self:
+        """Return how the tasks of this ledger stand."""
+        status = _ledger_status(str(ledger.parent), ledger, held=False)
+        facts: dict[str, Any] = {key: getattr(status, key) for key in TasksStatus.__struct_fields__}
+        path = ledger.with_suffix("").parts
+        facts |= {key: path[part] for key, part in cls.parts.items()}
+        return cls(**{**facts, cls.done: status.accepted})
 
     def require_answers(self, what: str) -> None:
         """Raise ShortError where some of them got no answer; `what` they are."""
         if failed := sum(self.failed.values()) + self.pending:
             raise ShortError(
                 f"{failed} of {self.planned} {what} got no answer ({describe_counts(self.failed)}). "
-                "They are asked again when the same command is run again."
+                "Run the same command again to retry them."
             )
 
 
 class JudgeStatus(TasksStatus, frozen=True, kw_only=True):
     """How the pairs of one judge stand."""
+
+    done = "judged"
+    parts = {"judge": -1}
 
     judge: str
     judged: int
@@ -140,12 +117,18 @@ class JudgeStatus(TasksStatus, frozen=True, kw_only=True):
 class RolloutStatus(TasksStatus, frozen=True, kw_only=True):
     """How the rollouts of one run, or arm, stand. `agents` names who plays, in 16 hex digits."""
 
+    done = "played"
+    parts = {"agents": -1}
+
     agents: str
     played: int
 
 
 class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
     """How the labels of one annotator of a layer stand: `labelled` of its `planned` requests."""
+
+    done = "labelled"
+    parts = {"layer": -3, "annotator": -1}
 
     layer: str
     annotator: str
@@ -156,18 +139,32 @@ class WriterStatus(TasksStatus, frozen=True, kw_only=True):
     """How the texts of one writer stand: those for `written` of its `planned` turns. `writer` names in 16 hex digits who writes and
     what is asked for; `writes` is the kind."""
 
+    done = "written"
+    parts = {"writer": -1, "writes": -2}
+
     writer: str
     writes: str
     written: int
+
+
+class AskerStatus(TasksStatus, frozen=True, kw_only=True):
+    """How another asker stands: `answered` of its `planned` units. `answerer` names in 16 hex digits who answers and how."""
+
+    done = "answered"
+    parts = {"asker": -2, "answerer": -1}
+
+    asker: str
+    answerer: str
+    answered: int
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
-    without a kept answer; `last`: what the last session of a run that is not complete ended with; `judges`: how each
+    without a kept answer; `budget`: the one that it shares with other runs; `lost_replies`: those that were stored once, and are missing from the ledger; `last`: what the last session of a run that is not complete ended with; `judges`: how each
     judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how
-    those of its layers stand; `layers`: those that have labels; `writers`: how those of its candidates stand.
+    those of its layers stand; `layers`: those that have labels; `writers`: how those of its candidates stand; `asked`: how other askers stand.
     """
 
     run: str
@@ -184,6 +181,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
     out: Amount | UnsetType = UNSET
     unanswered: Amount | UnsetType = UNSET
+    budget: BudgetStatus | UnsetType = UNSET
+    lost_replies: int | UnsetType = UNSET
+    retried: dict[str, int] | UnsetType = UNSET
+    stopped: Stopped | UnsetType = UNSET
     last: str | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
     arms: dict[str, Status | None] | UnsetType = UNSET
@@ -192,6 +193,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET
     layers: tuple[str, ...] | UnsetType = UNSET
     writers: tuple[WriterStatus, ...] | UnsetType = UNSET
+    asked: tuple[AskerStatus, ...] | UnsetType = UNSET
 
     def begun_arms(self) -> dict[str, Status]:
         """The arms that were begun, by name; none where the run has no arms."""
@@ -210,58 +212,32 @@ def read_status(folder: Path) -> Status:
     """How the run in a folder stands. Raises RunError where there is none, or one that cannot be read."""
     rundir = RunFolder(folder)
     rundir.refuse_links()
-    if not rundir.exists:  # a ledger alone is a run that was killed before its job was noted
+    if not rundir.ledger.exists():  # a ledger alone is a run that was killed before its job was noted
         rundir.require()
-    return status_of(rundir, held=rundir.is_locked())
+    return _with_budget(status_of(rundir, held=rundir.is_locked()), rundir)
+
+
+def _with_budget(status: Status, rundir: RunFolder) -> Status:
+    return msgspec.structs.replace(status, budget=budget_status(rundir.job) or UNSET)
 
 
 def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
     """How a run stands; `held`: a live process works on it."""
     status = _run_status(rundir, held=held)
-    judges = tuple(judge_status(ledger) for ledger in rundir.judge_ledgers())
-    rollouts = tuple(rollout_status(ledger) for ledger in rundir.rollout_ledgers())
-    annotators = tuple(annotator_status(ledger) for ledger in rundir.annotator_ledgers())
-    writers = tuple(writer_status(ledger) for ledger in rundir.writer_ledgers())
-    return msgspec.structs.replace(
-        status,
-        judges=judges or UNSET,
-        rollouts=rollouts or UNSET,
-        annotators=annotators or UNSET,
-        layers=tuple(layer_names(rundir)) or UNSET,
-        writers=writers or UNSET,
-    )
+    asked = {
+        key: tuple(map(kind.at, find_ledgers(rundir))) or UNSET
+        for key, (kind, find_ledgers) in _ASKERS.items()
+    }
+    return msgspec.structs.replace(status, layers=tuple(layer_names(rundir)) or UNSET, **asked)
 
 
-def judge_status(ledger: Path) -> JudgeStatus:
-    """How the judge of this ledger stands."""
-    status, facts = _facts_at(ledger)
-    return JudgeStatus(judge=ledger.stem, judged=status.accepted, **facts)
-
-
-def rollout_status(ledger: Path) -> RolloutStatus:
-    """How the rollouts of this ledger stand."""
-    status, facts = _facts_at(ledger)
-    return RolloutStatus(agents=ledger.stem, played=status.accepted, **facts)
-
-
-def annotator_status(ledger: Path) -> AnnotatorStatus:
-    """How the annotator of this ledger stands."""
-    status, facts = _facts_at(ledger)
-    return AnnotatorStatus(
-        layer=ledger.parent.parent.name, annotator=ledger.stem, labelled=status.accepted, **facts
-    )
-
-
-def writer_status(ledger: Path) -> WriterStatus:
-    """How the writer of this ledger stands."""
-    status, facts = _facts_at(ledger)
-    return WriterStatus(writer=ledger.stem, writes=ledger.parent.name, written=status.accepted, **facts)
-
-
-def _facts_at(ledger: Path) -> tuple[Status, dict[str, Any]]:
-    """How a ledger stands, and what of that a status of its tasks has."""
-    status = _ledger_status(str(ledger.parent), ledger, held=False)
-    return status, {key: getattr(status, key) for key in TasksStatus.__struct_fields__}
+_ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] = {
+    "judges": (JudgeStatus, RunFolder.judge_ledgers),
+    "rollouts": (RolloutStatus, RunFolder.rollout_ledgers),
+    "annotators": (AnnotatorStatus, RunFolder.annotator_ledgers),
+    "writers": (WriterStatus, RunFolder.writer_ledgers),
+    "asked": (AskerStatus, RunFolder.asked_ledgers),
+}  # what the status of a run has of its askers, by key
 
 
 def follow_status(
@@ -276,7 +252,7 @@ def follow_status(
     if not rundir.exists:
         if rundir.path.exists() and not rundir.path.is_dir():
             rundir.require()
-        note(f"{rundir.path}: no run was begun here yet; waiting for one (Ctrl-C ends this).")
+        note(f"{rundir.path}: there is no run here yet; waiting for one (Ctrl-C to stop).")
     before = None
     while True:
         held = rundir.is_locked()  # looked at first: what it wrote before it let go is seen below
@@ -287,7 +263,7 @@ def follow_status(
             ):  # as its ledger is being made
                 status = status_of(rundir, held=held)
         if status is not None and (status != before or not held):
-            yield status
+            yield _with_budget(status, rundir)
             before = status
         if status is not None and not held:
             return
@@ -310,6 +286,7 @@ def _run_status(rundir: RunFolder, *, held: bool) -> Status:
         run=str(rundir.path),
         state="running" if held else state,
         range=ranges.pop() if len(ranges) == 1 else UNSET,
+        stopped=UNSET if held else _last_stop(each),
         arms=each,
     )
 
@@ -329,11 +306,41 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         failed=status.failed,
         pending=status.pending,
         **msgspec.structs.asdict(usage),
-        out=Amount(*kept.out) if any(kept.out) else UNSET,
-        unanswered=Amount(*kept.unanswered) if any(kept.unanswered) else UNSET,
+        out=Amount.of(*kept.out) if any(kept.out) else UNSET,
+        unanswered=Amount.of(*kept.unanswered) if any(kept.unanswered) else UNSET,
+        lost_replies=kept.lost_replies or UNSET,
+        retried=read_retries(kept.facts.get(RETRIES), ledger) or UNSET,
+        stopped=_why_stopped(kept, ledger, held=held),
         last=status.last(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
     )
+
+
+def _why_stopped(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopped | UnsetType:
+    """Why the last session ended before all was made; UNSET while it works, or where nothing is missing."""
+    status = kept.status
+    detail = status.last(held=held)
+    if detail is None or status.ended_at is None:
+        return UNSET
+    reason = read_end(kept.facts.get(END), status.session, ledger) or status.state(held=held)
+    if status.session_state == "running":
+        reason = "killed"
+    return Stopped(reason, detail, _iso(status.ended_at))
+
+
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _last_stop(arms: dict[str, Status | None]) -> Stopped | UnsetType:
+    """Why the arm that was worked on last stopped, with the arm's name."""
+    stops = [
+        (name, arm.stopped) for name, arm in arms.items() if arm is not None and arm.stopped is not UNSET
+    ]
+    if not stops:
+        return UNSET
+    name, last = max(stops, key=lambda stop: stop[1].at)
+    return msgspec.structs.replace(last, detail=f"{name}: {last.detail}")
 
 
 def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
@@ -347,7 +354,7 @@ def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
 def _open_batch(batch: Batch, ledger: Path) -> OpenBatch:
     requests, sent_at = out_at(ledger, batch.number), None
     if batch.sent_at is not None:
-        sent_at = datetime.fromtimestamp(batch.sent_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        sent_at = _iso(batch.sent_at)
     return OpenBatch(batch.number, batch.state, batch.backend, batch.remote_id, requests, sent_at)
 
 
@@ -363,25 +370,11 @@ def _add_up(arms: list[Status]) -> Status:
         failed=dict(sum((Counter(arm.failed) for arm in arms), Counter[str]())),
         pending=sum(arm.pending for arm in arms),
         **msgspec.structs.asdict(usage),
-        out=_add_amounts([arm.out for arm in arms if arm.out is not UNSET]),
-        unanswered=_add_amounts([arm.unanswered for arm in arms if arm.unanswered is not UNSET]),
+        out=add_amounts([arm.out for arm in arms if arm.out is not UNSET]),
+        unanswered=add_amounts([arm.unanswered for arm in arms if arm.unanswered is not UNSET]),
+        lost_replies=sum(arm.lost_replies or 0 for arm in arms) or UNSET,
+        retried=dict(sum((Counter(arm.retried or {}) for arm in arms), Counter[str]())) or UNSET,
     )
-
-
-def add_usage(each: Sequence[Usage | Status]) -> Usage:
-    calls, tokens = [one.calls for one in each], [one.tokens for one in each]
-    costs = [one.cost_usd for one in each if one.cost_usd is not None]
-    return Usage(
-        Calls(*(sum(getattr(one, key) for one in calls) for key in ("made", "replayed", "retried"))),
-        functools.reduce(Tokens.plus, tokens, Tokens(0, 0)),
-        round(sum(costs), 12) if costs else None,
-    )
-
-
-def _add_amounts(amounts: list[Amount]) -> Amount | UnsetType:
-    if not amounts:
-        return UNSET
-    return Amount(sum(one.tokens for one in amounts), sum(one.cost_usd for one in amounts))
 
 
 def last_messages(status: Status) -> list[str]:

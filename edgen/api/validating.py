@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.errors import UsageError
-from edgen.core.files import write_lines
+from edgen.api.run_check import check_run, describe_rewriting
+from edgen.core.errors import DataError, SpaceError, UsageError
+from edgen.core.files import new_folder, write_lines
+from edgen.core.kept_files import DIGESTS
 from edgen.families import family_of, family_of_record
 from edgen.space import load_space
+from edgen.store.inputs_copy import restore_inputs
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
 from edgen.validation.checker import Checker, FileReport
@@ -48,12 +52,15 @@ class FixedFiles(msgspec.Struct, frozen=True):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """What the files of some runs, folders or people are like. Errors make a record invalid; warnings do not."""
+    """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not. `repairs`: sentences about what
+    mends damaged files of runs; `restored`: the inputs of runs that were put back."""
 
     records: int
     valid: int
     files: tuple[FileReport, ...]
     fixed: FixedFiles | UnsetType = UNSET
+    repairs: tuple[str, ...] | UnsetType = UNSET
+    restored: tuple[str, ...] | UnsetType = UNSET
 
     @property
     def sound(self) -> bool:
@@ -62,26 +69,82 @@ class Validation(msgspec.Struct, frozen=True):
 
 
 def validate(
-    paths: Sequence[Path], fix: Path | None = None, note: Callable[[str], None] = lambda _text: None
+    paths: Sequence[Path],
+    fix: Path | None = None,
+    note: Callable[[str], None] = lambda _text: None,
+    *,
+    restore: bool = False,
 ) -> Validation:
-    """Check records against the schema and the rules, whoever wrote them. `fix`: the folder for repaired copies.
+    """Check records against the schema and the rules, whoever wrote them, and all that runs contain. `fix`: the folder for
+    repaired copies. `restore`: put back damaged inputs of runs from their ledgers first.
 
     Raises DataError for what cannot be read, UsageError where the copies cannot be written, RunError for a run with
     links in it.
     """
     for path in paths:
         _refuse_links(path)
-    inputs = [_drop_strays(find_inputs(run)) for path in paths for run in runs_at(path)]
+    runs = [RunFolder(path) for path in paths if _is_run(path)]
+    restored = [path for run in runs for path in _restore(run)] if restore else None
+    checks = [check_run(run, note) for run in runs]
+    damaged = {one.folder for one in checks if one.damaged}
+    inputs = [found for path in paths for found in _find(path, damaged=path in damaged)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}
     data = [(found, _read_vocabulary(found, note)) for found in inputs]
     checker = Checker(_schema_of, _more_findings, _begins_anew)
     reports = [report for found, vocabulary in data for report in _check(found, vocabulary, checker)]
+    known = {(report.path, one.problem) for report in reports for one in report.problems}
+    reports += [report for check in checks for report in check.reports if not _is_known(report, known)]
+    repairs = tuple(
+        dict.fromkeys([repair for check in checks for repair in check.repairs] + _rewritten(runs, reports))
+    )
     return Validation(
         sum(report.records for report in reports),
         sum(report.valid for report in reports),
         tuple(reports),
         _fix(data, targets, fix) if fix else UNSET,
+        repairs if runs else UNSET,
+        UNSET if restored is None else tuple(printable(path) for path in restored),
     )
+
+
+def _find(path: Path, *, damaged: bool) -> Iterator[Inputs]:
+    """What there is to read at a path. Of a damaged run, what cannot be found is told of already."""
+    for run in runs_at(path):
+        try:
+            yield _drop_strays(find_inputs(run))
+        except DataError:
+            if not damaged:
+                raise
+
+
+def _is_run(path: Path) -> bool:
+    """Whether this is the folder of a run."""
+    with contextlib.suppress(OSError):
+        run = RunFolder(path)
+        return run.job.is_file() and (
+            run.ledger.is_file() or run.arms_folder.is_dir() or (run.path / DIGESTS).is_file()
+        )
+    return False
+
+
+def _rewritten(runs: Iterable[RunFolder], reports: Sequence[FileReport]) -> list[str]:
+    """What repairs finished files that differ from their manifest, of each run that has such files and its ledger."""
+    differ = {Path(report.path) for report in reports for one in report.problems if one.kind == "manifest"}
+    return [
+        describe_rewriting(run)
+        for run in runs
+        if run.ledgers() and any(run.path in path.parents for path in differ)
+    ]
+
+
+def _restore(run: RunFolder) -> list[Path]:
+    with run.lock_for_writing():
+        return restore_inputs(run)
+
+
+def _is_known(report: FileReport, known: Collection[tuple[str, str]]) -> bool:
+    """Whether what a check of a run found in a file was found among its records, too."""
+    return all((report.path, one.problem) in known for one in report.problems)
 
 
 def _refuse_links(path: Path) -> None:
@@ -109,9 +172,13 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
     if found.space is None:
         if found.manifest is not None:
             missing = found.manifest.parent / "inputs" / "space.yaml"
-            note(f"{printable(missing)} is not there, so the scenario strings are not checked against it.")
+            note(f"{printable(missing)} is missing, so the scenario strings are not checked against it.")
         return None
-    space = load_space(found.space)
+    try:
+        space = load_space(found.space)
+    except SpaceError as problem:  # the check of the run says so, too
+        note(f"{problem.source}: {problem.summary} So the scenario strings are not checked against it.")
+        return None
     return family_of(space).vocabulary(space)
 
 
@@ -131,7 +198,7 @@ def _begins_anew(record: Any, turn: Any) -> bool:
 
 
 def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:
-    reports = [checker.file(printable(path), read_records(path), vocabulary) for path in found.files]
+    reports = [_check_file(path, found, vocabulary, checker) for path in found.files]
     if found.manifest is not None:
         records = {path.name: report.records for path, report in zip(found.files, reports, strict=True)}
         findings = [
@@ -144,6 +211,16 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
         if findings:
             reports.append(FileReport(printable(found.manifest / MANIFEST), 0, 0, tuple(findings)))
     return reports
+
+
+def _check_file(path: Path, found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> FileReport:
+    """The report on a file. Raises DataError for one that cannot be read, unless it is a run's: that is damage."""
+    try:
+        return checker.file(printable(path), read_records(path), vocabulary)
+    except DataError as problem:
+        if found.manifest is None or not _is_run(found.manifest.parent):
+            raise
+        return FileReport(printable(path), 0, 0, (Finding.of(None, "$", problem.summary, "unreadable"),))
 
 
 def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
@@ -164,28 +241,43 @@ def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) 
         if many > 1:
             raise UsageError(f"--fix {out}: two files would be written to {target}; fix them one at a time.")
     if taken:
-        raise UsageError(
-            f"--fix {out}: {taken[0]} exists already and is not written over; name a new folder."
-        )
+        raise UsageError(f"--fix {out}: {taken[0]} already exists and is not overwritten; name a new folder.")
     return targets
 
 
 def _fix(
     data: Sequence[tuple[Inputs, Vocabulary | None]], targets: dict[Path, Path], out: Path
 ) -> FixedFiles:
+    """Write the repaired copies and the list of changes. They get their place when all of them are written: as a new folder,
+    or in one that is there already, the list of changes last."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        if not out.is_dir():
+            with new_folder(out) as place:
+                return _fix_into(place, data, targets, out)
+        stage = out / f".fixed-{secrets.token_hex(8)}"
+        with new_folder(stage) as place:
+            fixed = _fix_into(place, data, targets, out)
+        for name in (*(target.name for target in targets.values()), CHANGES):
+            (stage / name).replace(out / name)
+        stage.rmdir()
+        return fixed
     except OSError as problem:
         raise UsageError(f"--fix {out}: the folder cannot be made ({problem.strerror}).") from None
+
+
+def _fix_into(
+    place: Path, data: Sequence[tuple[Inputs, Vocabulary | None]], targets: dict[Path, Path], out: Path
+) -> FixedFiles:
+    """Write them to `place`, which is or becomes `out`."""
     fixer, lines, files = Fixer(_schema_of), list[bytes](), list[FixedFile]()
     for found, vocabulary in data:
         for path in found.files:
             label, target = printable(path), targets[path]
             counts = Counter(changed=0, left_out=0)
             fixed = fixer.file(label, read_records(path), vocabulary)
-            records = write_list_atomic(target, _note_changes(fixed, label, counts, lines))
+            records = write_list_atomic(place / target.name, _note_changes(fixed, label, counts, lines))
             files.append(FixedFile(label, printable(target), records, **counts))
-    write_lines(out / CHANGES, lines)
+    write_lines(place / CHANGES, lines)
     records, changed, left_out = (
         sum(getattr(file, key) for file in files) for key in ("records", "changed", "left_out")
     )

@@ -1,134 +1,181 @@
-"""`edgen annotate`: labels on a run's turns or conversations, by several annotators."""
+"""`edgen annotate`: labels on a run's turns or conversations by several annotators, and texts written for turns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from typer import Option
 
+from edgen.cli import complete
 from edgen.cli import options as o
+from edgen.cli.candidates import print_candidates
 from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
-from edgen.core.figures import describe_counts
+from edgen.core.count_text import describe_counts
+from edgen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from edgen.api.annotate_estimate import AnnotateEstimate, AnnotatorNeeds
     from edgen.api.annotating import AnnotatedRun, AnnotateOptions
     from edgen.api.estimating import Interval
-    from edgen.api.supervision.control import Control
+    from edgen.runtime.control import Control
 
 
 LabelsOption = Annotated[
     str | None,
-    Option("--labels", metavar="NAME|FILE", help="The label set: a shipped one's name, or a file."),
-]
-ByOption = Annotated[
-    list[str] | None,
     Option(
-        "--by",
+        "--labels",
+        metavar="NAME|FILE",
+        help="The label set: a shipped one's name, or a file.",
+        autocompletion=complete.label_sets,
+    ),
+]
+BackendOption = Annotated[
+    list[str] | None,
+    o.backend(
+        "Give it again for more annotators; NAME= names one.  [default: annotator or writer, else default]",
         metavar="[NAME=][JOB:]ROLE",
-        help="A backend that labels: a role of the run's job, or of another job file; several with --by A --by B.  "
-        "[default: annotator, else default]",
     ),
 ]
 AnnotatorsOption = Annotated[
     int,
     Option(
-        "--annotators",
-        metavar="N",
-        min=1,
-        help="How many annotators each backend is, each with a seed of its own.",
+        "--annotators", metavar="N", min=1, help="Make N annotators of each backend, each with its own seed."
     ),
 ]
-UnitOption = Annotated[Literal["turn", "conversation"], Option("--unit", help="What carries labels.")]
+UnitOption = Annotated[Literal["turn", "conversation"], Option("--unit", help="What to label.")]
 TogetherOption = Annotated[
-    bool, Option("--together", help="All turns of a conversation in one request: cheaper.")
+    bool, Option("--together", help="Label all turns of a conversation in one request, which is cheaper.")
 ]
 LayerOption = Annotated[
     str | None,
-    Option("--layer", metavar="NAME", help="What the layer is called.  [default: as the label set]"),
-]
-PeopleOption = Annotated[
-    list[Path] | None,
     Option(
-        "--people",
-        metavar="FILE",
-        help="Labels that people give, CSV or JSON Lines with id, turn, labels (and annotator); kept with the layer. Without "
-        "--by, no model is asked.",
+        "--layer",
+        metavar="NAME",
+        help="A layer of labels.  [default: the label set's name]",
+        autocompletion=complete.layers,
     ),
 ]
 GoldOption = Annotated[
     str | None,
     Option(
-        "--gold", metavar="FILE|LAYER", help="What is right: a file of labels, or another layer of the run."
+        "--gold",
+        metavar="FILE|LAYER",
+        help="Score the labels against these right ones: a file, or another layer of the run.",
+        autocompletion=complete.layers,
     ),
 ]
 SheetOption = Annotated[
     Path | None,
-    Option("--sheet", metavar="FILE", help="Write an empty sheet for people to label in (CSV, or .jsonl)."),
+    Option("--sheet", metavar="FILE", help="Write an empty sheet for people to label in (.csv or .jsonl)."),
 ]
-PromptOption = Annotated[
-    str | None,
-    Option("--prompt", metavar="FILE", help="The annotators' template.  [default: label_turns]"),
+WriteOption = Annotated[
+    Literal["paraphrases", "wrong"] | None,
+    Option(
+        "--write",
+        help="Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.",
+    ),
 ]
-DryRunOption = Annotated[
-    bool,
-    Option("--dry-run", help="Say how many requests, tokens and dollars it would take. Nothing is written."),
+TextsOption = Annotated[
+    int | None,
+    Option("--texts", metavar="N", min=1, help="With --write: texts for each turn.  [default: 3]"),
+]
+AfterOption = Annotated[
+    int | None,
+    Option("--after", metavar="N", min=0, help="With --write: only turns after N other turns.  [default: 3]"),
 ]
 
 
 def command(
     run: o.RunArgument,
     labels: LabelsOption = None,
-    by: ByOption = None,
+    backend: BackendOption = None,
     annotators: AnnotatorsOption = 1,
     unit: UnitOption = "turn",
     together: TogetherOption = False,
     sample: o.SampleOption = None,
     layer: LayerOption = None,
-    people: PeopleOption = None,
+    people: o.PeopleOption = None,
     gold: GoldOption = None,
     sheet: SheetOption = None,
-    prompt: PromptOption = None,
+    write: WriteOption = None,
+    texts: TextsOption = None,
+    after: AfterOption = None,
+    agent: o.AgentOption = None,
+    prompt: Annotated[str | None, o.prompt("label_turns, paraphrase or wrong_reply")] = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
-    dry_run: DryRunOption = False,
+    dry_run: o.DryRunOption = False,
     via: o.ViaOption = "online",
     until: o.UntilOption = None,
     for_: o.ForOption = None,
     log_format: o.LogFormatOption = "text",
     metrics: o.MetricsOption = None,
+    notify: o.NotifyOption = None,
     json: o.JsonOption = False,
 ) -> None:
-    """Label a run's turns, or whole conversations: layers/NAME/labels.jsonl has what each annotator says, and most of them.
+    """Have models or people label a run's turns or conversations.
 
-    Each annotator keeps its answers in a ledger of its own; nothing is asked twice, and none takes another's place. With --layer
-    alone, nobody is asked, and what the layer says is told again.
+    Labels go to layers/NAME/labels.jsonl in the run, with what each annotator says and the majority. People's labels
+    come with --people, a CSV or JSON Lines file with id, turn, labels and annotator; then no model is asked unless
+    --backend names one. --layer alone reports on a layer that exists. --write has a model write texts for turns in place of
+    labels, to candidates/ in the run.
+
+    Every answer is stored, so a second start asks for no label or text twice.
 
     Example: edgen annotate outputs/quickstart --labels teacher_moves --annotators 3 --sample 50
+
+    Example: edgen annotate outputs/course_advising --write paraphrases --texts 3
     """
-    from edgen.api.annotating import AnnotateOptions
     from edgen.cli.control import make_control
 
     control = make_control(
-        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
+        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
     )
-    options = AnnotateOptions(
-        labels=labels,
-        layer=layer,
-        by=tuple(by or ()),
-        annotators=annotators,
-        unit=unit,
-        together=together,
-        sample=sample,
-        prompt=prompt,
-        people=tuple(people or ()),
-        gold=gold,
-        overrides=o.read_overrides(set_),
-        via=via,
-    )
+    labelling: dict[str, Any] = {
+        "labels": labels, "layer": layer, "people": tuple(people or ()), "gold": gold, "together": together,
+        "annotators": annotators, "unit": unit,
+    }  # fmt: skip
+    writing: dict[str, Any] = {"texts": texts, "after": after, "agent": agent}
+    common: dict[str, Any] = {
+        "sample": sample,
+        "prompt": prompt,
+        "overrides": o.read_overrides(set_),
+        "via": via,
+    }
+    if write is None:
+        _refuse(writing, "goes with --write; add it, or leave this out")
+        asked = {**labelling, **common, "by": tuple(backend or ())}
+        _label(run, asked, sheet, control, dry_run=dry_run, json=json)
+    else:
+        _refuse_labelling(labelling, sheet)
+        asked = {**writing, **common, "backends": backend or []}
+        print_candidates(run, write, control, dry_run=dry_run, json=json, **asked)
+
+
+def _refuse_labelling(given: Mapping[str, object], sheet: Path | None) -> None:
+    """Raise UsageError for the first option that labels turns; those that have a value by themselves count if it is another."""
+    usual = {"people": (), "annotators": 1, "unit": "turn"}
+    named = {"sheet": sheet, **{name: value for name, value in given.items() if value != usual.get(name)}}
+    _refuse(named, "labels turns, and --write writes texts; leave one of them out")
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Raise UsageError for the first option that is given and does not apply."""
+    for name, value in given.items():
+        if value not in (None, False):
+            raise UsageError(f"--{name} {why}.")
+
+
+def _label(
+    run: Path, asked: Mapping[str, Any], sheet: Path | None, control: Control, *, dry_run: bool, json: bool
+) -> None:
+    """Label turns, write a sheet for people, or print what labelling would call."""
+    from edgen.api.annotating import AnnotateOptions
+
+    options = AnnotateOptions(**asked)
     if sheet is not None:
         _print_sheet(run, options, sheet, json=json)
     else:
@@ -167,21 +214,21 @@ def _render_needs(needs: AnnotateEstimate) -> Iterator[str]:
     how = "a conversation in one request" if needs.together else f"a request a {needs.unit}"
     yield f"layer      {needs.layer}: {needs.labels}, {how}"
     for one in needs.annotators:
-        yield f"annotator  {one.annotator} ({one.model}): {one.requests:,} requests to make, {one.there:,} are there"
+        yield f"annotator  {one.annotator} ({one.model}): {one.requests:,} requests to make, {one.there:,} answered already"
         yield from _render_uses(one)
     if len(needs.annotators) > 1:
         yield f"in all     {needs.requests:,} requests"
         yield from _render_uses(needs)
     for number, sentence in enumerate(needs.basis):
         yield f"{'' if number else 'rests on':<10} {sentence}"
-    yield "nothing was asked, and nothing was written"
+    yield "nothing was called, and nothing was written"
 
 
 def _render_uses(one: AnnotatorNeeds | AnnotateEstimate) -> Iterator[str]:
     yield f"  calls    {_span(one.calls)}, {one.calls.at_most:,} at most"
     yield f"  tokens   {_span(one.tokens.prompt)} of prompts, {_span(one.tokens.completion)} of answers"
     if (cost := one.cost_usd) is None:
-        yield "  cost     unknown: no price (`price:` of the backend gives it one)"
+        yield "  cost     unknown (set `price:` of the backend)"
     else:
         yield f"  cost     ${cost.expected:,.4f} (${cost.low:,.4f} to ${cost.high:,.4f})"
 

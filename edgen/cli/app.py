@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from edgen.cli import (
     annotate,
-    baseline,
     batch,
-    candidates,
     compare,
     doctor,
     estimate,
     export,
     generate,
     init,
-    machine,
+    listing,
     merge,
+    old_names,
     pairs,
-    parse,
-    plugins,
     preview,
-    prompts,
     report,
-    runs,
-    score,
     select,
     show,
     simulator,
@@ -38,12 +31,56 @@ from edgen.cli import (
     status,
     validate,
 )
+from edgen.cli.errors import Interruption
+from edgen.cli.groups import SETTINGS, Command, Group
+from edgen.core import registry
 from edgen.core.safe_text import safe
 from edgen.core.version import __version__
 
+SECTIONS: dict[str, dict[str, Any]] = {
+    "Make conversations": {
+        "init": init,
+        "preview": preview,
+        "estimate": estimate,
+        "doctor": doctor,
+        "generate": generate,
+        "batch": batch,
+    },
+    "Look at runs": {
+        "status": status,
+        "show": show,
+        "stats": stats,
+        "compare": compare,
+        "report": report,
+    },
+    "Label and judge": {"annotate": annotate, "pairs": pairs},
+    "Work with data": {
+        "validate": validate,
+        "select": select,
+        "merge": merge,
+        "export": export,
+    },
+    "Tools": {"list": listing, "space": space, "simulator": simulator},
+}
 
-class _Root(TyperGroup):
-    """The command line, whose complaints are safe to print: a shell's * may have put any file's name into it."""
+
+def _add_domains() -> None:
+    """Put each domain's commands into its section."""
+    for added in registry.find_all("command"):
+        section = SECTIONS[added.section]
+        names = [*section]
+        place = names.index(added.before) if added.before in names else len(names)
+        names.insert(place, added.name)
+        SECTIONS[added.section] = {name: section.get(name, added) for name in names}
+
+
+_add_domains()
+
+
+class _Root(Group):
+    """The command line. Its complaints are safe to print: a shell's * may have put any file's name into it."""
+
+    sections: ClassVar = {title: tuple(commands) for title, commands in SECTIONS.items()}
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _safe_complaints():
@@ -53,14 +90,24 @@ class _Root(TyperGroup):
         with _safe_complaints():
             return super().invoke(ctx)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, *rest = args
+        if name not in old_names.COMMANDS:
+            return super().resolve_command(ctx, args)
+        _, command, rest = super().resolve_command(ctx, [*old_names.COMMANDS[name], *rest])
+        return name, command, rest
+
 
 @contextlib.contextmanager
 def _safe_complaints() -> Iterator[None]:
+    """Make complaints safe to print, and let no interruption be taken for "Aborted!"."""
     try:
         yield
     except _Complaint as error:
         error.message = safe(error.message)
         raise
+    except KeyboardInterrupt:
+        raise Interruption from None
 
 
 # What a command line that does not fit raises; typer has it under this name alone.
@@ -70,12 +117,13 @@ _Complaint: Any = typer.BadParameter.__base__
 app = typer.Typer(
     name="edgen",
     cls=_Root,
-    help="Make synthetic tutoring and task conversations with language models.\n\n"
-    "Start with: edgen init my-project && edgen generate my-project/job.yaml",
+    help="Generate teacher-student conversations with language models.\n\n"
+    "A job file says what to make; `edgen init` writes one to begin with.\n\n"
+    "Example: edgen init my-project && edgen generate my-project/job.yaml",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=SETTINGS,
 )
 
 
@@ -94,38 +142,8 @@ def _main(
     pass
 
 
-for module, short_help in (
-    (init, "Make a folder with a job, a template and a space."),
-    (preview, "Show scenarios and rendered prompts; calls nothing."),
-    (prompts, "List templates, shipped and local, and what each expects."),
-    (estimate, "Say what a job will cost, before it is started; calls nothing."),
-    (generate, "Make the conversations that a job asks for."),
-    (status, "Show how a run stands."),
-    (runs, "List the runs in a folder: state, counts, cost, age."),
-    (show, "Show a conversation of a run, and what became of it."),
-    (merge, "Make one run of pieces of a job, or of several runs of it."),
-    (select, "Make a run of the conversations of another that are chosen."),
-    (pairs, "Make preference pairs of a run, and report on their bias."),
-    (annotate, "Label a run's turns or conversations, by models."),
-    (candidates, "Have models write paraphrases, or wrong replies, for a run's turns."),
-    (compare, "Compare a run's arms, or runs, with intervals."),
-    (export, "Write a run as a data set, or in a trainer's format."),
-    (stats, "Measure what a run or anybody's files are like."),
-    (score, "Score a ranking, or labels, against the right ones."),
-    (baseline, "Rank the candidates of a set by chance, TF-IDF or BM25."),
-    (report, "Write one page about a run: counts, pictures, examples."),
-    (parse, "Read raw replies to turns and a probability."),
-    (validate, "Check a run, shards or ED files; --fix repairs copies."),
-    (batch, ""),
-    (space, ""),
-    (machine, ""),
-    (plugins, "List providers, protocols, families, formats, measures."),
-    (doctor, "Check keys, endpoint and model; say what to do."),
-    (simulator, "Serve the simulator in OpenAI's, Gemini's and Anthropic's formats."),
-):
-    name = module.__name__.rpartition(".")[2]
-    if hasattr(module, "app"):
-        app.add_typer(module.app, name=name)
+for _name, _module in (one for commands in SECTIONS.values() for one in commands.items()):
+    if getattr(_module, "app", None) is not None:
+        app.add_typer(_module.app, name=_name)
     else:
-        kind = getattr(module, "Command", TyperCommand)
-        app.command(name, cls=kind, short_help=short_help)(module.command)
+        app.command(_name, cls=getattr(_module, "Command", Command))(_module.command)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Typer
+from typer import Argument
 
+from edgen.cli.groups import CommandGroup
 from edgen.cli.options import JsonOption, RunArgument, TrustOption
 from edgen.cli.output import note, print_value
 from edgen.core.durations import span
@@ -15,18 +16,17 @@ from edgen.core.durations import span
 if TYPE_CHECKING:
     from edgen.api.batches import BatchFacts, Cancelled, ReadResults
 
-app = Typer(
-    help="Look at a run's provider batch jobs, end them, or read results that you fetched yourself.\n\n"
-    "Example: edgen batch list outputs/nightly",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = CommandGroup(
+    "List, cancel or read the batches that a run has at a provider.\n\n"
+    "Example: edgen batch list outputs/nightly"
 )
 
 
-@app.command("list", short_help="Show every batch of a run and how it stands.")
+@app.command("list")
 def list_(run: RunArgument, json: JsonOption = False) -> None:
-    """Show every batch of a run and how it stands, as the run has noted it. Nothing is asked of the provider.
+    """List every batch of a run with its state, as the run last noted it.
+
+    Nothing is asked of the provider.
 
     Example: edgen batch list outputs/nightly
     """
@@ -38,7 +38,7 @@ def list_(run: RunArgument, json: JsonOption = False) -> None:
 
 def _render_batches(batches: list[BatchFacts]) -> Iterator[str]:
     if not batches:
-        yield "This run has had no batches; `edgen generate JOB --via batch` makes them."
+        yield "This run has no batches; `edgen generate JOB --via batch` makes them."
         return
     yield f"{'batch':<18}{'state':<18}{'round':>5}{'requests':>10}  {'age':<8} id"
     for batch in batches:
@@ -51,20 +51,23 @@ def _render_batches(batches: list[BatchFacts]) -> Iterator[str]:
             yield f"{'':<18}{batch.message}"
 
 
-@app.command(short_help="End batches; what they have answered is read and kept.")
+@app.command()
 def cancel(
     run: RunArgument,
     numbers: Annotated[
         list[int] | None,
-        Argument(metavar="[NUMBER]...", help="Which ones, as `edgen batch list` numbers them; all, if none."),
+        Argument(
+            metavar="[NUMBER]...",
+            help="Numbers of batches, as `edgen batch list` prints them.  [default: all]",
+        ),
     ] = None,
     trust_host: TrustOption = None,
     json: JsonOption = False,
 ) -> None:
-    """End a run's batches that are out, wait until the provider has ended them, and read what they answered.
+    """Cancel the open batches of a run at the provider.
 
-    Their other requests are asked again when the run is gone on with. Request files that were written for somebody
-    to send are given up. A batch that the provider has lost is given up, too.
+    It waits until the provider has ended them, and reads the answers that they have. Requests without an answer are sent again when the run is resumed.
+    Request files that were written for somebody to send, and batches that the provider has lost, are given up.
 
     Example: edgen batch cancel outputs/nightly
     """
@@ -77,21 +80,23 @@ def cancel(
 
 def _describe_cancelled(cancelled: Cancelled) -> str:
     if not cancelled.ended:
-        return "No batch of this run is out."
+        return "This run has no open batch."
     return (
         f"{cancelled.ended} batch{'es' if cancelled.ended > 1 else ''} ended; {cancelled.answered:,} answers were read "
-        "and kept. Requests without an answer are asked again by `edgen generate`, online or --via batch."
+        "and kept. `edgen generate` sends the requests without an answer again; `edgen generate --via batch` does so in a batch."
     )
 
 
-@app.command(short_help="Read result files into a run; sends nothing.")
+@app.command()
 def read(
     run: RunArgument,
     files: Annotated[list[Path], Argument(metavar="FILES...", help="Result files, JSON Lines.")],
     json: JsonOption = False,
 ) -> None:
-    """Read result files into a run: those of the provider, or of `vllm run-batch`, for the request files that
-    `edgen generate JOB --via batch --write-only DIR` wrote. Reading a file twice changes nothing.
+    """Read result files of batches into a run.
+
+    The files come from a provider or from `vllm run-batch`, for the request files that `edgen generate JOB --via batch
+    --write-only DIR` wrote. Reading a result file twice changes nothing.
 
     Example: edgen batch read outputs/nightly results/*.jsonl
     """
@@ -100,8 +105,8 @@ def read(
     read = read_results(run, files)
     print_value(read, _render_read(read), json=json)
     if not json:
-        still_out = f"{read.out:,} requests of this run are still without an answer."
-        settled = "All requests that were out are settled; run the same `edgen generate` command for the next round."
+        still_out = f"{read.out:,} requests of this run have no answer yet."
+        settled = "All open requests are settled; run the same `edgen generate` command for the next round."
         note(still_out if read.out else settled)
     read.require_own()
 
@@ -116,8 +121,8 @@ def _render_read(read: ReadResults) -> Iterator[str]:
 _WORDS = {
     "answered": "answers",
     "known": "known before",
-    "failed": "errors, to be asked again",
-    "unanswered": "never worked on, to be asked again",
+    "failed": "errors, to be retried",
+    "unanswered": "never processed, to be retried",
     "strangers": "of another run",
-    "unreadable": "that are no result lines",
+    "unreadable": "that are not result lines",
 }

@@ -1,111 +1,58 @@
-"""`edgen candidates`: texts that a model writes for turns of a run: paraphrases, or wrong replies."""
+"""`edgen annotate --write`: texts that a model writes for turns of a run: paraphrases, or wrong replies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from typer import Option
 
-from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
+from edgen.core.count_text import describe_counts
 from edgen.core.errors import UsageError
-from edgen.core.figures import describe_counts
 
 if TYPE_CHECKING:
     from edgen.api.candidates import CandidatesEstimate, WrittenCandidates
+    from edgen.runtime.control import Control
+
+DEFAULT = 3  # texts for a turn, and turns before it
 
 
-WriteOption = Annotated[
-    Literal["paraphrases", "wrong"] | None,
-    Option(
-        "--write",
-        help="paraphrases: what an agent said in other words. wrong: replies that look right in its place and are not.",
-    ),
-]
-CountOption = Annotated[int, Option("-n", metavar="N", min=1, help="Texts of each turn.")]
-ByOption = Annotated[
-    str,
-    Option(
-        "--by",
-        metavar="[JOB:]ROLE",
-        help="The backend that writes: a role of the run's job, or of another job file.  [default: writer, else default]",
-        show_default=False,
-    ),
-]
-AgentOption = Annotated[
-    str | None,
-    Option(
-        "--agent",
-        metavar="ROLE",
-        help="Whose turns, where turns do not tell who is an agent.  [default: the space's first role]",
-    ),
-]
-AfterOption = Annotated[
-    int, Option("--after", metavar="N", min=0, help="Only turns with N turns before them, or more.")
-]
-PromptOption = Annotated[
-    str | None,
-    Option("--prompt", metavar="FILE", help="The writer's template.  [default: paraphrase, or wrong_reply]"),
-]
-
-
-def command(
-    run: o.RunArgument,
-    write: WriteOption = None,
-    count: CountOption = 3,
-    by: ByOption = "",
-    agent: AgentOption = None,
-    after: AfterOption = 3,
-    sample: o.SampleOption = None,
-    prompt: PromptOption = None,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
-    dry_run: o.DryRunOption = False,
-    via: o.ViaOption = "online",
-    until: o.UntilOption = None,
-    for_: o.ForOption = None,
-    log_format: o.LogFormatOption = "text",
-    metrics: o.MetricsOption = None,
-    json: o.JsonOption = False,
+def print_candidates(
+    run: Path,
+    write: Literal["paraphrases", "wrong"],
+    control: Control,
+    *,
+    texts: int | None,
+    after: int | None,
+    backends: Sequence[str],
+    dry_run: bool,
+    json: bool,
+    **more: Any,
 ) -> None:
-    """Have a model write texts for a run's turns: candidates/paraphrases.jsonl or candidates/wrong.jsonl has a line a turn.
-
-    A writer keeps its answers in a ledger of its own; nothing is asked for twice.
-
-    Example: edgen candidates outputs/course_advising --write paraphrases -n 3
-    """
-    if write is None:
-        raise UsageError("say what is to be written: --write paraphrases, or --write wrong.")
+    """Have a model write texts for turns of a run, or print what that would call, as `edgen annotate --write` does."""
     from edgen.api.candidates import (
         CandidateOptions,
         estimate_candidates,
         require_candidates,
         write_for_run,
     )
-    from edgen.cli.control import make_control
 
-    control = make_control(
-        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
-    )
+    if len(backends) > 1:
+        raise UsageError("--write takes one --backend: a single model writes the texts.")
     options = CandidateOptions(
         write=write,
-        count=count,
-        agent=agent,
-        after=after,
-        by=by,
-        sample=sample,
-        prompt=prompt,
-        overrides=o.read_overrides(set_),
-        via=via,
+        count=DEFAULT if texts is None else texts,
+        after=DEFAULT if after is None else after,
+        by="".join(backends),
+        **more,
     )
     if dry_run:
-        needs = estimate_candidates(Path(run), options, control)
+        needs = estimate_candidates(run, options, control)
         print_value(needs, _render_needs(needs), json=json)
         return
-    made = write_for_run(Path(run), options, control)
+    made = write_for_run(run, options, control)
     print_value(_as_json(made), _render(made), json=json)
     require_candidates(made)
 
@@ -135,5 +82,5 @@ def _render(made: WrittenCandidates) -> Iterator[str]:
 
 def _render_needs(needs: CandidatesEstimate) -> Iterator[str]:
     yield f"run        {needs.run}"
-    yield f"writer     {needs.writer}: {needs.writes} for {needs.there:,} turns there, for {needs.to_write:,} to write"
+    yield f"writer     {needs.writer}: {needs.writes} for {needs.to_write:,} turns to write, {needs.there:,} stored already"
     yield f"calls      {needs.calls.expected:,}, at most {needs.calls.at_most:,}"

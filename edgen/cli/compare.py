@@ -8,51 +8,59 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from edgen.cli.options import JsonOption, SeveralWords
+from edgen.cli import complete
+from edgen.cli import options as o
 from edgen.cli.output import print_value
 
 
-class Command(SeveralWords):
+class Command(o.SeveralWords):
     option = "--arms"
 
 
 def command(
     runs: Annotated[
         list[Path] | None,
-        Argument(metavar="RUN…", help="A run with arms, or several runs of the same scenarios."),
+        Argument(
+            metavar="RUN…",
+            help="A run with arms, or several runs of the same scenarios.",
+            autocompletion=complete.runs,
+        ),
     ] = None,
     arms: Annotated[
         list[str] | None,
         Option(
             metavar="A B…",
-            help="Only these arms, behind the runs; the first is the baseline.  [default: all]",
+            help="Compare only these arms; the first is the baseline. Put it after the runs.  [default: all]",
+            autocompletion=complete.arms,
         ),
     ] = None,
     prompts: Annotated[
         bool, Option("--prompts", help="Show how the rendered prompts of the first scenario differ.")
     ] = False,
     output: Annotated[
-        Path | None,
-        Option(
-            "-o", metavar="FILE", help="Where to write the JSON.  [default: RUN/comparisons/<a>-vs-<b>.json]"
-        ),
+        Path | None, o.output("FILE", "The result as JSON.  [default: RUN/comparisons/<a>-vs-<b>.json]")
     ] = None,
-    json: JsonOption = False,
+    own: o.MeasureOption = None,
+    trust_code: o.TrustCodeOption = None,
+    json: o.JsonOption = False,
 ) -> None:
-    """Compare the arms of a run, or runs, on the scenarios they share: each metric with its 95% interval.
+    """Compare the arms of an experiment, or runs, with 95% intervals.
 
-    The first is the baseline; differences to it are paired by scenario where both have the same ones. A *
-    marks a difference that holds when it is adjusted for all that are tested (Holm).
+    They are compared on their common scenarios, metric by metric. The first arm or run is the baseline. Differences to it are paired by scenario where both have the same scenarios.
+    A * marks a difference that remains significant after Holm's correction for all tests.
 
     Example: edgen compare outputs/experiment --arms published json --prompts
     """
     from edgen.api.finished import compare_runs
+    from edgen.api.own_measures import load_measures
+    from edgen.api.run_measures import load_run_measures
     from edgen.cli.control import make_control
     from edgen.evaluation.comparison.render import render_comparison
 
-    comparison, file = compare_runs(
-        runs or [], make_control(), arms=arms or [], prompts=prompts, output=output
-    )
+    load_measures(own or ())
+    control = make_control(trust_code=trust_code)
+    load_run_measures(runs or [], control)
+    comparison, file = compare_runs(runs or [], control, arms=arms or [], prompts=prompts, output=output)
     lines = [*render_comparison(comparison, max(80, min(120, shutil.get_terminal_size().columns)))]
     if prompts and not comparison.prompts:
         lines.append("prompts    those of the first scenario are the same in all arms")

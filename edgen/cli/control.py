@@ -7,19 +7,22 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.deadline import Deadline
-from edgen.api.supervision.snapshot import Snapshot, StatusEvent
-from edgen.api.supervision.trust import Trust
-from edgen.cli.errors import at_end, ending_signals
+import msgspec
+
+from edgen.cli.errors import End, at_end, ending_signals
 from edgen.cli.listeners.display import make_display
 from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
 from edgen.core.safe_text import safe
+from edgen.core.system import handling
+from edgen.runtime.control import Control
+from edgen.runtime.deadline import Deadline
+from edgen.runtime.snapshot import Snapshot, StatusEvent
+from edgen.runtime.trust import Trust
 
 _METRICS_EVERY = 5.0  # seconds
 
@@ -27,25 +30,29 @@ _METRICS_EVERY = 5.0  # seconds
 def make_control(
     *,
     trust_host: list[str] | None = None,
+    trust_code: list[Path] | None = None,
     yes: bool = False,
     until: str | None = None,
     for_: str | None = None,
     log_format: Literal["text", "json"] = "text",
     metrics: Path | None = None,
+    notify: str | None = None,
 ) -> Control:
     """To be made before anything else is, so that what goes wrong then is logged as well. Raises UsageError for
     options that cannot be followed."""
     recorder = _Recorder(log_format)
     at_end(recorder.end)
     recorder.keep_metrics(metrics)
+    recorder.keep_notifier(notify)
     person = _ask if _is_somebody_there() else None
     control = Control(
         deadline=None if until is None and for_ is None else Deadline(until, for_),
-        trust=Trust(trust_host, confirm=person),
+        trust=Trust(trust_host, confirm=person, code=trust_code or ()),
         agree=(lambda _question: True) if yes else person,
         interrupts=_signals,
     )
     control.events.listen(recorder)
+    recorder.keys = control.trust.variables
     return control
 
 
@@ -54,6 +61,9 @@ class _Recorder:
 
     def __init__(self, log_format: str) -> None:
         self._run, self._unit, self._started = "", "conversations", time.time()
+        self._folder: str | None = None
+        self._notifier: Any = None
+        self.keys: Collection[str] = ()  # variables that hold keys
         self._parts: dict[str, Snapshot] = {}  # how the run or its arms stood last
         self._metrics: Any = None
         self._next_metrics = 0.0
@@ -71,8 +81,15 @@ class _Recorder:
 
             self._metrics = MetricsFile(path)
 
+    def keep_notifier(self, target: str | None) -> None:
+        if target is not None:
+            from edgen.cli.listeners.notifier import Notifier
+
+            self._notifier = Notifier(target)
+
     def __call__(self, event: Event) -> None:
         if event.name == "run":
+            self._folder = event.facts.get("folder")
             self._run, self._unit = event.facts["run"], event.facts["unit"]
         elif isinstance(event, StatusEvent):
             self._parts[event.snapshot.title.arm] = event.snapshot
@@ -81,24 +98,43 @@ class _Recorder:
                 self._write_metrics("running", None)
         self._show(event)
 
-    def end(self, code: int, text: str | None, trace: str | None) -> bool:
+    def end(self, end: End) -> bool:
         """The command's end: the last figures, the last line of the log; whether there is a log."""
-        state = {ShortError.exit_code: "short", LockedError.exit_code: "running"}.get(code, "stopped")
-        if code == 0 and text is None:  # an end that needs a sentence is no end of the run
+        state = "short" if end.reason == ShortError.reason else "stopped"
+        if end.code == LockedError.exit_code:
+            state = "running"
+        elif end.code == 0 and end.text is None:  # an end that needs a sentence is no end of the run
             state = "complete"
-        if code != LockedError.exit_code:  # else the figures are those of whoever holds the run
-            self._write_metrics(state, code)
+        if end.code != LockedError.exit_code:  # else the figures are those of whoever holds the run
+            self._write_metrics(state, end)
+        self._notify(state, end)
         if self._log is None:
             return False
         seconds = round(time.time() - self._started, 3)
-        facts: dict[str, Any] = {"state": state, "exit_code": code, "seconds": seconds}
-        self._log.end(text, facts, self._parts, trace)
+        facts: dict[str, Any] = {"state": state, "exit_code": end.code, "seconds": seconds}
+        facts |= {"reason": end.reason} if end.reason else {}
+        self._log.end(end.text, facts, self._parts, end.trace)
         return True
 
-    def _write_metrics(self, state: str, code: int | None) -> None:
+    def _notify(self, state: str, end: End) -> None:
+        """Tell how the command ended, with the status of its run where there is one."""
+        if self._notifier is None:
+            return
+        facts: dict[str, Any] = {"run": self._folder or self._run, "state": state}
+        with contextlib.suppress(Exception):  # what cannot be read is no reason to tell nobody
+            from edgen.api.status import read_status
+
+            if self._folder is not None:
+                facts |= msgspec.to_builtins(read_status(Path(self._folder)))
+        facts |= {"exit_code": end.code, "reason": end.reason, "message": end.text or ""}
+        problem = self._notifier.send(facts, self.keys)
+        if problem is not None:
+            self._show(Event("note", f"--notify: {problem}; the exit code stays {end.code}."))
+
+    def _write_metrics(self, state: str, end: End | None) -> None:
         if self._metrics is None:
             return
-        problem = self._metrics.write(self._run, self._unit, self._parts.values(), state, code)
+        problem = self._metrics.write(self._run, self._unit, self._parts.values(), state, end)
         if problem is not None and not self._unwritten:
             text = f"{self._metrics.path}: the metrics file cannot be written ({problem}); the run goes on."
             self._show(Event("note", text))
@@ -108,16 +144,8 @@ class _Recorder:
 @contextlib.contextmanager
 def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
     """Signals go to the work that a loop does now."""
-    loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ending_signals())}
-    for number in before:
-        loop.add_signal_handler(number, on_signal, number)
-    try:
+    with handling(asyncio.get_running_loop(), (signal.SIGINT, *ending_signals()), on_signal):
         yield
-    finally:
-        for number, handler in before.items():
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)
 
 
 def _is_somebody_there() -> bool:

@@ -1,4 +1,4 @@
-"""`edgen doctor`: what is wrong with a job's surroundings, and what to do about it."""
+"""`edgen doctor`: checks of a job's keys, endpoints and models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Exit, Option
 
 from edgen.cli import options as o
-from edgen.cli.output import print_value
+from edgen.cli.output import fold_behind, print_value
 
 
 def command(
@@ -15,10 +15,13 @@ def command(
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
     allow_outside: o.OutsideOption = False,
-    call: Annotated[bool, Option("--call/--no-call", help="Make one tiny call.")] = True,
+    dry_run: o.DryRunOption = False,
+    call: Annotated[bool, Option("--call/--no-call", hidden=True)] = True,
     json: o.JsonOption = False,
 ) -> None:
-    """Check a job's keys, endpoint and model with one tiny call, and say what to do.
+    """Check the keys, addresses and models that a job uses.
+
+    It makes one tiny call to each model and says how to fix what is wrong. --dry-run leaves the calls out.
 
     Example: edgen doctor jobs/quickstart.yaml
     """
@@ -26,9 +29,12 @@ def command(
     from edgen.cli.control import make_control
 
     trust = make_control(trust_host=trust_host).trust
-    found = diagnose(job, trust, overrides=o.read_overrides(set_), allow_outside=allow_outside, call=call)
+    found = diagnose(
+        job, trust, overrides=o.read_overrides(set_), allow_outside=allow_outside, call=call and not dry_run
+    )
     lines = (
-        f"{'ok  ' if check.well else 'FAIL'}  {check.check:<10} {check.detail}" for check in found.checks
+        fold_behind(f"{'ok  ' if check.well else 'FAIL'}  {check.check:<10} ", check.detail)
+        for check in found.checks
     )
     print_value({"well": found.well, "checks": found.checks}, lines, json=json)
     if not found.well:

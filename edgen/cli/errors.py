@@ -7,17 +7,34 @@ import errno
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import NamedTuple
 
 from edgen.cli.output import note
-from edgen.core.errors import EdgenError, SignalError
+from edgen.core.errors import EdgenError
+from edgen.core.plugin_faults import find_fault
 from edgen.core.safe_text import safe
+from edgen.core.system import ENDING_SIGNALS, is_hangup
 
-# An exit code, the sentence that goes with it, and the traceback of a bug.
+
+class End(NamedTuple):
+    """How a command ended: its exit code, the sentence that goes with it, the traceback of a bug, in one word why, and the
+    SystemExit that is passed on."""
+
+    code: int
+    text: str | None = None
+    trace: str | None = None
+    reason: str = ""
+    exit: SystemExit | None = None
+
+
 # Whether it has said so, in place of a line on stderr.
-Ending = Callable[[int, str | None, str | None], bool]
+Ending = Callable[[End], bool]
 
 _endings: list[Ending] = []
+_came: list[int] = []  # the signal that ends the command, where it is not Ctrl-C's
 
 
 def at_end(tell: Ending) -> None:
@@ -25,73 +42,129 @@ def at_end(tell: Ending) -> None:
     _endings.append(tell)
 
 
+class Interruption(BaseException):
+    """A signal ends the command. No library between takes it for something of its own, as click does with
+    KeyboardInterrupt."""
+
+
+class _EndedBySignal(KeyboardInterrupt):
+    """As Ctrl-C. Where a plain KeyboardInterrupt leaves an `exec`, as those of imports, Python ends itself by SIGINT later,
+    whatever is made of it."""
+
+
 def run_guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
+    _came.clear()
+    heard = sys.unraisablehook
     before = {number: signal.signal(number, _end_on_signal) for number in ending_signals()}
-    code, text, trace = 0, None, None
+    try:
+        try:
+            with warnings.catch_warnings():
+                end = _run_to_end(run)
+        except (KeyboardInterrupt, Interruption):  # while something else ended it
+            end = _interrupted()
+        with _ignore_signals():
+            _say_how_it_ended(end)
+    finally:
+        sys.unraisablehook = heard
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if end.exit is not None:
+        raise end.exit
+    return end.code
+
+
+def _run_to_end(run: Callable[[], object]) -> End:
+    """Call `run` and return how it ended."""
     try:
         run()
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        raise
+        return End(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
     except EdgenError as error:
-        code, text = error.exit_code, str(error)
-    except KeyboardInterrupt:
-        code, text = 130, "interrupted."
+        return End(error.exit_code, str(error), reason=error.reason)
+    except (KeyboardInterrupt, Interruption):
+        return _interrupted()
     except OSError as error:
-        code, text = 2, f"{error.filename}: {error.strerror}."
         if error.errno in (errno.EMFILE, errno.ENFILE):
             text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
-        elif error.filename is None:
-            code, text, trace = 1, None, traceback.format_exc()
+            return End(2, text, reason="error")
+        if error.filename is None:
+            return End(1, trace=traceback.format_exc(), reason="bug")
+        return End(2, f"{error.filename}: {error.strerror}.", reason="error")
     except MemoryError:
-        code = 1
         text = "the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32)."
-    except Exception:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback
-        code, trace = 1, traceback.format_exc()
-        text = "this is a bug in edgen, not in what you did. What was answered is stored."
-    finally:
-        with _ignore_signals():
-            _say_how_it_ended(code, text, trace)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return code
+        return End(1, text, reason="memory")
+    except Exception as error:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback
+        if (fault := find_fault(error)) is not None:
+            return End(fault.exit_code, str(fault), reason=fault.reason)
+        text = "this is a bug in edgen, not a mistake of yours. All answers are stored."
+        return End(1, text, traceback.format_exc(), "bug")
+    return End(0)
+
+
+def find_signal() -> int:
+    """Return the signal that ends the command: the first that came, or Ctrl-C's."""
+    return _came[0] if _came else signal.SIGINT
+
+
+def _interrupted() -> End:
+    """Return the end by the signal that came. The traceback still holds what the signal left half made, so this is
+    before any of it is taken apart."""
+    _silence_half_made()
+    number = find_signal()
+    if number == signal.SIGINT:
+        return End(130, "interrupted.", reason="interrupted")
+    text = "terminated; finished results are stored, and no file is half written."
+    return End(128 + number, text, reason="interrupted")
 
 
 def ending_signals() -> list[signal.Signals]:
     """The signals beside Ctrl-C that ask a command to end. A hangup that the caller ignores, as `nohup` does, is
     none."""
-    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
+    others = [number for number in ENDING_SIGNALS if number != signal.SIGINT]
+    return [each for each in others if not (is_hangup(each) and signal.getsignal(each) is signal.SIG_IGN)]
 
 
-def _say_how_it_ended(code: int, text: str | None, trace: str | None) -> None:
+def _say_how_it_ended(end: End) -> None:
     """Say how it ended, where a log does not say so already."""
     endings = _endings[:]
     _endings.clear()
-    said = [tell(code, text, trace) for tell in endings]  # all of them are told
+    said = [tell(end) for tell in endings]  # all of them are told
     if any(said):
         return
-    if trace is not None:
+    if end.trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(safe(trace))
-    if text is not None:
-        note(f"edgen: {text}")
+            sys.stderr.write(safe(end.trace))
+    if end.text is not None:
+        note(f"edgen: {end.text}")
 
 
 @contextlib.contextmanager
 def _ignore_signals() -> Iterator[None]:
     """Ignore signals: it ends in a moment anyway, and who waits for it is to be told how."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    before = [signal.signal(number, signal.SIG_IGN) for number in ENDING_SIGNALS]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in zip(ENDING_SIGNALS, before, strict=True):
             signal.signal(number, handler)
 
 
-def _end_on_signal(number: int, _frame: object) -> None:
+def _silence_half_made() -> None:
+    """Keep what is taken apart half made, as an event loop, from complaining about that."""
+    sys.unraisablehook = lambda _: None
+    warnings.simplefilter("ignore")
+
+
+def _end_on_signal(number: int, frame: FrameType | None) -> None:
+    """Do as Ctrl-C does: where a loop runs, its task is cancelled and cleans up."""
     for each in ending_signals():  # one is enough: the next would be raised where this one is being told
         signal.signal(each, signal.SIG_IGN)
-    raise SignalError(number, "terminated; what was finished before is there, and nothing is half written.")
+    _came.append(number)
+    _silence_half_made()
+    interrupt = signal.getsignal(signal.SIGINT)
+    # Neither Python's own, nor ignored as in the background of a shell: that of a loop.
+    if callable(interrupt) and interrupt is not signal.default_int_handler:
+        interrupt(signal.SIGINT, frame)
+    else:
+        raise _EndedBySignal

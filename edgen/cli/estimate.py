@@ -1,4 +1,4 @@
-"""`edgen estimate`: what a job will cost, before it is started; calls nothing and writes nothing.
+"""`edgen estimate`: the expected cost of a job; calls nothing and writes nothing.
 
 `--json` prints one object, whose keys the structs of `edgen.api.estimating` explain.
 """
@@ -9,13 +9,14 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import align_columns, count_noun, print_value
 from edgen.core.durations import span
+from edgen.core.text import dollars
 
 if TYPE_CHECKING:
     from edgen.api.estimating import AlreadyThere, BackendPrice, Interval, JobEstimate, Needs
@@ -27,43 +28,47 @@ def command(
     count: o.CountOption = None,
     set_: o.SetOption = None,
     allow_outside: o.OutsideOption = False,
-    part: Annotated[str | None, Option("--range", metavar="A:B", help="Only scenarios A to B - 1.")] = None,
+    part: o.RangeOption = None,
     via: o.ViaOption = "online",
     runs: Annotated[
-        Path, Option("--runs", metavar="DIR", help="Where earlier runs are, and the job's own.")
+        Path, Option("--runs", metavar="DIR", help="The folder of earlier runs, and of the job's own.")
     ] = Path("outputs"),
     output: Annotated[
-        Path | None, Option("-o", metavar="RUN", help="The job's own run.  [default: DIR/<name>]")
+        Path | None,
+        o.output("RUN", "The job's own run; what it holds is not counted.  [default: DIR/<name>]"),
     ] = None,
     passing: Annotated[
         float | None,
-        Option("--pass-rate", metavar="SHARE", min=0.0, max=1.0, help="What share passes the job's gates."),
+        Option(
+            "--pass-rate",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Share of conversations that pass the job's gates.  [default: as in earlier runs]",
+        ),
     ] = None,
     json: o.JsonOption = False,
 ) -> None:
-    """Say what a job will cost: calls, tokens, money and time, each with an interval, and what that rests on.
+    """Estimate the calls, tokens, money and time that a job will take.
 
-    It calls nothing, needs no key and writes nothing. What the job's run has stored already is not counted
-    again. Earlier runs of the same templates make the interval narrow; without any, answers are assumed.
+    Each figure has an interval and its basis. The command calls nothing, needs no key and writes nothing. Answers that the job's run has stored are not counted again.
+    Earlier runs of the same templates make the interval narrow; without any, lengths of answers are assumed.
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """
+    facts = {"overrides": o.read_overrides(set_, count), "part": o.read_range(part), "output": output}
+    print_estimate(job, json=json, allow_outside=allow_outside, via=via, runs=runs, passing=passing, **facts)
+
+
+def print_estimate(job: Path, *, json: bool, **options: Any) -> None:
+    """Print what a job will take, with the options of `estimate_job`."""
     from edgen.api.estimating import estimate_job
 
-    estimate = estimate_job(
-        job,
-        overrides=o.read_overrides(set_, count),
-        allow_outside=allow_outside,
-        part=o.read_range(part),
-        via=via,
-        runs=runs,
-        output=output,
-        passing=passing,
-    )
+    estimate = estimate_job(job, **options)
     print_value(estimate, _render(estimate), json=json)
 
 
-_WIDE = 100
+_WIDE = 79  # columns of the longest line
 
 
 def _render(estimate: JobEstimate) -> Iterator[str]:
@@ -77,7 +82,9 @@ def _render(estimate: JobEstimate) -> Iterator[str]:
     if there.calls or there.out.calls or there.other_form:
         yield from label_text("already", _describe_already(there))
     if not _values(estimate.calls)[3:]:
-        yield from label_text("at most", "no limit: a backend without max_tokens answers as long as it likes")
+        yield from label_text(
+            "at most", "no limit: a backend has no max_tokens, so its answers have no limit"
+        )
     names: dict[str, list[str]] = {}
     for price in estimate.prices:
         names.setdefault(f"{price.model}, {_describe_price(price, batch=batch)}", []).append(price.backend)
@@ -107,7 +114,9 @@ def _render_table(estimate: JobEstimate) -> Iterator[str]:
     tokens = {"prompt tokens": estimate.tokens.prompt, "completion tokens": estimate.tokens.completion}
     for label, interval in {"calls": estimate.calls, **tokens}.items():
         rows[label] = [f"{value:,}" for value in _values(interval)]
-    rows["US dollars"] = ["unknown"] * wide if cost is None else [_format_usd(v) for v in _values(cost)]
+    rows["US dollars"] = (
+        ["unknown"] * wide if cost is None else [dollars(v).removeprefix("$") for v in _values(cost)]
+    )
     if estimate.seconds is not None:
         rows["time"] = [span(value) for value in _values(estimate.seconds)]
     return align_columns([[label, *cells, *[""] * (wide - len(cells))] for label, cells in rows.items()])
@@ -118,22 +127,18 @@ def _values(interval: Interval) -> list[float]:
     return [interval.low, interval.expected, interval.high, *most]
 
 
-def _format_usd(value: float) -> str:
-    return f"{value:,.2f}" if value >= 1 or not value else f"{value:.4f}"
-
-
 def _describe_already(there: AlreadyThere) -> str:
     if there.other_form:
         return "a run of that name is there, made by another form of this job; what of its answers fits is not known"
     tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
-    cost = "" if there.cost_usd is None else f", ${_format_usd(there.cost_usd)}"
+    cost = "" if there.cost_usd is None else f", {dollars(there.cost_usd)}"
     count, out = there.conversations, there.out
     said = (
         f"{count_noun(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has used "
         f"{count_noun(there.calls, 'call')}, {tokens}{cost} in all"
     )
     if out.calls:
-        most = f"${_format_usd(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
+        most = f"{dollars(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
         said += (
             f"; {count_noun(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
             f"{most} at most, and not counted above but under `at most`"
@@ -143,7 +148,7 @@ def _describe_already(there: AlreadyThere) -> str:
 
 def _describe_price(price: BackendPrice, *, batch: bool) -> str:
     if price.prompt is None:
-        return "no price known (`price:` of the backend gives it one)"
+        return "price unknown (set `price:` of the backend)"
     share = f", times {price.batch:g} by batch" if batch else ""
     kinds = {"read from": price.cache_read, "written to": price.cache_write}
     cached = "".join(
@@ -162,15 +167,17 @@ def _describe_uses(needs: Needs) -> str:
     cost, money = needs.cost_usd, ""
     tokens = int(needs.tokens.prompt.expected + needs.tokens.completion.expected)
     if cost is not None:
-        low, expected, high = (_format_usd(value) for value in _values(cost)[:3])
+        low, expected, high = (dollars(value).removeprefix("$") for value in _values(cost)[:3])
         money = f", ${expected} ({low} to {high})"
     return f"{count_noun(int(needs.calls.expected), 'call')}, {count_noun(tokens, 'token')}{money}"
 
 
 def _describe_reach(cap: Budget, *, batch: bool) -> str:
     """How far a cap reaches, in a sentence or two."""
-    money = cap.key == "max_cost"
-    of, spent = (_format_usd(value) if money else f"{value:,.0f}" for value in (cap.cap, cap.charged))
+    money = cap.key == "max_cost" or cap.key.startswith("budget per_")
+    of, spent = (
+        dollars(value).removeprefix("$") if money else f"{value:,.0f}" for value in (cap.cap, cap.charged)
+    )
     used = f", of which {spent} is used{' or set aside' if cap.out else ''}," if cap.charged else ""
     if not cap.binds:
         return f"limits.{cap.key} {of} binds nothing, since every price is 0"

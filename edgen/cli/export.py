@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from typer import Context, Option
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperOption
 
-from edgen.cli.options import JsonOption, RunArgument
+from edgen.cli import complete, groups
+from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
 from edgen.core.registry import names
@@ -20,79 +22,71 @@ FormatOption = Annotated[
     Option(
         "--to",
         metavar="FORMAT",
-        help=f"One of these: {', '.join(names('format'))}. Without it, each is listed with what it is for.",
+        help=f"The format to write. One of: {', '.join(names('format'))}. Without it, all are listed.",
+        autocompletion=complete.formats,
     ),
 ]
-FolderOption = Annotated[
-    Path | None, Option("-o", metavar="DIR", help="The folder to make; it may not hold anything yet.")
-]
+FolderOption = Annotated[Path | None, o.output("DIR", "A new or empty folder.")]
 TrainOption = Annotated[
     str | None,
     Option(
         "--train",
         "--assistant",
         metavar="ROLE",
-        help="The role that is trained, the assistant; all others are the user.  [default: the space's first]",
+        help="The role to train, as the assistant; all others are the user.  [default: the space's first role]",
     ),
 ]
 OpeningOption = Annotated[
     Literal["system", "user", "both"] | None,
     Option(
-        help="What a conversation begins with: user: a line by the other side where the trained side would "
-        "speak first; system: a system message; both.  [default: user]"
+        help="How a conversation begins. user: with a line by the other side where the trained side would speak first. "
+        "system: with a system message. both.  [default: user]"
     ),
 ]
 OpeningPromptOption = Annotated[
     str | None,
     Option(
-        metavar="FILE|NAME",
-        help="A template for the opening's texts, or the one that the environment shows (selfplay_teacher).  [default: export_opening, or export_opening_roles for other spaces than Education Dialogue's]",
+        metavar="NAME|FILE",
+        help="The template for the opening: a shipped name, or a .j2 file.  [default: export_opening, or export_opening_roles for spaces other than Education Dialogue's]",
+        autocompletion=complete.templates,
     ),
 ]
 EndMarkerOption = Annotated[
     Literal["keep", "drop"] | None,
     Option(
-        help="Whether the trained side's last words keep the end marker.  [default: keep with an opening prompt that "
-        "asks for turns, as the environment's do; else drop]"
+        help="Keep or drop the end marker in the trained side's last turn.  [default: keep with an opening prompt that "
+        "asks for turns; else drop]"
     ),
 ]
 LicenseOption = Annotated[
-    str | None, Option("--license", metavar="ID", help="The licence that the card states.")
+    str | None, Option("--license", metavar="ID", help="The licence to state in the card.")
 ]
 LanguageOption = Annotated[
-    str | None, Option(metavar="CODE", help="The language that the card states, like en.")
+    str | None, Option("--language", metavar="CODE", help="The language to state in the card, as in en.")
 ]
 StorageOption = Annotated[
     Literal["parquet", "jsonl"] | None,
-    Option(help="hf only: how it is stored.  [default: parquet where pyarrow is installed]"),
+    Option(help="hf only: the kind of files.  [default: parquet where pyarrow is installed]"),
 ]
 CsvOption = Annotated[
     bool | None,
     Option(
         "--csv-safe/--no-csv-safe",
-        help="csv only: an apostrophe before cells that a spreadsheet would take for formulas.  [default: csv-safe]",
+        help="csv only: put an apostrophe before cells that a spreadsheet would read as formulas.  [default: csv-safe]",
     ),
 ]
 MasksOption = Annotated[
     bool | None,
     Option(
         "--masks/--no-masks",
-        help="trl-sft, sharegpt and verl only: each message says in `train` whether it is trained; unsloth refuses that.  [default: masks]",
-    ),
-]
-TurnsLeftOption = Annotated[
-    int | None,
-    Option(
-        metavar="N",
-        min=0,
-        help="Formats of pairs only: leave out pairs that part where fewer than N turns follow, in either of the two.",
+        help="trl-sft, sharegpt and verl only: say in the key `train` of each message whether it is trained; unsloth refuses that key.  [default: masks]",
     ),
 ]
 TokenizerOption = Annotated[
     Path | None,
     Option(
         metavar="DIR",
-        help="refuel only: the folder of a model's tokenizer, by which rows get tokens and masks (needs transformers).",
+        help="refuel only: add tokens and masks by the tokenizer in DIR (needs transformers).",
     ),
 ]
 TokensOption = Annotated[
@@ -101,59 +95,59 @@ TokensOption = Annotated[
         "--max-tokens",
         metavar="N",
         min=1,
-        help="With --tokenizer: rows are padded to N tokens, longer ones left out.  [default: 2048]",
+        help="With --tokenizer: pad rows to N tokens and leave out longer ones.  [default: 2048]",
     ),
 ]
 ActionsOption = Annotated[
     Literal["labels", "wanted"] | None,
     Option(
-        help="Formats of single responses only: prompts tell what the response is to do: labels: what it does; wanted: "
-        "what it was asked for.  [default: nothing is told]"
+        help="Formats of single responses only: state in the prompt what the response does (labels), or what it was "
+        "asked to do (wanted).  [default: neither]"
     ),
 ]
 AlternativesOption = Annotated[
     bool | None,
     Option(
         "--alternatives/--no-alternatives",
-        help="sft and trl-prompts only: responses that did not go on have rows, too.  [default: no-alternatives]",
+        help="sft and trl-prompts only: also write rows for responses that the conversation did not continue with.  [default: no-alternatives]",
     ),
 ]
-
-AgentOption = Annotated[
-    str | None,
-    Option(
-        "--agent",
-        metavar="ROLE",
-        help="MSDialog's formats and dstc7 only: the role that answers users, where turns do not say who is who.  [default: the space's first]",
-    ),
-]
-
 
 LayerOption = Annotated[
     list[str] | None,
     Option(
+        "--layer",
         metavar="NAME",
-        help="Formats of what turns are labelled with only: the labels of this layer (`edgen annotate`) in place of the turns' own. May be given several times.",
+        help="A layer of labels. Formats of labelled turns use it in place of the turns' own; may be repeated.",
+        autocompletion=complete.layers,
     ),
 ]
 
 
-class Command(TyperCommand):
-    """`edgen export` with the options that formats have for themselves, which they declare."""
+class Command(groups.Command):
+    """`edgen export` with the options that formats declare."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if (
+            ctx.resilient_parsing and args
+        ):  # a word is being completed: load the format that is named, at most
+            named = [value for option, value in pairwise(args) if option == "--to"]
+            ctx.meta[_LOADED] = tuple(name for name in named if name in names("format"))
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         *own, help_ = super().get_params(ctx)
-        return [*own, *_own_options(), help_]
+        return [*own, *_own_options(ctx.meta.get(_LOADED)), help_]
 
 
 @functools.cache
-def _own_options() -> tuple[TyperOption, ...]:
-    """An option for each flag that any format has, with the formats that have it."""
-    from edgen.core.registry import find_all
+def _own_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
+    """An option for each flag that any format has, with the formats that have it; `loaded`: of these formats alone."""
+    from edgen.core.registry import find, find_all
     from edgen.export.own_options import Flag, flags_of
 
     found: dict[str, tuple[Flag, list[str]]] = {}
-    for format_ in find_all("format"):
+    for format_ in find_all("format") if loaded is None else [find("format", name) for name in loaded]:
         for one in () if format_.Options is None else flags_of(format_.Options):
             found.setdefault(one.field, (one, []))[1].append(format_.name)
     return tuple(
@@ -172,11 +166,12 @@ def _keep(ctx: Context, param: Any, value: Any) -> None:
 
 
 _OWN = "edgen.export.own"
+_LOADED = "edgen.export.loaded"
 
 
 def command(
     ctx: Context,
-    run: RunArgument,
+    run: o.RunArgument,
     to: FormatOption = None,
     output: FolderOption = None,
     train: TrainOption = None,
@@ -188,18 +183,19 @@ def command(
     files: StorageOption = None,
     csv_safe: CsvOption = None,
     masks: MasksOption = None,
-    min_turns_left: TurnsLeftOption = None,
+    min_turns_left: o.TurnsLeftOption = None,
     tokenizer: TokenizerOption = None,
     max_tokens: TokensOption = None,
     actions: ActionsOption = None,
     alternatives: AlternativesOption = None,
-    agent: AgentOption = None,
+    agent: o.AgentOption = None,
     layer: LayerOption = None,
-    json: JsonOption = False,
+    json: o.JsonOption = False,
 ) -> None:
-    """Write a run as a data set, with a card that says what it is and how to load it.
+    """Write a run as a data set for a trainer or a library.
 
-    What a format cannot express is left out and counted, with the reason. Nothing is uploaded.
+    A data card next to it says what the data is and how to load it. Rows that a format cannot express are left out and counted by
+    reason. Nothing is uploaded. Without --to, the command lists all formats.
 
     Example: edgen export outputs/quickstart --to hf -o exports/hf
     """
@@ -250,5 +246,5 @@ def _render_formats(run: Path, formats: Sequence[dict[str, Any]], *, paired: boo
         needs = "".join(f" Needs {need}." for need in one["needs"])
         yield f"{one['format']:<{width}}  {one['summary']}{needs}"
     if not paired:
-        yield f"This run has no pairs yet: edgen pairs {run} --by oracle"
+        yield f"This run has no pairs yet: edgen pairs {run} --signal oracle"
     yield f"Next: edgen export {run} --to hf -o exports/hf"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -18,12 +17,13 @@ from edgen.cli.status import render_status
 if TYPE_CHECKING:
     from edgen.api.generation import Generated
 
-RunOption = Annotated[
-    Path | None, Option("-o", metavar="RUN", help="The run's folder.  [default: outputs/<name>]")
-]
+RunOption = Annotated[Path | None, o.output("RUN", "The run's folder.  [default: outputs/<name>]")]
 ResumeOption = Annotated[
     Literal["auto", "never"],
-    Option("--resume", help="auto: go on where the run stands. never: refuse a folder that holds a run."),
+    Option(
+        "--resume",
+        help="What to do where the run exists. auto: resume it where it stopped. never: refuse it.",
+    ),
 ]
 ShowOption = Annotated[
     int, Option("--show", metavar="K", min=0, help="Print the first K conversations at the end.")
@@ -35,13 +35,6 @@ WriteOnlyOption = Annotated[
         metavar="DIR",
         help="With --via batch: write the request files there and send nothing; see `edgen batch read`.",
     ),
-]
-RangeOption = Annotated[
-    str | None,
-    Option("--range", metavar="A:B", help="Only scenarios A to B - 1; `edgen merge` puts pieces together."),
-]
-YesOption = Annotated[
-    bool, Option("--yes", help="Go on even if finished files become fewer or answers are paid for again.")
 ]
 
 
@@ -56,31 +49,51 @@ def command(
     show: ShowOption = 0,
     via: o.ViaOption = "online",
     write_only: WriteOnlyOption = None,
-    part: RangeOption = None,
-    yes: YesOption = False,
+    part: o.RangeOption = None,
+    trust_code: o.TrustCodeOption = None,
+    dry_run: o.DryRunOption = False,
+    yes: o.YesOption = False,
     until: o.UntilOption = None,
     for_: o.ForOption = None,
     log_format: o.LogFormatOption = "text",
     metrics: o.MetricsOption = None,
+    notify: o.NotifyOption = None,
     json: o.JsonOption = False,
 ) -> None:
-    """Make the conversations that a job asks for, and write them as train and test shards.
+    """Generate the conversations that a job file describes.
 
-    Started again, it goes on where it stopped and asks nothing twice.
+    Train and test files go to the folder outputs/NAME, with every answer of the models. Run the same command again after a stop: it
+    resumes where it stopped and pays for no answer twice. --dry-run prints what `edgen estimate` prints.
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
+    overrides = o.read_overrides(set_, count)
+    if dry_run:
+        from edgen.cli.estimate import print_estimate
+
+        facts = {"overrides": overrides, "allow_outside": allow_outside, "part": o.read_range(part)}
+        print_estimate(job, json=json, via=via, output=output, **facts)
+        return
+    import asyncio
+
     from edgen.cli.control import make_control
 
     control = make_control(
-        trust_host=trust_host, yes=yes, until=until, for_=for_, log_format=log_format, metrics=metrics
+        trust_host=trust_host,
+        trust_code=trust_code,
+        yes=yes,
+        until=until,
+        for_=for_,
+        log_format=log_format,
+        metrics=metrics,
+        notify=notify,
     )
     from edgen.api.generation import GenerateOptions, JobSource, generate
 
     options = GenerateOptions(
         output=output, via=via, write_only=write_only, part=o.read_range(part), fresh=resume == "never"
     )
-    source = JobSource.of(job, o.read_overrides(set_, count), allow_outside=allow_outside)
+    source = JobSource.of(job, overrides, allow_outside=allow_outside)
     made = asyncio.run(generate(source, options, control))
     try:
         print_value(made.status, _render(made, show), json=json)
@@ -104,14 +117,19 @@ def _render(made: Generated, show: int) -> Iterator[str]:
 
 
 def _render_record(record: dict[str, Any]) -> Iterator[str]:
+    from edgen.families import family_of_record
+
+    family = family_of_record(record)
+    recorded = family.read(msgspec.json.encode(record))
     yield ""
-    yield f"{record['id']}{' (simulated)' if record['provenance']['simulated'] else ''}"
-    for key, value in {**record.get("background_info", {}), **record.get("scenario", {})}.items():
+    yield f"{recorded.id}{' (simulated)' if recorded.provenance.simulated else ''}"
+    written = {**record.get("background_info", {}), **record.get("scenario", {})}
+    for key, value in (written or recorded.scenario.values).items():
         yield f"  {key}: {_describe_value(value)}"
-    for turn in record["conversation"]:
-        yield f"{turn['role']}: {turn['text']}"
+    for turn in family.written(recorded.conversation):
+        yield f"{turn.role}: {turn.text}"
     if "probability" in record:
-        yield f"probability that the student understood: {record['probability']}"
+        yield f"{family.probability_words}: {record['probability']}"
 
 
 def _describe_value(value: Any) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import to_builtins
-from typer import Argument, Option
+from typer import Argument
 
-from edgen.cli.options import JsonOption
+from edgen.cli import complete
+from edgen.cli import options as o
 from edgen.cli.output import first_of, print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import ShortError, UsageError
@@ -20,20 +21,22 @@ if TYPE_CHECKING:
 
 
 def command(
-    runs: Annotated[list[Path], Argument(metavar="RUN...", help="The folders of runs.")],
-    output: Annotated[Path | None, Option("-o", metavar="RUN", help="The new run's folder.")] = None,
-    json: JsonOption = False,
+    runs: Annotated[
+        list[Path], Argument(metavar="RUN...", help="The folders of runs.", autocompletion=complete.runs)
+    ],
+    output: Annotated[Path | None, o.output("RUN", "The new run's folder.  [required]")] = None,
+    json: o.JsonOption = False,
 ) -> None:
-    """Make one run of pieces of a job (`edgen generate --range`), or of several runs of the same job.
+    """Merge several runs of the same job into one new run.
 
-    Nothing is dropped, and the runs stay as they are. What stands in several of them is taken from the first that is
-    named; the others' go to merged/duplicates.jsonl in the new run. When all is there, its shards are those of one
-    undivided run; what is missing, `edgen generate JOB -o` the new run makes.
+    They may be pieces of it, made by `edgen generate --range`. The runs stay as they are. A conversation that several runs hold is taken from the first of them; the others go to
+    merged/duplicates.jsonl in the new run. A complete new run has the files of one undivided run. `edgen generate JOB
+    -o NEW_RUN` makes what is missing.
 
     Example: edgen merge outputs/piece-1 outputs/piece-2 -o outputs/whole
     """
     if output is None:
-        raise UsageError("say where the new run is to be: -o RUN.")
+        raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/whole.")
     from edgen.api.finished import merge_runs
     from edgen.cli.control import make_control
 
@@ -64,11 +67,11 @@ def _render(status: Status, merged: MergeResult) -> Iterator[str]:
     for one in merged.inputs:
         pending = f", {one.pending} pending" if one.pending else ""
         made = f"scenarios {one.first} to {one.end - 1}, {one.accepted} of {one.planned} accepted{pending}"
-        yield f"input      {one.run}: {made if one.end > one.first else 'nothing was planned'}"
+        yield f"input      {one.run}: {made if one.end > one.first else 'nothing planned'}"
     if merged.same or merged.other or merged.answered_twice:
         yield (
-            f"twice      {merged.same + merged.other} conversations, {merged.same} of them alike; "
-            f"{merged.answered_twice} calls, {merged.answered_otherwise} of them answered otherwise"
+            f"twice      {merged.same + merged.other} conversations, {merged.same} of them identical; "
+            f"{merged.answered_twice} calls, {merged.answered_otherwise} of them with other answers"
         )
     if merged.others:
         more = merged.other - len(merged.others)
@@ -84,12 +87,12 @@ def _require_complete(status: Status, merged: MergeResult, output: Path) -> None
     pending, go_on = status.pending, f"`edgen generate JOB -o {output}` makes what is missing."
     if gaps:
         missing = f"{first_of(gaps, 5, ' gaps')} are in none of the runs ({pending} conversations pending)"
-        raise ShortError(f"{output} is made, and not complete: {missing}. {go_on}")
+        raise ShortError(f"{output} is written but incomplete: {missing}. {go_on}")
     if pending or status.state == "stopped":
-        raise ShortError(f"{output} is made, and not complete: {pending} conversations are pending. {go_on}")
+        raise ShortError(f"{output} is written but incomplete: {pending} conversations are pending. {go_on}")
     again = f" Failed ones are tried again by `edgen generate JOB -o {output}`." if status.failed else ""
     raise ShortError(
-        f"{output} is made, and short: {status.accepted} of {status.planned} conversations were accepted."
+        f"{output} is written but short: {status.accepted} of {status.planned} conversations were accepted."
         f"{again}"
     )
 

@@ -8,23 +8,39 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from typer import Argument, Option
-from typer.core import TyperCommand
 
+from edgen.cli import complete
+from edgen.cli.groups import Command
 from edgen.core.errors import UsageError
 
 # -- what a command is about
 
-JobArgument = Annotated[Path, Argument(metavar="JOB", help="The job file (YAML).")]
-RunArgument = Annotated[Path, Argument(metavar="RUN", help="The folder of a run.")]
+JobArgument = Annotated[
+    Path, Argument(metavar="JOB", help="The job file (YAML).", autocompletion=complete.jobs)
+]
+RunArgument = Annotated[
+    Path, Argument(metavar="RUN", help="The folder of a run.", autocompletion=complete.runs)
+]
 
 SampleOption = Annotated[
     int | None,
-    Option("--sample", metavar="N", min=1, help="N conversations of the run (of each arm), drawn by hash."),
+    Option(
+        "--sample", metavar="N", min=1, help="Use N conversations of the run (of each arm), drawn by hash."
+    ),
 ]
 
-# -- how it prints
+# -- what it makes, and how it prints
 
-JsonOption = Annotated[bool, Option("--json", help="Print one JSON object on stdout.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON on stdout.")]
+YesOption = Annotated[
+    bool, Option("--yes", help="Answer yes: replace what is finished, or pay again for answers.")
+]
+
+
+def output(metavar: str, more: str) -> Any:
+    """The option -o; `more` says what the command writes there."""
+    return Option("--output", "-o", metavar=metavar, help=f"Where to write. {more}")
+
 
 # -- the job, and what it may use
 
@@ -33,45 +49,126 @@ SetOption = Annotated[
     Option("--set", metavar="KEY=VALUE", help="Override a job key, as in --set limits.in_flight=8."),
 ]
 CountOption = Annotated[
-    int | None, Option("-n", metavar="N", min=1, help="Conversations, instead of the job's number.")
+    int | None, Option("-n", metavar="N", min=1, help="Number of conversations.  [default: the job's]")
+]
+RangeOption = Annotated[
+    str | None,
+    Option(
+        "--range", metavar="A:B", help="Only scenarios A to B - 1. `edgen merge` puts such pieces together."
+    ),
 ]
 TrustOption = Annotated[
     list[str] | None,
     Option(
         "--trust-host",
         metavar="HOST[=VAR]",
-        help="Let the key in VAR (without VAR: in whichever the job names) go to HOST; see docs/trust.md.",
+        help="Let the key in VAR (without VAR: any key of the job) go to HOST; see docs/trust.md.",
+    ),
+]
+TrustCodeOption = Annotated[
+    list[Path] | None,
+    Option("--trust-code", metavar="FILE", help="Run this Python file if the job names it under `measures`."),
+]
+MeasureOption = Annotated[
+    list[str] | None,
+    Option(
+        "--measure",
+        metavar="FILE:FUNCTION",
+        help="A Python function as a measure, as in ./mine.py:words; runs the file.",
     ),
 ]
 OutsideOption = Annotated[
-    bool, Option("--allow-outside", help="Read files that the job names outside its project, too.")
+    bool, Option("--allow-outside", help="Also read files that the job names outside its project.")
 ]
+
+
+def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> Any:
+    """The option --backend; `more` says what the backend does, and which it is by default."""
+    return Option(
+        "--backend",
+        metavar=metavar,
+        help=f"The backend to ask: a role, or a job's role. {more}",
+        autocompletion=complete.backends,
+    )
+
+
+def prompt(default: str) -> Any:
+    """The option --prompt."""
+    return Option(
+        "--prompt",
+        metavar="NAME|FILE",
+        help=f"The template: a shipped name, or a .j2 file.  [default: {default}]",
+        autocompletion=complete.templates,
+    )
+
 
 # -- how the work is done
 
 DryRunOption = Annotated[
-    bool, Option("--dry-run", help="Say how many calls it would take, and make none. Nothing is written.")
+    bool, Option("--dry-run", help="Print what would be called. Nothing is called or written.")
 ]
 ViaOption = Annotated[
     Literal["online", "batch"],
-    Option("--via", help="online: call by call. batch: by the provider's batch service, cheaper."),
+    Option(
+        "--via",
+        help="How to call models. online: call by call. batch: by the provider's batch service, which is cheaper.",
+    ),
 ]
 UntilOption = Annotated[
     str | None,
-    Option("--until", metavar="HH:MM", help="Stop cleanly at that time, local; exit code 4, resumable."),
+    Option("--until", metavar="HH:MM", help="Stop at this local time; exit code 4, resumable."),
 ]
 ForOption = Annotated[
     str | None,
-    Option("--for", metavar="SPAN", help="Stop cleanly after that long, as in 3h or 45m; exit code 4."),
+    Option("--for", metavar="SPAN", help="Stop after this span, as in 3h or 45m; exit code 4, resumable."),
 ]
 LogFormatOption = Annotated[
     Literal["text", "json"],
-    Option("--log-format", help="What goes to stderr: lines for people, or one JSON event a line."),
+    Option("--log-format", help="What goes to stderr: text lines, or one JSON event a line."),
 ]
 MetricsOption = Annotated[
     Path | None,
-    Option("--metrics", metavar="FILE", help="Keep figures there in Prometheus' text format (*.prom)."),
+    Option("--metrics", metavar="FILE", help="Keep figures in FILE in Prometheus' text format (*.prom)."),
 ]
+NotifyOption = Annotated[
+    str | None,
+    Option(
+        "--notify",
+        metavar="CMD|URL",
+        help="At the end, give the status as JSON to a command, or POST it to an https address.",
+    ),
+]
+
+# -- options of several commands
+
+AgentOption = Annotated[
+    str | None,
+    Option(
+        "--agent",
+        metavar="ROLE",
+        help="The role that answers users, where turns do not say who does.  [default: the space's first role]",
+    ),
+]
+TurnsLeftOption = Annotated[
+    int | None,
+    Option(
+        "--min-turns-left",
+        metavar="N",
+        min=0,
+        help="Leave out pairs that part where fewer than N turns follow, in either of the two.",
+    ),
+]
+PeopleOption = Annotated[
+    list[Path] | None,
+    Option("--people", metavar="FILE", help="What people said; it is kept with the run."),
+]
+
+
+def only_one(values: list[Path] | None, option: str) -> Path | None:
+    """Return the only value of an option that other commands take several times. Raises UsageError for more."""
+    if values and len(values) > 1:
+        raise UsageError(f"{option} {values[1]}: this command takes one file; join the files.")
+    return values[0] if values else None
 
 
 def read_overrides(set_: list[str] | None, count: int | None = None) -> tuple[str, ...]:
@@ -89,13 +186,13 @@ def read_range(text: str | None) -> range | None:
     return range(int(found[1]), int(found[2]))
 
 
-class SeveralWords(TyperCommand):
+class SeveralWords(Command):
     """A command with an option that takes several words: `--arms A B`, `--arms A,B` and `--arms A --arms B`
     are the same. Click takes the first as `--arms A` and an argument more."""
 
     option: ClassVar[str]
 
-    def takes(self, word: str) -> bool:  # noqa: ARG002 - for those who know the words
+    def takes(self, word: str) -> bool:  # noqa: ARG002 - a subclass may know the words
         """Whether a word behind the option's first is one more of its values, and no argument."""
         return True
 

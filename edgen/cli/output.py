@@ -1,45 +1,36 @@
 """What commands print: results to stdout, notes to stderr, model text made safe for a terminal.
 
-It is the same whether a terminal or a file takes it. In lines for people, what a terminal would obey or hide is written
-out (`safe`); in JSON it is escaped, so that who reads the JSON has every character as it was.
+It is the same whether a terminal or a file takes it, except that sentences break between words at a terminal's edge. In
+lines for people, what a terminal would obey or hide is written out (`safe`); in JSON it is escaped, so that who reads the
+JSON has every character as it was.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.safe_text import safe, safe_json
+from edgen.core.safe_text import replace_surrogates, safe, safe_json
+from edgen.core.text import columns, dollars
+
+_LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 
 
 def json_text(value: Any) -> str:
-    """A value as one line of JSON that is safe to print. A half of a character, which a file's name may hold, becomes
+    """Return a value as one line of JSON that is safe to print. A lone surrogate, which a file's name may hold, becomes
     U+FFFD."""
     try:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
-        encoded = msgspec.json.encode(_replace_halves(msgspec.to_builtins(value)))
+        encoded = msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
     return safe_json(encoded.decode())
-
-
-def _replace_halves(value: Any) -> Any:
-    """Plain values without halves of characters."""
-    if isinstance(value, dict):
-        return {_replace_halves(key): _replace_halves(child) for key, child in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replace_halves(child) for child in value]
-    return _HALVES.sub("\ufffd", value) if isinstance(value, str) else value
-
-
-_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
@@ -86,15 +77,46 @@ def print_raw(text: str) -> None:
 def note(text: str) -> None:
     """A remark to the person, on stderr. Where nobody can read it, the work goes on all the same."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(safe(text) + "\n")
+        sys.stderr.write(_fold(safe(text), _terminal_width(sys.stderr)) + "\n")
         sys.stderr.flush()
 
 
+def fold_behind(label: str, text: str) -> str:
+    """Return a text after its label. On a terminal that is too narrow, its further lines begin below the first."""
+    width = _terminal_width(sys.stdout)
+    line = label + text
+    return "\n".join(wrap_behind(label, text, width)) if 0 < width < columns(line) else line
+
+
+def _terminal_width(stream: TextIO) -> int:
+    """Return how many columns the terminal behind a stream has; 0 if there is none, or too few to read in."""
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):
+        return 0
+    return width if width >= _LEAST_COLUMNS else 0
+
+
+def _fold(text: str, width: int) -> str:
+    """Break lines longer than `width` between words: a terminal would break them anywhere. 0: leave them as they are."""
+    if not width:
+        return text
+    return "\n".join(_fold_line(line, width) if columns(line) > width else line for line in text.split("\n"))
+
+
+def _fold_line(line: str, width: int) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    parts = textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(parts)
+
+
 def format_cost(usd: float | None, *, calls: int = 1) -> str:
-    """What calls cost, to a hundredth of a cent."""
+    """What calls cost."""
     if usd is None:
         return "unknown (no price in the job)" if calls else "none yet"
-    return f"${usd:.4f}"
+    return dollars(usd)
 
 
 def count_noun(count: int, noun: str) -> str:
@@ -118,7 +140,7 @@ def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[s
         )
 
 
-def wrap_behind(label: str, text: str) -> list[str]:
-    """The text behind its label, within 80 columns."""
+def wrap_behind(label: str, text: str, width: int = 80) -> list[str]:
+    """Return the lines of a text after its label, within `width` columns."""
     indent = " " * len(label)
-    return textwrap.wrap(text, 80, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(text, width, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)

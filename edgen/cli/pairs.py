@@ -11,77 +11,58 @@ from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
+from edgen.core.count_text import describe_counts
 from edgen.core.errors import UsageError
-from edgen.core.figures import describe_counts
 
 if TYPE_CHECKING:
     from edgen.api.pairs import PairedRun, PairOptions
     from edgen.api.pairs_estimate import PairsEstimate
-    from edgen.api.supervision.control import Control
+    from edgen.runtime.control import Control
 
-ByOption = Annotated[
+SignalOption = Annotated[
     Literal["oracle", "probability", "human", "flag", "judged"] | None,
     Option(
-        help="Who labels: a judge model, the conversations' own probabilities, or votes; of several responses to one turn, "
-        "flag: a student who called one nonsense; judged: the run's own judge, its best against its worst."
-    ),
-]
-JudgeOption = Annotated[
-    str | None,
-    Option(
-        metavar="[JOB:]ROLE",
-        help="The backend that judges: a role of the run's job, or of another job file.  [default: judge, else default]",
-    ),
-]
-PromptOption = Annotated[
-    str | None,
-    Option(
-        metavar="FILE",
-        help="The judge's template.  [default: the job's, else oracle_guarded or oracle_roles]",
+        help="The evidence for labels. oracle: a judge model. probability: the conversations' own probabilities. "
+        "human: people's votes. Of several responses to one turn, flag: a student who called one nonsense; judged: "
+        "the run's own judge, its best against its worst."
     ),
 ]
 CreditOption = Annotated[
     Literal["whole", "response", "rollouts"] | None,
     Option(
-        help="What a label of one turn rests on: verdicts on whole conversations, on the two responses alone, or the mean "
-        "of rollouts, in which the run's own agents play on from each response.  [default: whole, or as the job has it]"
+        help="How to compare two responses to one turn. whole: by the whole conversations. response: by the two "
+        "responses alone. rollouts: by the mean of conversations in which the run's own agents continue from each "
+        "response.  [default: the job's, else whole]"
     ),
 ]
 RolloutsOption = Annotated[
     int | None,
-    Option(metavar="K", min=1, help="Play on K times from each response; --credit rollouts.  [default: 4]"),
-]
-HumanOption = Annotated[
-    Path | None, Option(metavar="FILE", help="People's votes, one a line; they are kept with the run.")
+    Option(
+        metavar="K", min=1, help="With --credit rollouts: continue K times from each response.  [default: 4]"
+    ),
 ]
 MarginOption = Annotated[
-    float | None, Option(metavar="M", min=0, max=1, help="Leave out pairs less clear than this.")
+    float | None, Option(metavar="M", min=0, max=1, help="Leave out pairs less clear than M, from 0 to 1.")
 ]
 MostOption = Annotated[
     int | None, Option(metavar="N", min=1, help="Keep the N clearest pairs of each scenario.")
 ]
-TurnsLeftOption = Annotated[
-    int | None,
-    Option(
-        metavar="N",
-        min=0,
-        help="Leave out pairs that part where fewer than N turns follow, in either of the two.",
-    ),
+ReportOption = Annotated[
+    bool, Option("--report", help="Report position and length bias, agreement and calibration.")
 ]
-ReportOption = Annotated[bool, Option("--report", help="Position and length bias, agreement, calibration.")]
 
 
 def command(
     run: o.RunArgument,
-    by: ByOption = None,
+    signal: SignalOption = None,
     credit: CreditOption = None,
     rollouts: RolloutsOption = None,
-    judge: JudgeOption = None,
-    prompt: PromptOption = None,
-    human: HumanOption = None,
+    backend: Annotated[str | None, o.backend("It judges.  [default: judge, else default]")] = None,
+    prompt: Annotated[str | None, o.prompt("the job's, else oracle_guarded or oracle_roles")] = None,
+    people: o.PeopleOption = None,
     min_margin: MarginOption = None,
     max_per_scenario: MostOption = None,
-    min_turns_left: TurnsLeftOption = None,
+    min_turns_left: o.TurnsLeftOption = None,
     set_: o.SetOption = None,
     trust_host: o.TrustOption = None,
     allow_outside: o.OutsideOption = False,
@@ -92,34 +73,36 @@ def command(
     for_: o.ForOption = None,
     log_format: o.LogFormatOption = "text",
     metrics: o.MetricsOption = None,
+    notify: o.NotifyOption = None,
     json: o.JsonOption = False,
 ) -> None:
-    """Make preference pairs of a run's conversations of one scenario, each label with its evidence.
+    """Make preference pairs: two replies, and which of them is better.
 
-    A judge sees every pair in both orders; ties and abstentions never become labels. Nothing is asked twice.
+    Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and abstentions never become labels. Each pair keeps its evidence.
+    People's votes come with --people, one JSON object a line. Every verdict is stored, so a second start asks for none
+    again. --report without --signal reports on the pairs that exist.
 
-    Example: edgen pairs outputs/selfplay --by oracle --min-margin 0.5 --max-per-scenario 2
+    Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 
-    Example: edgen pairs outputs/selfplay --by oracle --credit rollouts --dry-run
+    Example: edgen pairs outputs/selfplay --signal oracle --credit rollouts --dry-run
     """
     from edgen.api.pairs import PairOptions
     from edgen.cli.control import make_control
 
     control = make_control(
-        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics
+        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
     )
-    if by is None:
-        if credit or rollouts or dry_run:
-            raise UsageError("say whose verdict makes the labels, such as --by oracle or --by probability.")
-        _print_bias(run, asked=report and not (judge or prompt), json=json)
-        return
+    if signal is None:
+        return _print_bias(
+            run, credit, rollouts, dry_run, asked=report and not (backend or prompt), json=json
+        )
     options = PairOptions(
-        by=by,
+        by=signal,
         credit=credit,
         rollouts=rollouts,
-        judge=judge,
+        judge=backend,
         prompt=prompt,
-        human=human,
+        human=o.only_one(people, "--people"),
         min_margin=min_margin,
         max_per_scenario=max_per_scenario,
         min_turns_left=min_turns_left,
@@ -128,12 +111,14 @@ def command(
         via=via,
     )
     if dry_run:
-        _print_needs(run, options, control, json=json)
-    else:
-        _print_pairs(run, options, control, report=report, json=json)
+        return _print_needs(run, options, control, json=json)
+    return _print_pairs(run, options, control, report=report, json=json)
 
 
-def _print_bias(run: Path, *, asked: bool, json: bool) -> None:
+def _print_bias(run: Path, *making: object, asked: bool, json: bool) -> None:
+    """Report on the pairs that exist. Raises UsageError where one of the options is given that are for `making` pairs."""
+    if any(making):
+        raise UsageError("--signal is missing: name the evidence for labels, as in --signal oracle.")
     from edgen.api.pairs import report_bias
     from edgen.preferences.render import render
 
@@ -183,13 +168,13 @@ def _render_needs(needs: PairsEstimate) -> Iterator[str]:
     yield f"run        {needs.run}"
     if needs.rollouts is not None:
         one = needs.rollouts
-        yield f"rollouts   {one.to_play} to play, {one.k} of each of {one.responses} responses; {one.there} are there"
-        yield f"           {one.calls.expected} calls as expected, {one.calls.at_most} at most"
+        yield f"rollouts   {one.to_play} to play, {one.k} for each of {one.responses} responses; {one.there} stored already"
+        yield f"           {one.calls.expected} calls expected, at most {one.calls.at_most}"
     if needs.judged is not None:
         judged = needs.judged
-        yield f"judge      {judged.to_judge} comparisons, {judged.there} are there"
-        yield f"           {judged.calls.expected} calls as expected, {judged.calls.at_most} at most"
-    yield f"calls      {needs.calls.expected} as expected, {needs.calls.at_most} at most; none was made"
+        yield f"judge      {judged.to_judge} comparisons, {judged.there} stored already"
+        yield f"           {judged.calls.expected} calls expected, at most {judged.calls.at_most}"
+    yield f"calls      {needs.calls.expected} expected, at most {needs.calls.at_most}; none was made, and nothing was written"
 
 
 def _render(paired: PairedRun) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`edgen preview`: scenarios and rendered prompts; calls nothing. `--diff` puts two of them side by side."""
+"""`edgen preview`: scenarios and rendered prompts; calls nothing. `--diff` shows two versions side by side."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typer import Option
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
 from edgen.core.safe_text import safe
+from edgen.core.text import value_in_words
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -25,20 +26,22 @@ if TYPE_CHECKING:
 
 def command(
     job: o.JobArgument,
-    count: Annotated[int, Option("-n", min=1, max=1000, help="How many scenarios to show.")] = 3,
+    count: Annotated[int, Option("-n", metavar="N", min=1, max=1000, help="Number of conversations.")] = 3,
     diff: Annotated[
         str | None,
         Option(
             metavar="OTHER",
-            help="Show what differs: from an arm of the job, another job file, or a template in the place of the job's "
-            "([USE=]NAME or .j2 file).",
+            help="Show differences to OTHER: an arm of the job, another job file, or another template "
+            "([USE=]NAME or a .j2 file).",
         ),
     ] = None,
     set_: o.SetOption = None,
     allow_outside: o.OutsideOption = False,
     json: o.JsonOption = False,
 ) -> None:
-    """Show scenarios and the prompts rendered for them. Calls nothing, costs nothing.
+    """Show the prompts that a job would send; calls nothing.
+
+    Each prompt comes with its scenario. --diff shows what another template, arm or job changes.
 
     Example: edgen preview jobs/quickstart.yaml -n 1 --diff education_dialogue_json
     """
@@ -96,7 +99,7 @@ def _render_scenario(scenario: dict[str, Any], behind: str = "") -> Iterator[str
     yield f"scenario {scenario['index']}{behind}"
     for key, value in scenario.items():
         if value is not None and key != "index":
-            yield f"  {key}: {value}"
+            yield f"  {key}: {value_in_words(value)}"
 
 
 def _render_one(one: ScenarioDifference, difference: Difference, width: int) -> Iterator[str]:

@@ -1,25 +1,22 @@
-"""`edgen report`: a finished run as one page to read and to send around."""
+"""`edgen report`: a finished run as one page to read and to share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
-from edgen.cli.options import RunArgument
-from edgen.cli.output import print_line
+from edgen.cli import options as o
+from edgen.cli.output import print_value
 
 
 def command(
-    run: RunArgument,
-    output: Annotated[
-        Path | None, Option("-o", metavar="FILE", help="Where to write it.  [default: RUN/report.html]")
-    ] = None,
+    run: o.RunArgument,
+    output: Annotated[Path | None, o.output("FILE", "The page.  [default: RUN/report.html]")] = None,
+    json: o.JsonOption = False,
 ) -> None:
-    """Write one self-contained HTML file about a run: counts, cost, pictures, arms, conversations, rejections.
+    """Write an HTML page about a run, with charts and examples.
 
-    It opens from disk and loads nothing. An earlier report is replaced.
+    The file opens in a browser without a network. An earlier report is replaced.
 
     Example: edgen report outputs/quickstart
     """
@@ -27,4 +24,5 @@ def command(
     from edgen.cli.control import make_control
 
     written = write_report(run, make_control(), output)
-    print_line(f"{written.path} is ready ({written.size / 1e6:.1f} MB): open it in a browser.")
+    line = f"{written.path} is ready ({written.size / 1e6:.1f} MB): open it in a browser."
+    print_value({"file": str(written.path), "bytes": written.size}, [line], json=json)

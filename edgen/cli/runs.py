@@ -1,52 +1,47 @@
-"""`edgen runs`: the runs in a folder, a line each, the one last worked on first."""
+"""The runs of a folder as lines: one each, why it stopped or what it does, and the totals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from typer import Argument
-
-from edgen.cli.options import JsonOption
-from edgen.cli.output import align_columns, note, print_value
+from edgen.cli.output import align_columns, wrap_behind
+from edgen.core.count_text import format_short
 from edgen.core.durations import span
-from edgen.core.figures import format_money, format_short
+from edgen.core.text import dollars
 
 if TYPE_CHECKING:
-    from edgen.api.runs import RunFacts
+    from edgen.api.runs import RunFacts, Totals
+
+_WIDTH = 78  # columns of a line below a row, which is indented by two
+_HEAD = ("run", "state", "accepted", "calls", "tokens", "cost", "age", "size")
 
 
-def command(
-    folder: Annotated[
-        Path, Argument(metavar="[DIR]", help="A folder of runs, or a run.", show_default="outputs")
-    ] = Path("outputs"),
-    json: JsonOption = False,
-) -> None:
-    """List the runs in a folder: state, counts, calls, cost, when each was last worked on, and its size.
-
-    Reads and changes nothing. A run that cannot be read is listed with what is wrong with it.
-
-    Example: edgen runs
-    """
-    from edgen.api.runs import list_runs
-
-    runs = list_runs(folder)
-    print_value({"folder": str(folder), "runs": [run.as_json() for run in runs]}, _render(runs), json=json)
-    if not runs and not json:
-        note(f"edgen: {folder}: there are no runs in this folder.")
-
-
-def _render(runs: list[RunFacts]) -> Iterator[str]:
+def render_runs(runs: Sequence[RunFacts], totals: Totals) -> Iterator[str]:
+    """The table. Below a row: what is wrong with the run, who works on it, or why it stopped."""
     if not runs:
         return
-    head = ("run", "state", "accepted", "calls", "tokens", "cost", "age", "size")
-    first, *rest = align_columns([head, *map(_cells, runs)], left=2)
+    first, *rest, last = align_columns([_HEAD, *map(_cells, runs), _total_cells(totals)], left=2)
     yield first
     for line, run in zip(rest, runs, strict=True):
         yield line
-        if run.problem:
-            yield f"  {run.problem}"
+        yield from (f"  {said}" for said in _describe(run))
+    yield last
+
+
+def _describe(run: RunFacts) -> Iterator[str]:
+    if run.problem:
+        yield run.problem
+    if run.work is not None:
+        speed = f", {run.work.calls_per_minute:,.0f} calls a minute" if run.work.calls_per_minute else ""
+        yield f"running    {run.work.process} for {span(run.work.seconds)}{speed}"
+    yield from _describe_end(run)
+
+
+def _describe_end(run: RunFacts) -> Iterator[str]:
+    """Why a run stopped, or is short."""
+    if run.status is not None and (why := run.status.stopped):
+        yield from wrap_behind("stopped    ", f"{why.reason}: {why.detail}", _WIDTH)
 
 
 def _cells(run: RunFacts) -> tuple[str, ...]:
@@ -56,8 +51,18 @@ def _cells(run: RunFacts) -> tuple[str, ...]:
     if (status := run.status) is None:
         return run.name, "unreadable", "-", "-", "-", "-", age, size
     calls, tokens = status.calls.made, format_short(status.tokens.prompt + status.tokens.completion)
-    cost = "no price" if calls else "-"
-    if status.cost_usd is not None:
-        cost = format_money(status.cost_usd)
-    accepted = f"{status.accepted}/{status.planned}"
+    accepted, cost = f"{status.accepted}/{status.planned}", _format_cost(status.cost_usd, calls)
     return run.name, status.state, accepted, str(calls), tokens, cost, age, size
+
+
+def _total_cells(totals: Totals) -> tuple[str, ...]:
+    states = f"{totals.running} running" if totals.running else ""
+    accepted, size = f"{totals.accepted}/{totals.planned}", f"{format_short(totals.bytes)}B"
+    tokens, cost = format_short(totals.tokens), _format_cost(totals.cost_usd, totals.calls)
+    return f"total {totals.runs}", states, accepted, str(totals.calls), tokens, cost, "", size
+
+
+def _format_cost(usd: float | None, calls: int) -> str:
+    if usd is None:
+        return "no price" if calls else "-"
+    return dollars(usd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import to_builtins
 from typer import Option
 
-from edgen.cli.options import JsonOption, RunArgument
+from edgen.cli import options as o
 from edgen.cli.output import align_columns, print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import UsageError
@@ -19,37 +20,44 @@ if TYPE_CHECKING:
     from edgen.store.ledger import Selection
 
 
-OutputOption = Annotated[Path | None, Option("-o", metavar="RUN", help="The new run's folder.")]
+OutputOption = Annotated[Path | None, o.output("RUN", "The new run's folder.  [required]")]
 WhereOption = Annotated[
     list[str] | None,
     Option(
-        "--where", metavar="EXPRESSION", help="What has to hold of each that is kept; several all have to."
+        "--where",
+        metavar="EXPRESSION",
+        help="Keep conversations for which this is true; several must all be true.",
     ),
 ]
 CapOption = Annotated[
-    list[str] | None, Option("--cap", metavar="NAME=N", help="At most N of each value, as in --cap topic=50.")
+    list[str] | None,
+    Option("--cap", metavar="NAME=N", help="Keep at most N of each value, as in --cap topic=50."),
 ]
 BalanceOption = Annotated[
     list[str] | None,
-    Option("--balance", metavar="NAME", help="As many of each value as of the one with the fewest."),
+    Option("--balance", metavar="NAME", help="Keep as many of each value as of the rarest one."),
 ]
-DrawOption = Annotated[int | None, Option("--draw", metavar="N", min=1, help="N of what is left, at random.")]
-SeedOption = Annotated[int, Option("--seed", help="Decides what --cap, --balance and --draw take.")]
+DrawOption = Annotated[
+    int | None, Option("--draw", metavar="N", min=1, help="Keep N of the rest, drawn at random.")
+]
+SeedOption = Annotated[int, Option("--seed", metavar="N", help="Seed of random draws.")]
 SplitByOption = Annotated[
     str | None,
-    Option("--split-by", metavar="NAME", help="A new split: nothing of one value is on both sides."),
+    Option("--split-by", metavar="NAME", help="Split anew: no value is in both train and test."),
 ]
 InOrderOption = Annotated[
-    bool, Option("--in-order", help="Of --split-by: the latest values are the test side.")
+    bool, Option("--in-order", help="With --split-by: the last values become the test side.")
 ]
 TestOption = Annotated[
     float | None,
-    Option("--test", metavar="SHARE", help="Of --split-by: the share of the test side; else as before."),
+    Option(
+        "--test", metavar="SHARE", help="With --split-by: the test side's share.  [default: as in the run]"
+    ),
 ]
 
 
 def command(
-    run: RunArgument,
+    run: o.RunArgument,
     output: OutputOption = None,
     where: WhereOption = None,
     cap: CapOption = None,
@@ -59,22 +67,29 @@ def command(
     split_by: SplitByOption = None,
     in_order: InOrderOption = False,
     test: TestOption = None,
-    json: JsonOption = False,
+    own: o.MeasureOption = None,
+    trust_code: o.TrustCodeOption = None,
+    json: o.JsonOption = False,
 ) -> None:
-    """Make a run of the conversations of another that are chosen; that one stays as it is.
+    """Choose conversations of a run, and write them as a new run.
 
-    Clauses take one after the other: what has to hold, near-duplicates last, then caps, balances, the draw. What they
-    took counts in the new run as rejected, with the clause as its reason. What is left can be split anew by any name.
-    docs/selecting.md has the language.
+    The run stays as it is. Clauses apply in this order: conditions (near-duplicates last), caps, balances, the draw.
+    Conversations that a clause removes count as rejected in the new run, with the clause as the reason. docs/selecting.md
+    explains the expressions.
 
     Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" --cap topic=5 -o outputs/chosen
     """
     if output is None:
-        raise UsageError("say where the new run is to be: -o RUN.")
+        raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")
     from edgen.api.finished import select_run
+    from edgen.api.own_measures import load_measures
+    from edgen.api.run_measures import load_run_measures
     from edgen.cli.control import make_control
     from edgen.selection.options import SelectOptions
 
+    load_measures(own or ())
+    control = make_control(trust_code=trust_code)
+    load_run_measures([run], control, re.findall(r"\w+", " ".join(where or ())))
     options = SelectOptions(
         where=tuple(where or ()),
         cap=tuple(cap or ()),
@@ -85,7 +100,7 @@ def command(
         in_order=in_order,
         test=test,
     )
-    status, selection = select_run(run, output, options, make_control())
+    status, selection = select_run(run, output, options, control)
     print_value(
         {**to_builtins(status), "selection": to_builtins(selection)}, _render(status, selection), json=json
     )

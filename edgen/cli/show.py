@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from edgen.cli.options import JsonOption, RunArgument
 from edgen.cli.output import note, print_value
+from edgen.core.errors import UsageError
 
 
 def command(
     run: RunArgument,
     named: Annotated[
-        str,
+        str | None,
         Argument(
             metavar="ID",
-            help="A conversation as the shards call it (quickstart-000137-r0), or the number of a scenario (137).",
+            help="A conversation's id (quickstart-000137-r0), a scenario's number (137), or `last` for the latest raw reply.",
         ),
-    ],
-    raw: Annotated[bool, Option("--raw", help="Also the raw replies, as the model gave them.")] = False,
+    ] = None,
+    raw: Annotated[bool, Option("--raw", help="Also show the raw replies of the model.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show a conversation: its scenario, what was said, what it came to, and the pairs it is in.
+    """Show one conversation of a run, with its outcome and labels.
 
-    A scenario's number shows all its conversations, those of a run's arms side by side. What was rejected or
-    failed is shown with the reason and the last reply.
+    Scenario, turns and preference pairs are shown as well. A scenario's number shows all conversations of that scenario, those of arms side by side. A rejected or failed one
+    is shown with the reason and the last reply.
 
     Example: edgen show outputs/quickstart 137
 
     Example: edgen show outputs/quickstart quickstart-000137-r0 --raw
+
+    Example: edgen show outputs/quickstart last
     """
+    if named is None:
+        raise UsageError(
+            f"{run}: name a conversation of it by its id or its scenario's number, as in `edgen show {run} 0`; `last` is "
+            "the latest raw reply."
+        )
+    if named == "last":
+        _show_latest(run, json=json)
+        return
     from edgen.cli.transcript import conversations_as_json, render_conversations
     from edgen.evaluation.data_sets.one_conversation import find_conversations
     from edgen.store.run_folder import RunFolder
@@ -42,3 +54,20 @@ def command(
     print_value(conversations_as_json(run, found, pairs, raw=raw), lines, json=json)
     for words in notes:
         note(f"edgen: {words}")
+
+
+def _show_latest(run: Path, *, json: bool) -> None:
+    """Show the reply that was stored last in a run, or in one of its ledgers that is named itself."""
+    from edgen.api.latest_reply import find_latest
+
+    latest = find_latest(run)
+    lines = [
+        f"ledger     {latest.ledger}",
+        f"answered   {latest.at}",
+        f"call       scenario {latest.scenario}, task {latest.task}, step {latest.step}, attempt {latest.attempt}",
+        f"model      {latest.model or 'unknown'}, ended by {latest.finish_reason}",
+        "",
+        *([latest.refusal] if latest.refusal else []),
+        *(latest.text.splitlines() or ["(empty)"]),
+    ]
+    print_value(latest, lines, json=json)

@@ -1,66 +1,70 @@
-"""`edgen simulator`: the simulator as a server, for rehearsing any OpenAI or Gemini client."""
+"""`edgen simulator`: the simulator as a server, for rehearsing any OpenAI, Gemini or Anthropic client."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 from typer import Option
 
-from edgen.cli.output import note, print_line
+from edgen.cli.options import JsonOption
+from edgen.cli.output import note, print_json, print_value
 
 AllowHost = Annotated[
     list[str] | None,
     Option(
         metavar="NAME",
-        help="A host name that requests may be for, beside localhost and --host; can be given again.",
+        help="Also answer requests for this host name; may be repeated.",
     ),
 ]
 
 
 def command(
-    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8377,
-    latency_ms: Annotated[float, Option(min=0, max=600_000, help="Milliseconds before each answer.")] = 0.0,
+    host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8377,
+    latency_ms: Annotated[
+        float, Option(metavar="MS", min=0, max=600_000, help="Milliseconds before each answer.")
+    ] = 0.0,
     faults: Annotated[
-        str, Option(metavar="SPEC", help='Faults and their shares, as in "refusal=0.02,429=0.1".')
+        str, Option(metavar="SPEC", help='Faults and their shares of answers, as in "refusal=0.02,429=0.1".')
     ] = "",
-    seed: Annotated[int, Option(help="Another seed, other answers to the same requests.")] = 0,
+    seed: Annotated[int, Option(metavar="N", help="Seed of random draws.")] = 0,
     batch_seconds: Annotated[
-        float, Option(min=0, max=604_800, help="Seconds that a batch takes, its requests evenly spread.")
+        float, Option(metavar="SECONDS", min=0, max=604_800, help="Seconds that a batch takes.")
     ] = 2.0,
     batch_window: Annotated[
-        float, Option(min=0.01, max=604_800, help="Seconds after which a batch expires.")
+        float, Option(metavar="SECONDS", min=0.01, max=604_800, help="Seconds after which a batch expires.")
     ] = 86_400.0,
     allow_host: AllowHost = None,
     list_faults: Annotated[
         bool, Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
     ] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Serve the simulator in OpenAI's, Gemini's and Anthropic's formats; any key is taken, nothing leaves the machine.
+    """Run a local stand-in for the services of model providers.
 
-    The batches of all three are served too: files up, a batch begun, watched and cancelled, results down. In
-    a batch, an HTTP fault fails one request; batch_create_lost, batch_503 and batch_slow strike the calls
-    about batches and their files.
+    It answers in OpenAI's, Gemini's and Anthropic's formats with made-up conversations. It takes any key, and nothing leaves the machine. Batches of all three services work, too. It answers only requests
+    for localhost, for --host and for each --allow-host, so that no web page can reach it by a name of its own.
 
-    Only requests for localhost, for --host and for what --allow-host names are answered, so that no web page
-    can reach it under a name of its own.
-
-    Faults are refusal, truncated, garbage, empty, filtered, one_speaker, defects (a broken layout),
-    loop, two_turns and the like (turns of self-play), judge_first, judge_longer and the like (a judge's
-    biases), 429, 500, 503, hang, reset, slow, 401, 404, quota; 429=0.1:2 asks to come back after 2
-    seconds. --list-faults tells them all, and each layout defect by name.
+    Faults are, for example, refusal, truncated, garbage, empty, defects (a broken layout), judge_first (a judge's bias),
+    429, 500, hang, reset and quota; 429=0.1:2 asks the client to retry after 2 seconds. In a batch, an HTTP fault fails
+    one request. --list-faults prints all faults.
 
     Example: edgen simulator --latency-ms 100 --faults "429=0.1,defects=0.2"
     """
     from edgen.simulator.faults import describe_faults
 
     if list_faults:
-        print_line(describe_faults())
+        print_value({"faults": describe_faults()}, [describe_faults()], json=json)
         return
+    import asyncio
+
     from edgen.simulator.server import Options, serve
 
     def announce(address: str) -> None:
+        if json:
+            print_json({"openai": f"{address}/v1", "gemini": address, "anthropic": address})
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
 
     options = Options(

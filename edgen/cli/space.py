@@ -1,4 +1,4 @@
-"""`edgen space`: look at preference space files, make them and let them grow."""
+"""`edgen space`: show, make and extend preference space files."""
 
 from __future__ import annotations
 
@@ -7,148 +7,178 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument, Option, Typer
+from typer import Argument, Option
 
-from edgen.cli.options import JsonOption, SetOption, TrustOption, read_overrides
-from edgen.cli.output import format_cost, note, print_line, print_value, wrap_behind
+from edgen.cli import complete
+from edgen.cli import options as o
+from edgen.cli.groups import CommandGroup
+from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
 
 if TYPE_CHECKING:
     from edgen.api.spaces.growth import GrownSpace
+    from edgen.api.spaces.new_file import NewSpace
 
-app = Typer(
-    help="Work with preference space files.\n\nExample: edgen space show broad",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = CommandGroup(
+    "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad"
 )
-SpaceArgument = Annotated[str, Argument(metavar="SPACE", help="A shipped space's name, or a file.")]
-OutputOption = Annotated[
-    Path | None, Option("--output", "-o", metavar="OUT", help="The file to write (else: printed).")
+SpaceArgument = Annotated[
+    str, Argument(metavar="SPACE", help="A shipped space's name, or a file.", autocompletion=complete.spaces)
 ]
-NameOption = Annotated[str | None, Option(metavar="NAME", help="The space's name (else: after OUT).")]
-ForceOption = Annotated[bool, Option("--force", help="Overwrite OUT if it is there.")]
+OutputOption = Annotated[Path | None, o.output("FILE", "The space.  [default: stdout]")]
+NameOption = Annotated[
+    str | None, Option("--name", metavar="NAME", help="The space's name.  [default: after the file]")
+]
 
 
-@app.command(short_help="Print sizes, cells, weights, and what a balanced design needs.")
+@app.command()
 def show(
     space: SpaceArgument,
+    conversations: Annotated[
+        int,
+        Option("-n", metavar="N", min=1, max=100_000, help="Number of conversations."),
+    ] = 200,
     per_cell: Annotated[
         int | None,
-        Option(metavar="K", min=1, max=10_000, help="Conversations per cell.  [default: 1, 2 and 5]"),
+        Option(
+            metavar="K",
+            min=1,
+            max=10_000,
+            help="Also show what a balanced design needs for K conversations of each cell.",
+        ),
     ] = None,
     exercises: Annotated[
-        int, Option(metavar="N", min=0, max=20_000, help="Exercises of each tier that are shown.")
+        int, Option(metavar="N", min=0, max=20_000, help="Exercises to show of each tier.")
     ] = 3,
     pictures: Annotated[
         Path | None,
-        Option(
-            metavar="FOLDER", help="A new folder for the pictures of these exercises, with a page of them."
-        ),
+        Option(metavar="DIR", help="Draw these exercises: a new folder for the pictures and a page of them."),
     ] = None,
-    json: JsonOption = False,
+    json: o.JsonOption = False,
 ) -> None:
-    """Print a space's sizes, cells and weights, and what a balanced design needs for K conversations a cell; and
-    exercises with their answers, where its values make some.
+    """Show what a space holds, and how often N conversations use it.
 
-    Example: edgen space show italian_shapes --exercises 30
+    It shows dimensions and weights, and for each design how often the rarest and the most frequent value of each
+    dimension occur in N conversations. A cell is one value of each dimension. A space with exercises also shows some
+    of them with their answers.
+
+    Example: edgen space show education_dialogue -n 40
     """
     from edgen.api.spaces.facts import describe_space
 
-    facts = describe_space(space, per_cell, exercises)
+    facts = describe_space(space, per_cell, exercises, conversations)
     if pictures is not None:
-        from edgen.api.spaces.pictures import PAGE, write_pictures
+        from edgen.api.spaces.facts import draw_examples
 
-        drawn = write_pictures(space, pictures, exercises)
-        note(f"{drawn:,} pictures are in {pictures}; {pictures / PAGE} shows them")
-    print_value(facts, _render_space(facts), json=json)
+        drawn, page = draw_examples(space, pictures, exercises)
+        note(f"{drawn:,} pictures are in {pictures}; {page} shows them")
+    print_value(facts, _render_space(facts, needs=per_cell is not None), json=json)
 
 
-@app.command(short_help="Ask a model for more values; writes a new file.")
+@app.command()
 def expand(
     space: SpaceArgument,
-    dimension: Annotated[str, Option(metavar="DIMENSION", help="Which list is to grow, as in topic.")],
-    count: Annotated[int, Option(metavar="N", min=1, help="How many new values.")],
-    job: Annotated[
+    dimension: Annotated[str, Option(metavar="NAME", help="The dimension to extend, as in topic.")],
+    count: Annotated[int, Option(metavar="N", min=1, help="Number of new values.")],
+    backend: Annotated[
         str | None,
-        Option(
-            metavar="JOB[:ROLE]",
-            help="Whose backend is asked.  [default: `default` of ./job.yaml if there is one, else the simulator]",
+        o.backend(
+            " [default: `default` of ./job.yaml if it exists, else the simulator]", metavar="JOB[:ROLE]"
         ),
     ] = None,
-    prompt: Annotated[
-        str, Option(metavar="FILE", help="The template that asks: a shipped name, or a .j2 file.")
-    ] = "space_expand",
+    prompt: Annotated[str, o.prompt("space_expand")] = "space_expand",
     output: Annotated[
-        Path | None, Option("-o", metavar="OUT", help="The new file.  [default: <name>-expanded.yaml]")
+        Path | None, o.output("FILE", "The new space.  [default: <name>-expanded.yaml]")
     ] = None,
-    set_: SetOption = None,
-    trust_host: TrustOption = None,
-    json: JsonOption = False,
+    set_: o.SetOption = None,
+    trust_host: o.TrustOption = None,
+    dry_run: o.DryRunOption = False,
+    until: o.UntilOption = None,
+    for_: o.ForOption = None,
+    log_format: o.LogFormatOption = "text",
+    metrics: o.MetricsOption = None,
+    notify: o.NotifyOption = None,
+    json: o.JsonOption = False,
 ) -> None:
-    """Ask a model for more values of one list, and write a new space file with the old and the new ones.
+    """Ask a model for more values of one dimension of a space.
 
-    Values that are nearly the same as one that is there, or as one another, are dropped. The old file is
-    never changed, and none is overwritten. Stopped and started again, it asks nothing twice: every answer is in
-    OUT.db, which stays beside OUT, as does a hidden lock file that may be deleted when nothing runs.
+    A new space file gets the old and the new values. Near-duplicates of known values are dropped. No file is changed or overwritten. Every answer is stored in FILE.db
+    next to the new file, so a second start asks for none again. The hidden lock file there may be deleted afterwards.
 
-    Example: edgen space expand education_dialogue --dimension topics --count 200 --job job.yaml
+    Example: edgen space expand education_dialogue --dimension topics --count 200 --backend job.yaml
     """
-    from edgen.api.spaces.growth import grow_space
+    from edgen.api.spaces.growth import estimate_growth, grow_space
     from edgen.cli.control import make_control
 
-    control, overrides = make_control(trust_host=trust_host), read_overrides(set_)
-    made = grow_space(
-        space, dimension, count, control, job=job, prompt=prompt, output=output, overrides=overrides
+    control = make_control(
+        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
     )
+    options: dict[str, Any] = {
+        "job": backend,
+        "prompt": prompt,
+        "output": output,
+        "overrides": o.read_overrides(set_),
+    }
+    if dry_run:
+        needs = estimate_growth(space, dimension, count, control, **options)
+        print_value(needs, needs.lines(), json=json)
+        return
+    made = grow_space(space, dimension, count, control, **options)
     print_value(made, _render_grown(made), json=json)
     made.require_all()
 
 
-@app.command("from-csv", short_help="Make a space of a table: a column a dimension.")
+@app.command("from-csv")
 def from_csv(
-    file: Annotated[Path, Argument(metavar="FILE", help="A CSV file: a column a dimension.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A CSV file with a column for each dimension.")],
     output: OutputOption = None,
     name: NameOption = None,
     weights: Annotated[
         Literal["counts", "equal"],
-        Option(help="How much a value weighs: as often as it is there, or as much as any other."),
+        Option(help="Weigh values by how often they occur, or all the same."),
     ] = "counts",
-    force: ForceOption = False,
+    yes: o.YesOption = False,
+    json: o.JsonOption = False,
 ) -> None:
-    """Write a space file out of a table: a column a dimension, and columns like topic.grade for its fields.
+    """Make a space from a table, with a column for each dimension.
+
+    Columns such as topic.grade become fields of the dimension's values.
 
     Example: edgen space from-csv learners.csv --weights equal -o learners.yaml
     """
     from edgen.api.spaces.from_csv import make_space_from_csv
 
-    made = make_space_from_csv(file, output, name, weights=weights, force=force)
+    made = make_space_from_csv(file, output, name, weights=weights, force=yes)
     found = ", ".join(f"{count} of {dimension}" for dimension, count in made.values.items())
-    _say_written(made.text, f"{made.records:,} rows: {found}", output)
+    _say_written(made, f"{made.records:,} rows: {found}", output, json=json)
 
 
-@app.command("from-ed", short_help="Make a space of what released ED files were drawn from.")
+@app.command("from-ed")
 def from_ed(
     files: Annotated[list[Path], Argument(metavar="FILES", help="Released ED files: JSON lists of records.")],
     output: OutputOption = None,
     name: NameOption = None,
-    force: ForceOption = False,
+    yes: o.YesOption = False,
+    json: o.JsonOption = False,
 ) -> None:
-    """Write a space file with observed frequencies out of released ED files.
+    """Make a space from released Education Dialogue files.
+
+    It has the values of the files and their frequencies.
 
     Example: edgen space from-ed conversations_train*.json -o my_space.yaml
     """
     from edgen.api.spaces.from_ed import make_space_from_ed
 
-    made = make_space_from_ed(files, output, name, force=force)
+    made = make_space_from_ed(files, output, name, force=yes)
     found = ", ".join(f"{count} {dimension.replace('_', ' ')}" for dimension, count in made.values.items())
-    _say_written(made.text, f"{made.records:,} records: {found}", output, made.notes)
+    _say_written(made, f"{made.records:,} records: {found}", output, json=json)
 
 
-def _say_written(text: str, summary: str, output: Path | None, notes: tuple[str, ...] = ()) -> None:
+def _say_written(made: NewSpace, summary: str, output: Path | None, *, json: bool) -> None:
     """Print the new file's text where it is not written, then the remarks and what was found."""
-    if output is None:
-        print_line(text.rstrip("\n"))
-    for remark in notes:
+    facts = {"records": made.records, "values": made.values, "notes": list(made.notes)}
+    facts |= {"text": made.text, "file": None} if output is None else {"file": str(output)}
+    print_value(facts, [] if output else [made.text.rstrip("\n")], json=json)
+    for remark in made.notes:
         note(remark)
     note(f"{summary}; written to {output}" if output else summary)
 
@@ -157,8 +187,8 @@ _WIDE = 40  # characters of a value that are shown
 _EXAMPLES = 5  # new values that are shown
 
 
-def _render_space(facts: dict[str, Any]) -> Iterator[str]:
-    """The same for a person, within 80 columns where values are short."""
+def _render_space(facts: dict[str, Any], *, needs: bool) -> Iterator[str]:
+    """Yield the facts for a person, within 80 columns where values are short. `needs`: what a balanced design needs, too."""
     yield f"{'space':11} {facts['space']} ({facts['file']})"
     for key in ("description", "source"):
         yield from wrap_behind(f"{key:11} ", facts[key] or "")
@@ -172,26 +202,44 @@ def _render_space(facts: dict[str, Any]) -> Iterator[str]:
     for number, (role, sees) in enumerate(facts["roles"].items()):
         text, label = f"{role} sees {', '.join(sees) or 'nothing'}", "" if number else "roles"
         yield from wrap(text, 80, initial_indent=f"{label:20} ", subsequent_indent=" " * 23)
-    for name, tier in (facts["exercises"] or {}).items():
-        yield from _render_tier(name, tier)
+    from edgen.space.section import section, section_names
+
+    for name in section_names():
+        yield from section(name).render(facts[name] or {})
     yield ""
-    yield from _render_table(facts)
+    yield from _render_gives(facts["gives"], facts["dimensions"])
+    if needs:
+        yield ""
+        yield from _render_needs(facts)
 
 
-def _render_tier(name: str, tier: dict[str, Any]) -> Iterator[str]:
-    """A tier of exercises, and some of them with their answers."""
+def _render_gives(gives: dict[str, Any], dimensions: dict[str, Any]) -> Iterator[str]:
+    """Yield a table: how often the rarest and the most frequent value of each dimension occurs, by design."""
+    many, designs = gives["conversations"], gives["designs"]
+    rows = [("dimension", "values", *designs)]
+    for name, about in dimensions.items():
+        spans = (designs[design][name] for design in designs)
+        rows.append(
+            (name, f"{about['values']:,}", *(_render_span(one["least"], one["most"]) for one in spans))
+        )
+    lines = align_columns(rows, left=1)
+    yield f"How often each value occurs in the first {many:,} conversations, by design (seed 0)"
+    yield from lines
+    shifted = [name for name, about in designs["even"].items() if about["off"] >= 1]
+    held = [about["off"] for name, about in designs["even"].items() if name not in shifted]
     yield ""
-    yield f"{'exercises':20} {tier['exercises']:>7,} {name}, of {', '.join(tier['concepts'])}"
-    for one in tier["shown"]:
-        yield from wrap_behind(f"{'':20} question  ", one["question"])
-        for key in ("answers", "mistake", "picture"):
-            said = " · ".join(one[key]) if key == "answers" else one.get(key)
-            if said:
-                yield from wrap_behind(f"{'':20} {key:9} ", said)
+    if held:
+        yield f"With `design: even`, each count is within {max(held):.2g} of the value's weighted share."
+    if shifted:
+        yield from wrap(f"Conditions or exclusions shift the values of: {', '.join(shifted)}.", 80)
+
+
+def _render_span(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _render_dimension(name: str, about: dict[str, Any]) -> Iterator[str]:
-    weights = "weighted (in the random design only):" if about["weighted"] else "all weigh the same"
+    weights = "weighted (designs even and random):" if about["weighted"] else "all weigh the same"
     yield f"{name:20} {about['values']:>7,} values, {weights}"
     for key in ("most_probable", "least_probable"):
         for one in about.get(key, ()):
@@ -211,8 +259,8 @@ def _shorten(value: str) -> str:
 
 def _render_cells(facts: dict[str, Any]) -> Iterator[str]:
     if facts["cells"] is None:
-        yield f"{'cells':20} too many conditions to count them, of {facts['product']:,}"
-        yield f"{'':20} A balanced design draws them at random, all values alike."
+        yield f"{'cells':20} not counted: too many conditions ({facts['product']:,} without them)"
+        yield f"{'':20} A balanced design draws cells at random, with equal weights."
         return
     if facts["cells_by_value"] is None:
         sizes = " x ".join(f"{about['values']:,}" for about in facts["dimensions"].values())
@@ -222,14 +270,14 @@ def _render_cells(facts: dict[str, Any]) -> Iterator[str]:
     yield f"{'cells':20} {facts['cells']:>7,} allowed of {facts['product']:,}"
     if many := len(facts["exclude"]):
         yield f"{'':28} {many:,} combination{' is' if many == 1 else 's are'} excluded"
-    yield f"{'':28} Balanced, each comes equally often; a value of …"
+    yield f"{'':28} With `balanced`, every cell comes equally often:"
     for name, counts in facts["cells_by_value"].items():
         least, most = counts["least"], counts["most"]
         times = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        yield f"{'':28} … {name} in {times} of {facts['cells']:,}"
+        yield f"{'':28} a value of {name} in {times} of {facts['cells']:,}."
 
 
-def _render_table(facts: dict[str, Any]) -> Iterator[str]:
+def _render_needs(facts: dict[str, Any]) -> Iterator[str]:
     """How many conversations, by what is to be covered and how often."""
     if not facts["balanced"]:
         return
@@ -241,9 +289,8 @@ def _render_table(facts: dict[str, Any]) -> Iterator[str]:
         title = _describe_stratum(stratum["by"], len(facts["dimensions"]))
         yield f"{title:30} {stratum['cells']:>10,}{counts}"
     yield ""
-    yield "So many conversations of a balanced design (`design: balanced`) have each of"
-    yield "them k times or more: cells for certain, what spans many cells with 19 of 20"
-    yield "seeds or more."
+    yield "With so many conversations of `design: balanced`, every cell occurs at least k"
+    yield "times. Combinations that span several cells do so for 19 of 20 seeds."
 
 
 def _describe_stratum(names: list[str], dimensions: int) -> str:
@@ -270,4 +317,4 @@ def _render_grown(grown: GrownSpace) -> Iterator[str]:
     yield f"cost       {format_cost(grown.cost_usd)}"
     if grown.file:
         yield f"file       {grown.file}"
-    yield f"ledger     {grown.ledger} (every answer as it came)"
+    yield f"ledger     {grown.ledger} (every raw answer)"

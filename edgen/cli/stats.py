@@ -1,4 +1,4 @@
-"""`edgen stats`: what a data set is like, measured: a run, an arm at a time, or anybody's files."""
+"""`edgen stats`: measures of a data set: a run, arm by arm, or anybody's files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from edgen.cli.options import JsonOption, SetOption, SeveralWords, TrustOption
+from edgen.cli import complete
+from edgen.cli import options as o
 from edgen.cli.output import print_value
 
 
-class Command(SeveralWords):
+class Command(o.SeveralWords):
     """`--only overview lengths RUN`: the first word that is no measure, nor a misspelt one, is a path."""
 
     option = "--only"
@@ -33,36 +34,62 @@ def command(
         Argument(
             metavar="PATH...",
             help="Runs, folders of shards, or files of records; several paths are one data set.",
+            autocompletion=complete.runs,
         ),
     ],
-    json: JsonOption = False,
     only: Annotated[
         list[str] | None,
-        Option(metavar="MEASURE", help="Only these measures, one or several; `edgen plugins` lists them."),
+        Option(
+            metavar="MEASURE",
+            help="Compute only these measures, one or several; `edgen list measures` explains them.",
+            autocompletion=complete.measures,
+        ),
     ] = None,
-    judge: Annotated[
+    adherence: Annotated[
         int | None,
         Option(
             metavar="N",
-            help="Have the job's judge read N conversations of the run (of each arm) for adherence; costs calls.",
+            help="Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; costs calls.",
         ),
     ] = None,
-    set_: SetOption = None,
-    trust_host: TrustOption = None,
+    prompt: Annotated[str | None, o.prompt("adherence_guarded")] = None,
+    own: o.MeasureOption = None,
+    set_: o.SetOption = None,
+    trust_host: o.TrustOption = None,
+    trust_code: o.TrustCodeOption = None,
+    dry_run: o.DryRunOption = False,
+    json: o.JsonOption = False,
 ) -> None:
-    """Measure a data set: sizes, lengths, balance, diversity, duplicates, leakage, coverage, adherence and more.
+    """Measure a run or data files: lengths, diversity, leakage and more.
 
-    A run with arms is measured an arm at a time. Every definition, with its source, is in the output of --json.
+    A run with arms is measured arm by arm. --json has the definition of every measure, with its source.
+
+    Measures of the run's own job are taken as well, if you agree to run their files.
+    `--measure ./mine.py:words` adds a function of your own: docs/write_your_template.md has one.
 
     Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """
     from edgen.api.objects.results import Stats
-    from edgen.api.stats import choose_measures, measure
+    from edgen.api.own_measures import chosen_with, load_measures
+    from edgen.api.run_measures import load_run_measures
+    from edgen.api.stats import choose_measures, estimate_judge, measure, split_names
     from edgen.cli.control import make_control
     from edgen.evaluation.measuring import render
 
-    chosen, control = choose_measures(only), make_control(trust_host=trust_host)
-    found = Stats(measure(paths, control, only=chosen, judge=judge, overrides=set_ or ()))
+    loaded = load_measures(own or ())
+    control = make_control(trust_host=trust_host, trust_code=trust_code)
+    load_run_measures(paths, control, None if only is None else split_names(only))
+    chosen = choose_measures(chosen_with(only, loaded))
+    if dry_run:
+        needs = estimate_judge(
+            paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=set_ or ()
+        )
+        print_value(needs, needs.lines(), json=json)
+        return
+    found = Stats(measure(paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=set_ or ()))
     each = [[*render(quality, chosen)] for quality in found.arms.values()]
     lines = [line for part in each for line in ("", "═" * 78, "", *part)][3:]
     print_value(found.as_json(), lines, json=json)
+    for quality in found.arms.values():
+        for fault in quality.faults:
+            raise fault

@@ -1,48 +1,83 @@
-"""`edgen status`: how a run stands, finished or in progress."""
+"""`edgen status`: how a run stands, finished or in progress, or all runs of a folder."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET
-from typer import Option
+from typer import Argument, Option
 
-from edgen.cli.options import JsonOption, RunArgument
-from edgen.cli.output import format_cost, note, print_json_line, print_line, print_value
+from edgen.cli import complete
+from edgen.cli.options import JsonOption
+from edgen.cli.output import count_noun, format_cost, note, print_json_line, print_line, print_value
+from edgen.cli.runs import render_runs
+from edgen.core.count_text import describe_counts, describe_reasons
 from edgen.core.durations import span
-from edgen.core.figures import describe_counts
+from edgen.core.errors import UsageError
 from edgen.core.safe_text import safe
+from edgen.core.text import dollars
 
 if TYPE_CHECKING:
-    from edgen.api.status import Amount, Status, Tokens
+    from edgen.api.status import Status
+    from edgen.runtime.usage import Amount, Tokens
 
 
 def command(
-    run: RunArgument,
-    json: JsonOption = False,
+    run: Annotated[
+        Path | None,
+        Argument(
+            metavar="[RUN|DIR]",
+            help="A run, or a folder of runs.  [default: outputs]",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    list_: Annotated[bool, Option("--list", help="List a folder's runs, also where it is one run.")] = False,
     watch: Annotated[
-        bool, Option("--watch", help="Follow the run until it ends; --json: an object a line.")
+        bool, Option("--watch", help="Follow the run until it ends; with --json, one object a line.")
     ] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Show how a run stands: what was planned, accepted, rejected, failed, and what is pending.
+    """Show how a run stands, or list the runs in a folder.
 
-    With --watch it is shown again whenever something changes, until nobody works on the run any more; one that
-    was not begun is waited for.
+    A run has counts of conversations that are planned, accepted, rejected, failed and pending, and of calls, tokens
+    and cost. A folder has a line for each run, the newest first, what is running, why each run stopped, and totals.
+    --watch shows a run again at every change until no process works on it, and waits for a run that has not begun.
 
     Example: edgen status outputs/quickstart
+
+    Example: edgen status outputs
     """
+    from edgen.api.runs import has_runs
     from edgen.api.status import follow_status, last_messages, read_status
 
+    if list_ or run is None or has_runs(run):
+        if watch:
+            raise UsageError("--watch follows one run: name its folder, as in `edgen status RUN --watch`.")
+        _print_runs(run or Path("outputs"), json=json)
+        return
     if watch:
         _show_changes(follow_status(run, lambda text: note(f"edgen: {text}")), json=json)
         return
     status = read_status(run)
     lasts = (f"last       {message}" for message in last_messages(status))
     print_value(status, [*render_status(status), *lasts], json=json)
+
+
+def _print_runs(folder: Path, *, json: bool) -> None:
+    from edgen.api.runs import add_up_runs, list_runs
+
+    runs = list_runs(folder)
+    totals = add_up_runs(runs)
+    facts = {"folder": str(folder), "runs": [run.as_json() for run in runs], "totals": totals}
+    print_value(facts, render_runs(runs, totals), json=json)
+    if not runs and not json:
+        note(f"edgen: {folder}: there are no runs in this folder.")
 
 
 def _show_changes(changes: Iterable[Status], *, json: bool) -> None:
@@ -83,12 +118,18 @@ def render_status(status: Status) -> Iterator[str]:
     yield f"failed     {describe_counts(status.failed)}"
     yield f"pending    {status.pending}"
     yield f"calls      {calls.made} made{now}, {calls.replayed} replayed, {calls.retried} retried"
+    if status.retried:
+        yield f"retried    {describe_reasons(Counter(status.retried), len(status.retried))}"
     yield f"tokens     {tokens.prompt} prompt{_of_cache(tokens)}, {tokens.completion} completion"
     yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
     if status.out:
-        yield f"set aside  {_describe_amount(status.out)} at most, for what is out"
+        yield f"reserved   {_describe_amount(status.out)} at most, for open batches and calls"
     if status.unanswered:
-        yield f"unanswered {_describe_amount(status.unanswered)} at most, charged for calls without a kept answer"
+        yield f"unanswered {_describe_amount(status.unanswered)} at most, charged for calls whose answers were lost"
+    yield from _render_budget(status)
+    if status.lost_replies:
+        gone = count_noun(status.lost_replies, "stored answer")
+        yield f"lost       {gone} missing from the ledger: its log was cut or removed"
     yield from _render_batches([status, *status.begun_arms().values()])
     for name, arm in (status.arms or {}).items():
         stand = arm and f"{arm.state}, {arm.accepted} of {arm.planned} accepted, {arm.pending} pending"
@@ -105,6 +146,24 @@ def render_status(status: Status) -> Iterator[str]:
     for writer in status.writers or ():
         told = f"{writer.written} of {writer.planned} turns written for, {writer.pending} pending"
         yield f"candidates {writer.writes}, {writer.writer}: {told}"
+    for other in status.asked or ():
+        told = f"{other.answered} of {other.planned} answered, {other.pending} pending"
+        yield f"asked      {other.asker}, {other.answerer}: {told}"
+
+
+def _render_budget(status: Status) -> Iterator[str]:
+    """How far the budget is used that the run shares, a line a cap."""
+    budget = status.budget
+    if budget is UNSET:
+        return
+    if budget.problem is not UNSET:
+        yield f"budget     {budget.problem}"
+    for cap in budget.caps:
+        used, left, most = (
+            dollars(amount) if cap.unit == "usd" else f"{amount:,.0f} tokens"
+            for amount in (cap.used, cap.left, cap.most)
+        )
+        yield f"budget     {cap.cap} {cap.period}: {left} left, {used} of {most} used by all runs ({budget.file})"
 
 
 def _render_change(status: Status, speed: str) -> str:
@@ -117,10 +176,10 @@ def _render_change(status: Status, speed: str) -> str:
         f"{status.calls.made} calls",
     ]
     if status.cost_usd is not None:
-        parts.append(f"${status.cost_usd:.4f}")
+        parts.append(dollars(status.cost_usd))
     batches = [batch for run in (status, *status.begun_arms().values()) for batch in run.batches or ()]
     if batches:
-        parts.append(f"{sum(batch.requests for batch in batches):,} requests out in {len(batches)} batches")
+        parts.append(f"{sum(batch.requests for batch in batches):,} requests in {len(batches)} open batches")
     return " · ".join([*parts, speed] if speed else parts)
 
 
@@ -158,7 +217,7 @@ def _render_batches(runs: list[Status]) -> Iterator[str]:
     if out:
         sent = min((batch.sent_at for batch in out if batch.sent_at is not None), default=None)
         requests = sum(batch.requests for batch in out)
-        yield f"batches    {len(out)} out: {requests:,} requests, {'not sent' if sent is None else _since(sent)}"
+        yield f"batches    {len(out)} open: {requests:,} requests, {'not sent' if sent is None else _since(sent)}"
 
 
 def _since(moment: str) -> str:

@@ -12,6 +12,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from edgen.core.pair import Pair
 from edgen.core.safe_text import safe
+from edgen.core.text import value_in_words
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
 
 _GAP = 3  # between columns
@@ -99,7 +100,9 @@ def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
     names = [*(name for name in _ED_ORDER if name in row), *(name for name in row if name not in _ED_ORDER)]
     for name in names:
         label = _LABELS.get(name, name.replace("_", " "))
-        yield from wrap_text(safe(str(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19)
+        yield from wrap_text(
+            safe(value_in_words(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
+        )
 
 
 def _describe_labels(one: ConversationDetails, place: int | None) -> Iterator[str]:

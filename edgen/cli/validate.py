@@ -1,7 +1,8 @@
-"""`edgen validate`: what is wrong with records, whoever wrote them, and repaired copies of them."""
+"""`edgen validate`: what is wrong with records or raw replies, and repaired copies of records."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,45 +10,110 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
+from edgen.cli import complete
 from edgen.cli.options import JsonOption
-from edgen.cli.output import count_noun, note, print_value
+from edgen.cli.output import count_noun, note, print_json, print_json_line, print_value
+from edgen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from edgen.api.validating import Validation
     from edgen.validation.checker import FileReport
 
 
-def command(
-    paths: Annotated[
-        list[Path],
-        Argument(
-            metavar="PATH...", help="Runs, folders of shards, or files: JSON lists or JSON Lines of records."
-        ),
-    ],
-    json: JsonOption = False,
-    fix: Annotated[
-        Path | None,
-        Option(
-            "--fix",
-            metavar="OUT",
-            help="Write repaired copies to the folder OUT, and what was changed to OUT/changes.jsonl.",
-        ),
-    ] = None,
-) -> None:
-    """Check records against the schema and the rules, whoever wrote them.
+PathsArgument = Annotated[
+    list[Path],
+    Argument(
+        metavar="PATH...",
+        help="Runs, folders of shards, or files: JSON lists or JSON Lines of records.",
+        autocompletion=complete.runs,
+    ),
+]
+FixOption = Annotated[
+    Path | None,
+    Option(
+        "--fix",
+        metavar="DIR",
+        help="Write repaired copies to the folder DIR, and every change to DIR/changes.jsonl.",
+    ),
+]
+RepliesOption = Annotated[
+    bool,
+    Option("--replies", help="PATH is a model's raw reply (- for stdin): print its turns as JSON."),
+]
+LinesOption = Annotated[
+    bool,
+    Option(
+        "--jsonl", help='With --replies: PATH has one {"id", "reply"} a line; each is answered by a line.'
+    ),
+]
+RoleOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="ROLE=WORD",
+        help="With --replies: what they call a role, as in Teacher=Tutor; may be repeated. Words of many "
+        "languages are known.",
+    ),
+]
+RestoreOption = Annotated[
+    bool,
+    Option(
+        "--restore",
+        help="Put back a run's job and inputs from the ledger where they were damaged or edited.",
+    ),
+]
 
-    Errors make a record invalid; warnings do not. Exits with 0 if all records are valid, with 3 if
-    some are not (with --fix, too).
+
+def command(
+    paths: PathsArgument,
+    fix: FixOption = None,
+    replies: RepliesOption = False,
+    jsonl: LinesOption = False,
+    role: RoleOption = None,
+    restore: RestoreOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Check that records of conversations are valid, and repair copies.
+
+    Of a run, it also checks ledgers, inputs, layers, pairs, votes and finished files; the last lines say how to repair
+    what is damaged. Errors make a record or a file invalid; warnings do not. Exits with 0 if all are valid, and with 3
+    if some are not, also with --fix. --replies reads raw replies of a model as `edgen generate` does, and prints turns, probability
+    and repairs as JSON; it exits with 3 if a reply holds no conversation.
 
     Example: edgen validate outputs/quickstart
 
     Example: edgen validate conversations_train1.json --fix repaired
+
+    Example: edgen validate --replies --jsonl replies.jsonl
     """
+    if replies:
+        if fix is not None:
+            raise UsageError("--fix repairs records, and --replies reads raw replies; leave one of them out.")
+        if len(paths) > 1:
+            raise UsageError(f"{paths[1]}: --replies reads one file; with --jsonl it has a reply a line.")
+        _print_replies(paths[0], role or [], jsonl=jsonl)
+        return
+    if jsonl or role:
+        raise UsageError(
+            f"{'--jsonl' if jsonl else '--role'} goes with --replies; add it, or leave this out."
+        )
     from edgen.api.validating import validate
 
-    found = validate(paths, fix, note)
+    found = validate(paths, fix, note, restore=restore)
     print_value(found, _render(found), json=json)
     if not found.sound:
+        raise Exit(3)
+
+
+def _print_replies(path: Path, role: list[str], *, jsonl: bool) -> None:
+    """Read raw replies, a file or a line each, and print what they hold."""
+    from edgen.api.parsing import parse_file, parse_lines, read_role_words
+
+    words, rejected = read_role_words(role), False
+    source = sys.stdin.buffer if path == Path("-") else path
+    for answer in parse_lines(source, words) if jsonl else [parse_file(source, words)]:
+        rejected = rejected or answer["status"] != "ok"
+        (print_json_line if jsonl else print_json)(answer)
+    if rejected:
         raise Exit(3)
 
 
@@ -60,6 +126,8 @@ def _render(found: Validation) -> Iterator[str]:
     from edgen.validation.findings import KINDS
 
     files = found.files
+    for path in found.restored or ():
+        yield f"restored {path}"
     for file in files[:_FILES]:
         yield f"{file.path}: {_describe_counts(file.records, file.valid, [file])}"
     if len(files) > _FILES:
@@ -74,6 +142,10 @@ def _render(found: Validation) -> Iterator[str]:
             f"fixed: {count_noun(fixed.records, 'record')} written to {fixed.out} ({fixed.changed} changed); "
             f"{fixed.left_out} left out; {fixed.changes} lists every change"
         )
+    if found.repairs:
+        yield ""
+    for repair in found.repairs or ():
+        yield f"repair: {repair}"
 
 
 def _render_kind(kind: str, title: str, files: Sequence[FileReport]) -> Iterator[str]:

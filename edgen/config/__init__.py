@@ -1,15 +1,14 @@
-"""A job file to a typed Job: unknown keys refused, every problem named with its path.
+"""Job files as typed Jobs: unknown keys are refused, and every problem is named with its path.
 
-Keys (API keys, that is) are named by environment variable and never stored. A backend that asks a provider's own host
-has the list's price, unless the job gives it one. What shapes answers and what does not is kept apart by `shaping`, so
-that limits, shards and logging may change on a resume.
+API keys are named by environment variable and never stored. A backend at a provider's own host has the list
+price unless the job gives one. `shaping` separates settings that shape answers from others, so that limits,
+shards and logging may change on a resume.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen.config.backends import BackendConfig, Price
-from edgen.config.checks import problems, role_problems, role_word_problems
+from edgen.config.checks import budget_problems, problems, role_problems, role_word_problems
 from edgen.config.job import (
     ANNOTATOR,
     MOST_ANNOTATORS,
@@ -39,46 +38,55 @@ from edgen.config.job import (
     roles_asked,
     settings_of,
 )
+from edgen.config.run_inputs import require_inputs
 from edgen.core.errors import FileError, JobError, Problem, UsageError
 from edgen.core.registry import PluginError, find, names
 from edgen.core.resources import shipped
 from edgen.core.values import Role
-from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened
+from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened, suggest_file
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
-    "name", "conversations", "top_up", "replicates", "limits", "batch", "split", "shards", "pairs", "arms", "resolved",
+    "name", "conversations", "top_up", "replicates", "limits", "batch", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
 )  # fmt: skip
-# What an arm cannot change: its scenarios would not be the others' any more, or its files. A space of its own
-# may weigh the same values otherwise; that they are the same is for whoever reads the files to see.
+# Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
+# other weights for the same values; readers of the files check that the values are the same.
 _NOT_IN_ARMS = (*KNOBS, "seed", "design", "strength")
 _KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
-    """The job in the file at `path`, with `key.path=value` overrides applied on top. Raises JobError with every problem
-    found, UsageError for an override that is no assignment."""
+    """Return the job in the file at `path`, with `key.path=value` overrides applied. Raises JobError with
+    every problem found, UsageError for an invalid override. Raises DamagedError if the job is a run's own
+    copy and the run's inputs are not as edgen wrote them."""
     source = str(path)
     if not path.exists():
         raise JobError(source, f"there is no such file.{_instead_of(path)}")
+    if (inside := path / "job.yaml").is_file():
+        raise JobError(source, f"this is a folder, not a file. Did you mean {inside}?")
+    if path.is_file():
+        require_inputs(path.parent)
     value = read_yaml(read_text(path, JobError), source, JobError)
-    return parse_job(value, source, overrides)
+    job = parse_job(value, source, overrides)
+    if job.limits.budget is None:
+        return job
+    # Relative to the job's folder, like the other files that it names; a run's copy of the job is elsewhere.
+    budget = str((path.parent / Path(job.limits.budget).expanduser()).absolute())
+    return msgspec.structs.replace(job, limits=msgspec.structs.replace(job.limits, budget=budget))
 
 
 def _instead_of(path: Path) -> str:
-    """What to do where a job is named that is not there."""
+    """Suggest what to do about a missing job file."""
     if (shipped_job := path.name.removesuffix(".yaml")) in shipped("jobs"):
         return (
             f" `edgen init my-project{_init_option(shipped_job)}` makes a folder with a job of one's own, in place of the "
             f"shipped {path.stem}; then: edgen generate my-project/job.yaml"
         )
-    here = sorted(other.name for other in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, here, n=1)
-    return f" Did you mean {path.with_name(near[0])}?" if near else ""
+    return suggest_file(path)
 
 
 def _init_option(shipped_job: str) -> str:
-    """What makes `edgen init` start from a shipped job: the protocol whose starter it is, if not the usual one."""
+    """Return the option of `edgen init` for a shipped job: its starter's protocol, if not the default."""
     usual = msgspec.structs.fields(Job)[Job.__struct_fields__.index("protocol")].default
     for name in conversation_protocols():
         starter = find_protocol(name).starter
@@ -88,9 +96,9 @@ def _init_option(shipped_job: str) -> str:
 
 
 def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
-    """A job from plain values. `source` is what error messages call it."""
+    """Build a job from plain values. Error messages call it `source`."""
     if not isinstance(value, dict):
-        raise JobError(source, "a job is a mapping of keys to values, and this file holds none.")
+        raise JobError(source, "this file is not a mapping; a job is a mapping of keys to values.")
     for override in overrides:
         _override(value, override)
     if "name" in value:
@@ -101,9 +109,10 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
 
 
 def _fill_in_date(name: Any, source: str) -> Any:
-    """A job's name with today's date, local, in the place of `{date}`; anything that is no text as it is."""
+    """Return a job's name with `{date}` replaced by today's local date; values that are not text
+    unchanged."""
     wrong = None
-    if isinstance(name, dict) and list(name) == ["date"]:  # YAML's own meaning of braces
+    if isinstance(name, dict) and list(name) == ["date"]:  # YAML's own reading of the braces
         wrong = "YAML takes braces at the beginning for a mapping; put quotes around: name: '{date}'"
     elif not isinstance(name, str):
         return name
@@ -144,7 +153,7 @@ def _known_keys() -> list[str]:
 
 
 def _unusable_protocol(name: str) -> str:
-    """Why a job cannot name this protocol."""
+    """Explain why a job cannot use this protocol."""
     if name in names("protocol"):
         try:
             find("protocol", name)
@@ -154,7 +163,7 @@ def _unusable_protocol(name: str) -> str:
 
 
 def _with_list_prices(job: Job) -> Job:
-    """The job with the list's price for each backend that has none of its own, where there is one."""
+    """Return the job with list prices for backends that have no price of their own."""
     priced = {
         name: backend
         if backend.price is not None
@@ -165,19 +174,26 @@ def _with_list_prices(job: Job) -> Job:
 
 
 def _find_list_price(backend: BackendConfig) -> Price | None:
-    """What the provider's list says of a backend's model, at the provider's own host; None elsewhere."""
+    """Return the list price of a backend's model at the provider's own host; None elsewhere."""
     price: Price | None = find("provider", backend.provider).list_price(backend)
     return price
 
 
 def check(job: Job, source: str) -> None:
-    """Raise JobError where the keys of a job do not go together."""
+    """Raise JobError if the job's keys do not fit together."""
     if found := problems(job):
         raise JobError.of(source, found)
 
 
+def check_budget(backends: Mapping[str, BackendConfig], limits: Limits) -> None:
+    """Raise JobError if backends cannot be counted against the shared budget of the limits, BudgetFileError
+    for its file."""
+    if found := budget_problems(backends, limits):
+        raise JobError.of("limits.budget", found)
+
+
 def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
-    """The job of a space with these roles. Raises JobError where it names others."""
+    """Return the job for a space with these roles. Raises JobError if it names others."""
     job = msgspec.structs.replace(job, speakers=tuple(speakers))
     if found := role_problems(job):
         raise JobError.of(job.name, found)
@@ -185,13 +201,13 @@ def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
 
 
 def arm_jobs(job: Job, source: str) -> dict[str, Job]:
-    """The job of each arm, by name: the job itself with the arm's keys laid over it. Without `arms:`, the job itself is
-    the only one, "". Raises JobError as `load_job` does."""
+    """Return the job of each arm, by name: the job with the arm's keys applied. Without `arms:`, the job
+    itself is the only one, "". Raises JobError as `load_job` does."""
     if not job.arms:
         return {"": job}
     plain = msgspec.json.decode(msgspec.json.encode(resolved_values(job)))
     for name, backend in job.backends.items():
-        if backend.price == _find_list_price(backend):  # an arm's model has a price of its own
+        if backend.price == _find_list_price(backend):  # an arm's model has its own price
             plain["backends"][name]["price"] = None
     arms = plain.pop("arms")
     jobs = {}
@@ -216,33 +232,33 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
 
 
 def _refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
-    """The first change that an arm may not make, and why; None if it may make all."""
+    """Return the first change that an arm may not make, with the reason; None if all are allowed."""
     if shared := sorted(set(changes) & set(_NOT_IN_ARMS)):
         return shared[0], "an arm cannot change this: all arms share it"
-    if changes.get("space", job.space) != job.space and job.design != "random":
+    if changes.get("space", job.space) != job.space and job.design not in ("random", "even"):
         return "space", (
-            "an arm's space may differ in its weights alone, and these do nothing where the design is not random; "
-            "the job needs `design: random`"
+            "an arm's space may differ in its weights alone, and this design ignores weights; the job needs "
+            "`design: even` or `design: random`"
         )
     return None
 
 
 def _unknown(key: str) -> str:
-    """What to say of a key that an arm cannot have."""
+    """Describe an unknown key of an arm."""
     if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
     return f"unknown key{nearest(str(key), [known for known in _known_keys() if known not in _NOT_IN_ARMS])}"
 
 
 def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """What an arm has from the job: without what goes with the job's protocol alone, where the arm has another."""
+    """Return the job's values for an arm: without protocol-specific ones if the arm has another protocol."""
     if changes.get("protocol", plain["protocol"]) == plain["protocol"]:
         return plain
     return {key: value for key, value in plain.items() if key not in ("prompt", "branch")}
 
 
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """`above` on top of `below`, mapping by mapping; a backend of another type starts afresh."""
+    """Merge `above` over `below`, mapping by mapping; a backend of another type starts afresh."""
     result = dict(below)
     for key, value in above.items():
         under = result.get(key)
@@ -267,13 +283,13 @@ def _override(value: dict[str, Any], assignment: str) -> None:
     for part in parts[:-1]:
         child = node.setdefault(part, {})
         if not isinstance(child, dict):
-            raise UsageError(f"--set {assignment}: '{part}' is no mapping in this job.")
+            raise UsageError(f"--set {assignment}: '{part}' is not a mapping in this job.")
         node = child
     node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
 
 
 def texts_of(overrides: Iterable[str]) -> frozenset[str]:
-    """Every text in what `key.path=value` overrides set: what a person typed."""
+    """Return every text in the values of `key.path=value` overrides, which a person typed."""
     found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
     while left:
         value = left.pop()
@@ -291,7 +307,7 @@ class _SetError(FileError):
 
 
 def resolved_values(job: Job) -> dict[str, Any]:
-    """The job as plain values, every default written out."""
+    """Return the job as plain values, with every default."""
     plain: dict[str, Any] = msgspec.to_builtins(job)
     del plain["resolved"]
     del plain["speakers"]
@@ -300,15 +316,15 @@ def resolved_values(job: Job) -> dict[str, Any]:
 
 
 def shaping_values(job: Job) -> dict[str, Any]:
-    """The part of the job that shapes answers, as plain values."""
+    """Return the part of the job that shapes answers, as plain values."""
     plain = {key: value for key, value in resolved_values(job).items() if key not in KNOBS}
-    # What a protocol does not use shapes nothing.
+    # Settings that a protocol does not use shape nothing.
     for name in job.protocol_settings:
         if name != job.protocol:
             plain.pop(name, None)
     if job.branch is None:
         del plain["branch"]
-    for key in ("gates", "labels"):
+    for key in ("gates", "labels", "measures"):
         if not plain[key]:
             del plain[key]
     if not job.role_words:
@@ -321,6 +337,6 @@ def shaping_values(job: Job) -> dict[str, Any]:
 
 __all__ = [
     "ANNOTATOR", "KNOBS", "MOST_ANNOTATORS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "LabelsAsked", "Limits", "Pairs", "Price", "Shards",
-    "Split", "arm_jobs", "backend_name", "backend_of", "check", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
+    "Split", "arm_jobs", "backend_name", "backend_of", "check", "check_budget", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
     "role_word_problems", "roles_asked", "settings_of", "shaping_values", "texts_of", "with_speakers",
 ]  # fmt: skip

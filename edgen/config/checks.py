@@ -1,12 +1,14 @@
-"""What is wrong with a job whose keys are each well: what does not go together."""
+"""Checks of combinations of job keys that are valid by themselves."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from edgen.config.backends import OPTIONAL, BackendConfig, Price
+from edgen.config.budget_file import read_budget_file
 from edgen.config.job import (
     ANNOTATOR,
     MAX_ARMS,
@@ -25,7 +27,7 @@ from edgen.core.registry import find
 from edgen.core.values import ROLES
 from edgen.core.yaml_values import shortened
 
-# What would let an answer be longer, or more than one, behind the budget's back.
+# Request fields that allow longer or several answers unknown to the budget.
 _ROOM_KEYS = {
     "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
 }  # fmt: skip
@@ -33,22 +35,22 @@ _ROOM_KEYS = {
 _GATE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _LAYER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 _NO_BACKEND = "this key is missing; `default` answers where no other role does"
-_LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list is 25 times as dear
+_LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list costs 25 times as much
 
 
 def _keys(body: dict[str, Any]) -> set[str]:
-    """The keys of a body and of the mappings right inside it."""
+    """Return the keys of a body and of the mappings directly inside it."""
     inner = [value for value in body.values() if isinstance(value, dict)]
     return set(body).union(*inner)
 
 
 def problems(job: Job) -> list[Problem]:
-    """Every problem, with its path; empty where there is none."""
+    """Return every problem, with its path; empty if there is none."""
     return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job), *_gate_problems(job)]
 
 
 def role_problems(job: Job) -> list[Problem]:
-    """What does not fit the roles of the space, which a job's file alone does not tell."""
+    """Return problems with the roles of the space, which the job's file alone does not show."""
     protocol = protocol_of(job)
     asked, templates = roles_asked(job), protocol.templates(job, None)
     speakers = list(map(str.lower, job.speakers))
@@ -72,7 +74,7 @@ def role_problems(job: Job) -> list[Problem]:
 
 
 def _gate_problems(job: Job) -> list[Problem]:
-    """Gates whose names could not stand among reasons; what they ask, the space tells."""
+    """Return gates with names that cannot be reasons; the space decides about their expressions."""
     message = "a gate is named by small letters, digits and _, at most 40 of them, the first a letter"
     found = [Problem(f"$.gates.{name}", message) for name in job.gates if not _GATE.fullmatch(name)]
     if len(job.gates) > 50:
@@ -81,7 +83,7 @@ def _gate_problems(job: Job) -> list[Problem]:
 
 
 def _label_problems(job: Job) -> Iterator[Problem]:
-    """Layers that there cannot be; whether they fit the roles, the space tells."""
+    """Yield problems of layers; the space decides whether they fit the roles."""
     message = "a layer's name has letters, digits, '_' and '-', begins with a letter or a digit, and has at most 60 characters"
     for name, asked in job.labels.items():
         if not _LAYER.fullmatch(name):
@@ -90,7 +92,7 @@ def _label_problems(job: Job) -> Iterator[Problem]:
             yield from set_problems(asked.set, f"$.labels.{name}.set")
         if asked.together and asked.unit == "conversation":
             yield Problem(
-                f"$.labels.{name}.together", "it goes with `unit: turn`: one request for all the turns"
+                f"$.labels.{name}.together", "it needs `unit: turn`: it sends one request for all turns"
             )
     if len(job.labels) > MOST_LAYERS:
         yield Problem("$.labels", f"there are more than {MOST_LAYERS}")
@@ -115,7 +117,7 @@ def _protocol_problems(job: Job) -> list[Problem]:
     problems += protocol.problems(job)
     if job.branch is not None and job.replicates < 2:
         problems.append(
-            Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that leaves it")
+            Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that branches off it")
         )
     return problems
 
@@ -123,7 +125,7 @@ def _protocol_problems(job: Job) -> list[Problem]:
 def role_word_problems(
     words: Mapping[str, Sequence[str]], roles: Sequence[str] = ROLES
 ) -> list[tuple[str, str]]:
-    """What is wrong with words for the roles: (which one, a sentence)."""
+    """Return problems of words for the roles: (which one, a sentence)."""
     found = []
     taken = {role.lower(): role for role in roles}
     for role in roles:
@@ -145,7 +147,8 @@ def _arm_problems(job: Job) -> list[Problem]:
     first = {name.lower(): name for name in reversed(job.arms)}
     problems += [
         Problem(
-            f"$.arms.{name}", f"it differs from {same} in case alone, and folders may not tell them apart"
+            f"$.arms.{name}",
+            f"it differs from {same} only in case, and some systems treat such folders as one",
         )
         for name in job.arms
         if (same := first[name.lower()]) != name
@@ -153,7 +156,7 @@ def _arm_problems(job: Job) -> list[Problem]:
     if len(job.arms) > MAX_ARMS:
         problems.append(Problem("$.arms", f"there are {len(job.arms)}; {MAX_ARMS} are the most"))
     if job.arms and job.top_up:
-        problems.append(Problem("$.top_up", "arms share their scenarios, so none of them can plan more"))
+        problems.append(Problem("$.top_up", "arms share their scenarios, so no arm can plan more"))
     return problems
 
 
@@ -167,17 +170,36 @@ def _backend_problems(job: Job) -> list[Problem]:
     ]
 
 
+def budget_problems(backends: Mapping[str, BackendConfig], limits: Limits) -> list[Problem]:
+    """Return problems of backends under the shared budget of the limits. Raises BudgetFileError."""
+    if limits.budget is None:
+        return []
+    money = read_budget_file(Path(limits.budget)).counts_money
+    return [
+        Problem(f"$.backends.{role}.{problem.path}", problem.message)
+        for role, backend in backends.items()
+        for problem in _under_cap(backend, "limits.budget", money=money)
+    ]
+
+
+def _under_cap(backend: BackendConfig, cap: str, *, money: bool) -> Iterator[Problem]:
+    """Yield settings that a backend lacks for counting its calls in advance; `money`: in US dollars."""
+    if backend.max_tokens is None:
+        yield Problem("max_tokens", f"a run under {cap} needs it, as in `max_tokens: 4096`")
+    if hidden := _ROOM_KEYS & _keys(getattr(backend, "extra_body", {})):
+        yield Problem(
+            "extra_body",
+            f"a run under {cap} cannot let it set {', '.join(sorted(hidden))}; use the backend's max_tokens",
+        )
+    if money and backend.price is None:
+        yield Problem("price", _price_needed(backend, cap))
+
+
 def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
-    """What is wrong with a backend under these limits, each path from the backend on."""
+    """Yield problems of a backend under these limits, with paths relative to the backend."""
     if limits.max_cost is not None or limits.max_tokens is not None:
-        if backend.max_tokens is None:
-            yield Problem("max_tokens", "a run under max_cost or max_tokens needs it set")
-        if hidden := _ROOM_KEYS & _keys(getattr(backend, "extra_body", {})):
-            yield Problem(
-                "extra_body",
-                f"a run under max_cost or max_tokens cannot let it set {', '.join(sorted(hidden))}; "
-                "use the backend's max_tokens",
-            )
+        cap = "max_cost or max_tokens"
+        yield from _under_cap(backend, cap, money=False)
     provider = find("provider", backend.provider)
     for name in OPTIONAL:
         if getattr(backend, name) is not None and name not in provider.sends:
@@ -188,11 +210,11 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     if backend.price is not None:
         yield from _price_problems(backend.price)
     elif limits.max_cost is not None:
-        yield Problem("price", _price_needed(backend))
+        yield Problem("price", _price_needed(backend, "max_cost"))
 
 
 def _price_problems(price: Price) -> Iterator[Problem]:
-    """Prices that are none for a million tokens: under them a cap would not bind."""
+    """Yield implausible prices for a million tokens: a cap would not bind under them."""
     for key in ("prompt", "completion", "cache_read", "cache_write"):
         dollars = getattr(price, key)
         if dollars is not None and 0 < dollars < _LEAST_PRICE:
@@ -203,15 +225,15 @@ def _price_problems(price: Price) -> Iterator[Problem]:
             )
 
 
-def _price_needed(backend: BackendConfig) -> str:
-    """That a price has to be given, with a line to start from."""
+def _price_needed(backend: BackendConfig, cap: str) -> str:
+    """Say that a price is required, with a line to start from."""
     needed = (
-        f"a run under max_cost needs the price of {backend.model}, in US dollars per million tokens; add this line to "
+        f"a run under {cap} needs the price of {backend.model}, in US dollars per million tokens; add this line to "
         "the backend"
     )
     found: tuple[str, Price] | None = find("provider", backend.provider).nearest_price(backend.model)
     if found is None:
-        # Refused until it is filled in: with a price of 0, the cap would bind nothing.
+        # Refused until it is filled in: with a price of 0, the cap would not bind.
         return (
             f"{needed}, with its figures for the words in capitals (0 where answers cost nothing; `batch` is the "
             "share of them that a batch job costs, 0.5 at most providers): "
@@ -235,5 +257,5 @@ def _price_needed(backend: BackendConfig) -> str:
 
 
 def _dollars(amount: float) -> str:
-    """With two decimals, or as many as it has."""
+    """Format with two decimals, or more if needed."""
     return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:g}"

@@ -1,15 +1,16 @@
-"""What turns or conversations can be labelled with: a label set, one YAML file.
+"""Label sets for turns or conversations, one YAML file each.
 
     name: moves
     source: my own
     several: false            # whether a unit can carry more than one
-    roles: [Teacher]          # whose turns; nobody named: everybody's
-    other: Other              # the label of what fits none; left out: every unit fits one
+    roles: [Teacher]          # the labelled roles; default: all
+    other: Other              # the label for units that fit no other; default: every unit fits one
     labels:
       - {name: Probing, definition: asks what the student thinks, examples: [How did you find that?]}
       - {name: Telling, definition: says the answer or how to find it}
 
-A set is found by the name of a shipped one, or by the path of a file. Read whole or refused with every problem.
+A set is found by the name of a shipped one, or by the path of a file. It is read whole or refused with every
+problem.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from edgen.core.yaml_values import build, nearest, read_text, read_yaml, shorten
 
 MOST_LABELS = 200
 _LONGEST = 60  # characters of a name
-_APART = re.compile(r"[:,;|\[\]\"\r\n]")  # what stands between labels in a reply
+_APART = re.compile(r"[:,;|\[\]\"\r\n]")  # separators of labels in a reply
 NOTHING_ELSE = "anything else"
 
 
 class LabelSetError(FileError):
-    """A label set that cannot be used."""
+    """An unusable label set."""
 
     what = "label set"
 
@@ -42,32 +43,32 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     """One label."""
 
     name: Text
-    """What it is called."""
+    """The label's name."""
     definition: Text
-    """When it holds, in a clause."""
+    """The meaning, in a clause."""
     examples: tuple[Text, ...] = ()
-    """Turns that carry it."""
+    """Turns with this label."""
 
 
 class LabelSet(msgspec.Struct, frozen=True, kw_only=True):
     """The labels that a unit can carry."""
 
     name: Text
-    """What the set is called."""
+    """The set's name."""
     labels: tuple[Label, ...]
     """The labels."""
     source: str | None = None
-    """Where the labels come from."""
+    """The origin of the labels."""
     several: bool = False
     """Whether a unit can carry more than one."""
     roles: tuple[Text, ...] = ()
     """The roles whose turns are labelled; without any, all."""
     other: Text | None = None
-    """The label of what fits no other; without it, each unit fits one."""
+    """The label for units that fit no other; without it, each unit fits one."""
 
     @property
     def definitions(self) -> dict[str, str]:
-        """Every label with what it means, that of everything else at the end."""
+        """Every label with its definition, `other` last."""
         found = {label.name: label.definition for label in self.labels}
         return found if self.other is None else {**found, self.other: NOTHING_ELSE}
 
@@ -78,21 +79,21 @@ class LabelSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def examples(self) -> dict[str, tuple[str, ...]]:
-        """Turns that carry a label, where the set names some."""
+        """Example turns by label, if the set has any."""
         return {label.name: label.examples for label in self.labels if label.examples}
 
     @property
     def is_scale(self) -> bool:
-        """Whether every label is a number, as the levels of a rubric are."""
+        """True if every label is a number, such as the levels of a rubric."""
         return all(number_of(name) is not None for name in self.names)
 
     def asks_for(self, role: str) -> bool:
-        """Whether turns of a role are labelled."""
+        """Return whether turns of a role are labelled."""
         return not self.roles or role in self.roles
 
 
 def number_of(label: str) -> float | None:
-    """The number that a label is, as on a scale; None where it is none."""
+    """Return a label as a number on a scale; None if it is not a number."""
     try:
         return float(label) if len(label) < 20 and label.isascii() and label[0] in "+-.0123456789" else None
     except ValueError:
@@ -100,9 +101,12 @@ def number_of(label: str) -> float | None:
 
 
 def majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[str, ...], bool]:
-    """What most annotators say, in the order of the set, and whether it is a tie: then nothing. Where a unit carries one label,
-    the one that more give than any other; where it can carry several, those that more than half give, and it is a tie
-    where exactly half give one, or none has so many."""
+    """Return the majority's labels, in the order of the set, and whether there is a tie, which has none.
+
+    If a unit carries one label, the majority is the label given more often than any other. If it can carry
+    several, it is those given by more than half; a label given by exactly half, or no label with a majority,
+    is a tie.
+    """
     counts = Counter(label for one in given for label in one)
     if labels.several:
         found = tuple(name for name in labels.names if 2 * counts[name] > len(given))
@@ -115,15 +119,15 @@ def majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[
 
 
 def inline_set(name: str, definitions: dict[str, str], *, several: bool = True) -> LabelSet:
-    """A label set of labels and what they mean, as jobs may have it."""
+    """Build a label set from labels and definitions, as written in a job."""
     labels = tuple(Label(name=label, definition=definition) for label, definition in definitions.items())
     return LabelSet(name=name, labels=labels, several=several)
 
 
 def find_label_set(reference: str) -> LabelSet:
-    """The label set of that name, or in the file at that path. Raises LabelSetError."""
+    """Return the label set of that name, or in the file at that path. Raises LabelSetError."""
     path = resources.find("label_sets", reference)
-    if not path.exists() and path.parent == resources.folder("label_sets"):
+    if not path.exists() and resources.is_shipped("label_sets", path):
         known = nearest(reference, resources.shipped("label_sets"))
         own = "a file of your own is named by its path, as in ./my_labels.yaml"
         raise LabelSetError(reference, f"there is no such label set{known}; {own}.")
@@ -131,16 +135,16 @@ def find_label_set(reference: str) -> LabelSet:
 
 
 def load_label_set(path: Path) -> LabelSet:
-    """The label set in the file at `path`. Raises LabelSetError with every problem found."""
+    """Return the label set in the file at `path`. Raises LabelSetError with every problem found."""
     return parse_label_set(read_text(path, LabelSetError), str(path))
 
 
 def parse_label_set(text: str, source: str) -> LabelSet:
-    """The label set that a YAML text describes; `source` is what messages call it. Raises LabelSetError."""
+    """Parse a label set in YAML; messages call it `source`. Raises LabelSetError."""
     value = read_yaml(text, source, LabelSetError)
     if not isinstance(value, dict):
         raise LabelSetError(
-            source, "a label set is a mapping with `name` and `labels`, and this file holds none."
+            source, "this file is not a mapping; a label set is a mapping with `name` and `labels`."
         )
     labels = value.get("labels")
     if isinstance(labels, list) and len(labels) > MOST_LABELS:
@@ -153,7 +157,7 @@ def parse_label_set(text: str, source: str) -> LabelSet:
 
 
 def set_problems(labels: LabelSet, path: str = "$") -> Iterator[Problem]:
-    """What is wrong with a set whose keys are each well; `path` is where it stands."""
+    """Yield problems of a set with valid keys; `path` is its place."""
     names = {f"{path}.labels[{place}].name": label.name for place, label in enumerate(labels.labels)}
     if labels.other is not None:
         names[f"{path}.other"] = labels.other
@@ -167,23 +171,23 @@ def set_problems(labels: LabelSet, path: str = "$") -> Iterator[Problem]:
 
 
 def name_problems(names: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with the names of a set's labels, each by the place where it stands."""
+    """Yield problems of the names of a set's labels, each with its place."""
     seen: dict[str, str] = {}
     for where, name in names.items():
         if wrong := _name_problem(name):
             yield Problem(where, wrong)
         first = seen.setdefault(name.casefold().strip(), where)
         if first != where:
-            yield Problem(where, f"{shortened(repr(name))} stands at {first} already")
+            yield Problem(where, f"{shortened(repr(name))} is already at {first}")
 
 
 def _name_problem(name: str) -> str | None:
-    """What is wrong with the name of a label; None if nothing."""
+    """Return the problem of a label's name; None if there is none."""
     if len(name) > _LONGEST:
         return f"a label's name has at most {_LONGEST} characters, and this has {len(name):,}"
     if name != name.strip() or (odd := _APART.search(name)):
         shown = "a blank at an end" if name != name.strip() else repr(odd[0] if odd else "")
-        return f"a label's name cannot have {shown}: labels are told apart by it"
+        return f"a label's name cannot have {shown}: it separates labels"
     return None
 
 

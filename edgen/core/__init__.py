@@ -1,1 +1,1 @@
-"""Values, errors, events and files: what every other part may use. Nothing here knows of conversations' makers."""
+"""Values, errors, events and files for every other part, independent of how conversations are made."""

@@ -1,7 +1,7 @@
-"""What an answer can be read as: the kinds that a template's `expects` may name.
+"""Kinds of answers that a template's `expects` may name.
 
-Each is brought by the protocol that reads it, under `answers` on the protocol's object. They are looked up when a name
-has to be explained, so whoever asks for one kind never loads the others.
+A protocol's object lists the kinds that it reads under `answers`. They are looked up when a name has to be
+explained, so reading one kind never loads the others.
 """
 
 from __future__ import annotations
@@ -12,22 +12,24 @@ from edgen.core import registry
 
 
 class AnswerKind(msgspec.Struct, frozen=True):
-    """`name`: what templates call it by. `says`: what is read of an answer, or made of a text. `variables`: what a template of the kind may use, as far as
-    no job's space tells."""
+    """A kind of answer."""
 
     name: str
+    """Its name in templates."""
     says: str
+    """The value read from an answer, or made from a text."""
     variables: tuple[str, ...]
+    """Variables of its templates, as far as known without a job's space."""
 
 
 def answer_kinds() -> dict[str, AnswerKind]:
-    """Every kind by its name, those of whole conversations first. Where two protocols bring one, the first says what it
-    is, and a template of it may use what either knows."""
+    """Return every kind by its name, those of whole conversations first. If two protocols share one, the
+    first describes it, and its templates may use the variables of both."""
     protocols = []
     for name in registry.names("protocol"):
         try:
             protocols.append(registry.find("protocol", name))
-        except registry.PluginError:  # `edgen plugins` says why
+        except registry.PluginError:  # `edgen list plugins` reports the reason
             continue
     found: dict[str, AnswerKind] = {}
     for protocol in sorted(protocols, key=lambda one: -one.precedence):

@@ -5,8 +5,9 @@
     + UsageError             a command line that does not fit
     + JobError · SpaceError · MachineError · TemplateError · DataError    a file, with all its problems
     + RunError               a run folder or ledger that cannot be used
-      - DamagedError         a ledger in which something is not as edgen writes it
+      - DamagedError         a ledger or another file of a run that is not as edgen wrote it
   x ShortError          (3)  finished, but less than asked for
+  x UselessError        (3)  stopped early: hardly any answer is usable; resumable
   x StoppedError        (4)  stopped by a budget, a deadline or a full disk; resumable
   x HandedOver          (0)  request files are written for somebody to send; resumable
   x ProviderError       (5)  authentication, quota, or a service that only refuses; resumable
@@ -25,28 +26,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-_MOST_PROBLEMS = 50  # of a file of lines that are told; the others are counted
+_MOST_PROBLEMS = 50  # maximum listed problems of a file of lines; the others are counted
 
 
 class EdgenError(Exception):
-    """A sentence or two for a person. `exit_code` is what the command ends with."""
+    """A sentence or two for a person. `exit_code` is the command's; `reason` is one word for why a run ended
+    with it."""
 
     exit_code = 1
+    reason = "error"
 
 
 class InputError(EdgenError):
-    """Something that the user wrote or named cannot be used."""
+    """An unusable input: something that the user wrote or named."""
 
     exit_code = 2
 
 
 class UsageError(InputError):
-    """A command line whose words do not fit together."""
+    """A command line whose arguments do not fit together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a file: `path` like `$.limits.in_flight`, `message` a clause about it."""
+    """One problem in a file: `path` like `$.limits.in_flight`, `message` a clause about it."""
 
     path: str
     message: str
@@ -56,11 +59,11 @@ class Problem:
 
 
 class FileError(InputError):
-    """A file that cannot be used, with every problem found in it. `source` names the file as the user named it;
-    `problems` is empty when one sentence says it all."""
+    """An unusable file, with every problem found in it. `source` is the user's name of the file; `problems`
+    is empty if one sentence is enough."""
 
     what = "file"
-    most_shown = 100  # problems; a file made by a program can have one on every line
+    most_shown = 100  # problems; a generated file can have one on every line
 
     def __init__(self, source: str, summary: str, problems: Sequence[Problem] = ()) -> None:
         self.source = source
@@ -70,7 +73,7 @@ class FileError(InputError):
 
     @classmethod
     def of(cls, source: str, problems: Sequence[Problem]) -> Self:
-        """An error about these problems, which its summary counts."""
+        """Return an error on these problems, with their number in its summary."""
         return cls(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
 
     def __str__(self) -> str:
@@ -82,37 +85,37 @@ class FileError(InputError):
 
 
 class JobError(FileError):
-    """A job file (or a `--set` on top of it) that cannot be used."""
+    """An unusable job file (or a `--set` on top of it)."""
 
     what = "job"
 
 
 class SpaceError(FileError):
-    """A preference space file that cannot be used."""
+    """An unusable preference space file."""
 
     what = "space"
 
 
 class MachineError(FileError):
-    """A folder of a state machine that cannot be used."""
+    """An unusable folder of a state machine."""
 
     what = "machine"
 
 
 class TemplateError(FileError):
-    """A prompt template that cannot be read, compiled or rendered."""
+    """An invalid prompt template: unreadable, or failing to compile or render."""
 
     what = "template"
 
 
 class DataError(FileError):
-    """A shard, an ED file or a reply file that cannot be read."""
+    """An unreadable shard, ED file or reply file."""
 
     what = "data"
 
 
 def refuse_lines(source: str, what: str, problems: Sequence[tuple[int, str]]) -> None:
-    """Raise DataError where a file of lines has problems: (number of the line, what is wrong)."""
+    """Raise DataError if a file of lines has problems: (number of the line, problem)."""
     if not problems:
         return
     told = [Problem(f"line {number}", message) for number, message in problems[:_MOST_PROBLEMS]]
@@ -123,45 +126,72 @@ def refuse_lines(source: str, what: str, problems: Sequence[tuple[int, str]]) ->
 
 
 class RunError(InputError):
-    """A run folder or its ledger cannot be used as it is; nothing in it was changed."""
+    """An unusable run folder or ledger; nothing in it was changed."""
 
 
 class DamagedError(RunError):
-    """A ledger holds what edgen does not write there: bits that were flipped, or somebody else's hand."""
+    """A ledger or another file of a run with contents that edgen does not write: flipped bits, or manual
+    changes."""
 
 
 class ShortError(EdgenError):
-    """Everything planned was tried, and less was accepted than asked for."""
+    """A complete run with fewer accepted conversations than requested."""
 
     exit_code = 3
+    reason = "short"
+
+
+class UselessError(EdgenError):
+    """An early stop because hardly any answer is usable, to avoid paying for more."""
+
+    exit_code = 3
+    reason = "useless"
 
 
 class StoppedError(EdgenError):
-    """The run stopped on purpose before its end and goes on when started again."""
+    """A deliberate stop before the end; the run resumes when started again."""
 
     exit_code = 4
+    reason = "stopped"
+
+
+class DeadlineError(StoppedError):
+    """A stop at the run's deadline."""
+
+    reason = "deadline"
 
 
 class HandedOver(EdgenError):  # noqa: N818 - it says what happened, and is no fault
-    """What was asked for is done, and the rest is somebody else's to do; resumable."""
+    """A finished part whose rest is up to the user; resumable."""
 
     exit_code = 0
+    reason = "handed_over"
 
 
 class ProviderError(EdgenError):
-    """The service refuses in a way that waiting does not mend."""
+    """A refusal by the service that waiting does not fix."""
 
     exit_code = 5
+    reason = "refused"
+
+
+class FailuresError(ProviderError):
+    """A row of failed calls, or a service that has fallen silent."""
+
+    reason = "failures"
 
 
 class LockedError(EdgenError):
-    """Another process holds the run."""
+    """A run that another process holds."""
 
     exit_code = 6
+    reason = "locked"
 
 
 class SignalError(EdgenError):
-    """A signal ended the run after everything answered was stored."""
+    """A stop by a signal, with all answers stored."""
+
+    reason = "interrupted"
 
     def __init__(self, signal_number: int, message: str) -> None:
         self.exit_code = 128 + signal_number
@@ -169,24 +199,24 @@ class SignalError(EdgenError):
 
 
 class FailureKind(enum.StrEnum):
-    """What went wrong with one attempt, whoever the vendor is."""
+    """The kind of failure of one attempt, for all vendors."""
 
-    RATE_LIMIT = "rate_limit"  # 429, come back later
-    OVERLOADED = "overloaded"  # 503, 529: the service says it is full
+    RATE_LIMIT = "rate_limit"  # 429, retry later
+    OVERLOADED = "overloaded"  # 503, 529: the service is overloaded
     SERVER_ERROR = "server_error"  # any other 5xx
     TIMEOUT = "timeout"  # no answer in time, 408, 504
     CONNECTION = "connection"  # refused, reset, no such host, TLS
     BAD_RESPONSE = "bad_response"  # 200, but not what the format promises
-    BAD_OUTPUT = "bad_output"  # 500: the service cannot read what its own model wrote
+    BAD_OUTPUT = "bad_output"  # 500: the service cannot parse its own model's output
     AUTHENTICATION = "authentication"  # 401, or a key that is missing or malformed
     PERMISSION = "permission"  # 403
-    QUOTA = "quota"  # paid-for quota used up, billing
+    QUOTA = "quota"  # used-up quota, billing
     NOT_FOUND = "not_found"  # unknown model or path
-    BAD_REQUEST = "bad_request"  # 400, 422: this request, as it stands, is never taken
+    BAD_REQUEST = "bad_request"  # 400, 422: this request is never accepted
     CONTEXT_OVERFLOW = "context_overflow"  # the prompt does not fit the model
 
 
-# Waiting may mend it: tried again until attempts or time run out.
+# Waiting may fix it: retried until attempts or time run out.
 RETRYABLE = frozenset(
     {
         FailureKind.RATE_LIMIT,
@@ -198,25 +228,25 @@ RETRYABLE = frozenset(
         FailureKind.BAD_OUTPUT,
     }
 )
-_FEW = {FailureKind.BAD_OUTPUT: 2}  # attempts: the same prompt mostly meets the same end
-# Waiting cannot mend it, and the next call would meet the same: the run stops.
+_FEW = {FailureKind.BAD_OUTPUT: 2}  # attempts: the same prompt mostly fails again
+# Waiting does not fix it, and the next call would fail, too: the run stops.
 FATAL = frozenset(
     {FailureKind.AUTHENTICATION, FailureKind.PERMISSION, FailureKind.QUOTA, FailureKind.NOT_FOUND}
 )
-# What is in neither concerns one request alone: its scenario fails and the run goes on.
+# Other kinds concern only one request: its scenario fails and the run continues.
 
 
 def most_attempts(kind: FailureKind, attempts: int) -> int:
-    """How many of so many attempts are worth making where the last one ended so."""
+    """Return how many of these attempts are worth making after such a failure."""
     return min(attempts, _FEW.get(kind, attempts)) if kind in RETRYABLE else 1
 
 
 class CallError(Exception):
-    """One attempt at one call went wrong.
+    """A failed attempt at one call.
 
-    `kind` says what, `status` the HTTP status if there was one, `retry_after` the seconds the server asked to wait
-    (None: it did not say). `message` is the server's own, shortened, without any key. `unsent`: the request surely
-    never reached the service, so that it can cost nothing.
+    `kind` is the reason, `status` the HTTP status if there was one, `retry_after` the seconds that the server
+    asked to wait (None: not stated). `message` is the server's own, shortened, without any key. `unsent`: the
+    request certainly never reached the service, so it costs nothing.
     """
 
     def __init__(

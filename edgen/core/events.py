@@ -1,8 +1,8 @@
-"""What happens while a run goes on, as values: said once by whoever works, heard by any number of listeners.
+"""Events of a run, as values for any number of listeners.
 
     run · start · progress · rate · retries · circuit_opened · circuit_closed · batch · note · stage · finish
 
-`text` is a sentence for a person; `facts` are JSON-able and say the same to a machine.
+`text` is a sentence for a person; `facts` are the same as JSON-able values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One thing that happened."""
+    """One event."""
 
     name: str
     text: str = ""
@@ -25,20 +25,20 @@ Listener = Callable[[Event], object]
 
 
 class Events:
-    """Where things are said. With nobody listening, nothing happens."""
+    """A channel for events. Without listeners, it does nothing."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
-        """Have `listener` told of everything from now on. It must not raise, and must not block."""
+        """Send every event from now on to `listener`. It must not raise, and must not block."""
         self._listeners.append(listener)
 
     def tell(self, name: str, text: str = "", **facts: Any) -> None:
-        """Say what happened."""
+        """Send an event with this name, text and facts."""
         self.send(Event(name, text, facts))
 
     def send(self, event: Event) -> None:
-        """Hand an event to every listener."""
+        """Send an event to every listener."""
         for listener in self._listeners:
             listener(event)

@@ -1,8 +1,8 @@
-"""How to install an extra of edgen, as a command that works for the Python that runs now.
+"""Commands that install edgen's extras for the running Python.
 
-The distribution is called `edgen-dialogues`, because `edgen` on the package index is another project's. No command here
-names either: from a checkout the checkout is installed, and beside a wheel the packages that the extra stands for. So
-nothing of a stranger's can be installed by following a hint.
+The distribution is called `edgen-dialogues`, because `edgen` on the package index is another project's. No
+command here uses either name: a checkout installs the checkout, and a wheel installs the packages of the
+extra. So a hint never installs a foreign package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from edgen.core.errors import UsageError
 from edgen.core.version import DISTRIBUTION
 
-# What is imported of an extra that whole packages of edgen, or a measure, rest on.
+# Modules that whole packages of edgen, or a measure, need from an extra.
 _MODULES = {
     "analysis": ("matplotlib", "nltk", "numpy", "rensa"),
     "bleu": ("sacrebleu",),
@@ -29,17 +29,20 @@ _MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """How edgen is installed. `checkout` is None where it came from a wheel; `has_pip`: whether `python` has pip, which
-    environments made by uv lack; `requirements` are the wheel's, as its metadata has them."""
+    """The installation of edgen."""
 
     python: str
+    """The running Python."""
     checkout: Path | None
+    """None if installed from a wheel."""
     has_pip: bool
+    """Whether `python` has pip, which environments made by uv lack."""
     requirements: tuple[str, ...] = ()
+    """The wheel's requirements, from its metadata."""
 
 
 def current_installation() -> Installation:
-    """The installation that this process runs."""
+    """Return the installation that this process runs."""
     from importlib import metadata
 
     root = Path(__file__).resolve().parents[2]
@@ -56,16 +59,35 @@ def current_installation() -> Installation:
 
 
 def require_extra(extra: str, what: str) -> None:
-    """Raise UsageError where a module of an extra is missing. `what`, in the plural, needs it."""
+    """Raise UsageError if a module of an extra is missing or of an unsupported version. `what`, in the
+    plural, needs it."""
     if missing := missing_modules(extra):
         raise UsageError(
             f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it with: "
             f"{install_command(extra)}"
         )
+    require_versions(extra)
+
+
+def require_versions(extra: str, installation: Installation | None = None) -> None:
+    """Raise UsageError if a package of an extra has a version that edgen does not support because another
+    package requires it."""
+    it = installation or current_installation()
+    wrong = []
+    for requirement in _packages(extra, it.requirements):
+        name, bounds = _read_requirement(requirement)
+        installed = _installed_version(name)
+        if installed is not None and not all(_is_within(installed, *bound) for bound in bounds):
+            wrong.append(f"{name} {installed} is installed, and edgen needs {requirement}")
+    if wrong:
+        raise UsageError(
+            f"the extra '{extra}' does not fit what else is installed: {'; '.join(wrong)}. Install it with: "
+            f"{install_command(extra, it)}. Where another package needs that version, use an environment for each."
+        )
 
 
 def missing_modules(extra: str) -> list[str]:
-    """The modules of an extra that are not installed."""
+    """Return the modules of an extra that are not installed."""
     return [name for name in _MODULES[extra] if not _is_there(name)]
 
 
@@ -77,7 +99,7 @@ def _is_there(module: str) -> bool:
 
 
 def install_command(extra: str, installation: Installation | None = None) -> str:
-    """The command that installs an extra. Relative paths start at the current folder."""
+    """Return the command that installs an extra. Relative paths start at the current folder."""
     it = installation or current_installation()
     python = shlex.quote(_shown(Path(it.python)))
     install = f"{python} -m pip install" if it.has_pip else f"uv pip install --python {python}"
@@ -102,13 +124,41 @@ def _is_checkout(root: Path) -> bool:
 
 
 def _packages(extra: str, requirements: tuple[str, ...]) -> list[str]:
-    """What an extra stands for: `openai>=3.52; extra == 'batch'` is one of `batch`."""
+    """Return the packages of an extra: `openai>=3.52; extra == 'batch'` belongs to `batch`."""
     marker = re.compile(rf"""\bextra\s*==\s*(['"]){re.escape(extra)}\1""")
     return [text.partition(";")[0].strip() for text in requirements if marker.search(text)] or [extra]
 
 
+def _read_requirement(requirement: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the package of a requirement like `x[y]<3,>=1.2`, and its bounds."""
+    name = re.match(r"[\w.-]+", requirement)
+    return name[0] if name else requirement, re.findall(r"(>=|<)\s*([\d.]+)", requirement)
+
+
+def _installed_version(name: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _is_within(version: str, sign: str, bound: str) -> bool:
+    """Return whether a version is `>=` or `<` a bound; pre-releases count as their release."""
+    return (_release(version) < _release(bound)) is (sign == "<")
+
+
+def _release(version: str) -> list[int]:
+    digits = re.match(r"[\d.]*", version)
+    numbers = [int(part) for part in (digits[0] if digits else "").split(".") if part]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return numbers
+
+
 def _shown(path: Path) -> str:
-    """The path as one would type it in the current folder."""
+    """Return the path as typed in the current folder."""
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: an environment's python is one
     try:
         return str(absolute.relative_to(Path.cwd()))

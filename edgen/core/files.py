@@ -1,61 +1,152 @@
-"""Files that are written whole or not at all, locks, and reads that follow no link.
+"""Atomic file writes, locks, and reads that follow no link.
 
-A new file is made beside its place, under a name that nobody can guess and that nothing has yet, and is renamed when
-all of it is on the disk. So a link, a pipe or a device that somebody put there is never written through, and an earlier
-file stands until the new one is whole. A kill leaves a file whose name `target_name` knows.
+A new file is made next to its destination, under an unpredictable unused name, and renamed when all of it is
+on disk. So a planted link, pipe or device is never written through, and an earlier file stays until the new
+one is whole. A kill leaves a file whose name `target_name` recognises. A live writer holds a lock on it, so
+the next writer of the same file can recognise and remove a dead one.
 
-What goes wrong is an OSError that names the file meant, never its temporary name.
+Errors are OSErrors that name the destination, never the temporary name.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import re
 import secrets
+import shutil
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from edgen.core import system
 from edgen.core.errors import RunError, StoppedError
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _BUFFER = 1 << 18
-_NAME = 200  # bytes of a name that its temporary name keeps; most systems allow 255 in all
+_NAME = 200  # bytes of a name kept in its temporary name; most systems allow 255 in all
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{16}\.part", re.DOTALL)
-# Files that are opened where they stand: no link is followed, and a pipe is never waited for.
-_AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def temporary(path: Path) -> Path:
-    """A name beside `path` that nobody can guess, for what is to be renamed to it."""
-    name = os.fsdecode(os.fsencode(path.name)[:_NAME])
-    return path.with_name(f".{name}.{secrets.token_hex(8)}.part")
+    """Return an unpredictable name next to `path`, for a file that is renamed to it."""
+    return path.with_name(f".{_kept(path)}.{secrets.token_hex(8)}.part")
+
+
+def _kept(path: Path) -> str:
+    """Return the part of a name that is kept in its temporary name."""
+    return os.fsdecode(os.fsencode(path.name)[:_NAME])
 
 
 def target_name(name: str) -> str | None:
-    """The name of the file that a temporary name is for, None for any other name. If nobody is at work there, a kill
-    left the file."""
+    """Return the file name that a temporary name is for, None for any other name. Without a live writer, a
+    kill left the file."""
     found = _PART.fullmatch(name)
     return None if found is None else found[1]
 
 
-class Part:
-    """A file in the making. It needs `close`, then `publish` or `publish_new`; `discard` in the end does no harm."""
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files and folders for `path` of killed processes; those of live ones stay. Each
+    folder is searched once per process."""
+    for name in _find_leftovers(path.parent).get(_kept(path), ()):
+        _remove_dead(path.with_name(name))
 
-    def __init__(self, path: Path) -> None:
+
+def remove_leftovers_for(folder: Path, wanted: Callable[[str], bool]) -> None:
+    """Search a folder again, and `remove_leftovers` for the names that `wanted` selects."""
+    _find_leftovers.cache_clear()
+    for target in filter(wanted, _find_leftovers(folder)):
+        remove_leftovers(folder / target)
+
+
+@functools.lru_cache(maxsize=64)
+def _find_leftovers(folder: Path) -> dict[str, list[str]]:
+    """Return the temporary names in a folder, by destination."""
+    found: dict[str, list[str]] = {}
+    with contextlib.suppress(OSError):  # writers there report the problem
+        for name in os.listdir(folder):  # noqa: PTH208 - names are all that is needed
+            if (target := target_name(name)) is not None:
+                found.setdefault(target, []).append(name)
+    return found
+
+
+def _remove_dead(place: Path) -> None:
+    """Remove a temporary file or folder unless a live process holds its lock."""
+    with contextlib.suppress(OSError):
+        found = place.lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+            # It already has its final name. Do not open it: closing it would drop SQLite's locks on that
+            # name.
+            place.unlink()
+        elif stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+            if stat.S_ISDIR(found.st_mode):
+                number = system.open_folder(place)
+            else:
+                number = system.open_as_it_is(place, os.O_RDWR)
+            try:
+                system.try_lock(number)
+                shutil.rmtree(place) if stat.S_ISDIR(found.st_mode) else place.unlink()
+            finally:
+                os.close(number)
+
+
+def _hold(number: int) -> int | None:
+    """Lock a new file as a sign of a live process; return the lock's handle, None if the system has no locks.
+    Raises FileNotFoundError if another process took it for a dead one's and removed it."""
+    held = os.dup(number)
+    try:
+        system.try_lock(held)
+    except BlockingIOError:
+        os.close(held)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+    except OSError:  # no locks here, so no process can take it for a dead one's
+        os.close(held)
+        return None
+    if os.fstat(held).st_nlink == 0:
+        os.close(held)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return held
+
+
+class Part:
+    """A file being written. Call `close`, then `publish` or `publish_new`; a final `discard` is harmless.
+
+    `alone`: no other process writes in that folder, and the next writer removes remains of kills; it is not
+    locked then, so that any number can be open.
+    """
+
+    def __init__(self, path: Path, *, alone: bool = False) -> None:
         self.path = path
-        self._part = temporary(path)
+        self._held: int | None = None
+        if not alone:
+            remove_leftovers(path)
         with _naming(path):
-            number = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o666)
+            number = self._make(alone)
         self.file: BinaryIO = open(number, "wb", buffering=_BUFFER)  # noqa: PTH123, SIM115 - by number
         self.write = self.file.write
 
+    def _make(self, alone: bool) -> int:
+        """Create the file under its own name, and lock it unless it is `alone`."""
+        while True:
+            self._part = temporary(self.path)
+            number = system.open_as_it_is(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            try:
+                self._held = None if alone else _hold(number)
+            except FileNotFoundError:
+                os.close(number)
+            except BaseException:
+                os.close(number)
+                self._part.unlink(missing_ok=True)
+                raise
+            else:
+                return number
+
     def close(self, *, sync: bool = True) -> None:
-        """End the file, with `sync` when all of it is on the disk."""
+        """End the file; with `sync`, when all of it is on disk."""
         with _naming(self.path):
             self.file.flush()
             if sync:
@@ -63,23 +154,25 @@ class Part:
             self.file.close()
 
     def publish(self) -> None:
-        """Give it its name in place of whatever has that name: a link is replaced, not what it leads to."""
+        """Rename it to its destination, replacing what has that name: a link is replaced, not its target."""
         with _naming(self.path):
             self._part.replace(self.path)
+        self._let_go()
 
     def publish_new(self) -> None:
-        """Give it its name if nothing has it. Raises FileExistsError."""
+        """Rename it to its destination if that is free. Raises FileExistsError."""
         with _naming(self.path):
             try:
-                os.link(self._part, self.path, follow_symlinks=False)
+                system.link_new(self._part, self.path)
             except FileExistsError:
                 raise
             except OSError:
                 self.publish_without_links()
 
     def publish_without_links(self) -> None:
-        """As `publish_new`, on a disk without hard links: take the name first, then put the file in its place."""
-        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o666))
+        """Publish as `publish_new` does on a disk without hard links: take the name first, then rename the
+        file to it."""
+        os.close(system.open_as_it_is(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
             self._part.replace(self.path)
         except BaseException:
@@ -87,17 +180,23 @@ class Part:
             raise
 
     def discard(self) -> None:
-        """Remove the file if it has no name yet."""
-        with contextlib.suppress(OSError):  # what could not be written cannot be flushed either
+        """Remove the file if it is unpublished."""
+        with contextlib.suppress(OSError):  # a failed write cannot be flushed either
             self.file.close()
         with contextlib.suppress(OSError):
             self._part.unlink()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
 
 
 @contextlib.contextmanager
 def replacing(path: Path, *, sync: bool = True, new: bool = False) -> Iterator[BinaryIO]:
-    """What the body writes is at `path` when it ends; if it raises, nothing is changed. `sync`: on the disk, too.
-    `new`: only where nothing is; raises FileExistsError."""
+    """Replace `path` by what the body writes when it ends; if it raises, nothing is changed. `sync`: wait for
+    the disk. `new`: only if the path is free; raises FileExistsError."""
     part = Part(path)
     try:
         yield part.file
@@ -110,20 +209,60 @@ def replacing(path: Path, *, sync: bool = True, new: bool = False) -> Iterator[B
 
 
 def write_whole(path: Path, data: str | bytes, *, sync: bool = True) -> None:
-    """Have `data`, text as UTF-8, at `path` in place of what was there."""
+    """Write `data`, text as UTF-8, to `path` atomically."""
     with replacing(path, sync=sync) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 def write_new(path: Path, data: str | bytes) -> None:
-    """Have `data` at `path`, where nothing is. Raises FileExistsError."""
+    """Write `data` to a free `path` atomically. Raises FileExistsError."""
     with replacing(path, new=True) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
+@contextlib.contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Yield a new folder that becomes `target` on success, and else is removed with its contents. An existing
+    `target` must be an empty folder."""
+    place = Path(os.path.realpath(target))
+    made = [parent for parent in place.parents if not parent.exists()]
+    stage = temporary(place)
+    held: int | None = None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(place)
+        stage.mkdir()
+        held = _hold_folder(stage)
+        yield stage
+        stage.replace(place)
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise
+    finally:
+        if held is not None:
+            os.close(held)
+    with contextlib.suppress(OSError):
+        sync_folder(place.parent)
+
+
+def _hold_folder(folder: Path) -> int | None:
+    """Lock a new folder, as `_hold` does; return None if the system cannot."""
+    try:
+        number = system.open_folder(folder)
+    except OSError:
+        return None
+    try:
+        return _hold(number)
+    finally:
+        os.close(number)
+
+
 def write_lines(path: Path, lines: Iterable[bytes]) -> int:
-    """Write a file of lines, each of which gets its line feed; returns how many. What goes wrong is told as
-    `explain_write_errors` does."""
+    """Write a file of lines, adding line feeds; return their number. Errors are those of
+    `explain_write_errors`."""
     count = 0
     with explain_write_errors(path), replacing(path) as file:
         for line in lines:
@@ -132,22 +271,16 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> int:
     return count
 
 
-def update_text(path: Path, text: str) -> None:
-    """Write `text` to `path`, unless the file holds it already."""
-    if not (path.exists() and path.read_bytes() == text.encode()):
-        write_whole(path, text)
-
-
 @contextlib.contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Raise StoppedError where the disk is full while `path` is written, RunError for any other OSError."""
+    """Raise StoppedError if the disk is full while `path` is written, RunError for any other OSError."""
     try:
         yield
     except OSError as problem:
         if problem.errno in DISK_FULL:
             raise StoppedError(
-                f"{path}: there is no room left on the disk ({problem.strerror}); what stood there before "
-                "still does. Make room and start the same command again."
+                f"{path}: the disk is full ({problem.strerror}); what stood there before "
+                "still does. Free some space and run the same command again."
             ) from None
         raise RunError(
             f"{path}: it cannot be written ({problem.strerror}); what stood there before still does."
@@ -155,35 +288,36 @@ def explain_write_errors(path: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, where a disk can be told so."""
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Sync the names in a folder to disk, if the system can."""
     try:
-        os.fsync(number)
+        number = system.open_folder(folder)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
     except OSError as problem:
         if problem.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
-    finally:
-        os.close(number)
 
 
 def open_lock(path: Path, *, make: bool = True) -> BinaryIO:
-    """A file to lock and to leave a name in, made if it is not there and `make`. Raises OSError for anything that is no
-    regular file, and for one that has other names, whose content would be lost."""
+    """Open a file for a lock and its holder's name; create it if missing and `make`. Raises OSError for
+    anything but a regular file, and for one with other names, whose content would be lost."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND if make else os.O_RDONLY
     file: BinaryIO = _open(path, flags, "a+b" if make else "rb", alone=make)
     return file
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """A file to read. Raises OSError for a link and for anything else that is no regular file; waits for nothing."""
+    """Open a file to read. Raises OSError for a link and for anything but a regular file; never blocks."""
     file: BufferedReader = _open(path, os.O_RDONLY, "rb")
     return file
 
 
 def _open(path: Path, flags: int, mode: str, *, alone: bool = False) -> Any:
-    """A regular file as it stands there; `alone`: one without another name."""
+    """Open a regular file in place; `alone`: one without another name."""
     with _naming(path):
-        file = open(os.open(path, flags | _AS_IT_IS, 0o666), mode)  # noqa: PTH123, SIM115 - by number
+        file = open(system.open_as_it_is(path, flags), mode)  # noqa: PTH123, SIM115 - by number
         try:
             found = os.fstat(file.fileno())
             _require_regular(found)
@@ -196,7 +330,7 @@ def _open(path: Path, flags: int, mode: str, *, alone: bool = False) -> Any:
 
 
 def read_regular(path: Path, limit: int) -> bytes:
-    """All of a file of at most `limit` bytes. Raises OSError for a larger one, and as `open_regular`."""
+    """Read a whole file of at most `limit` bytes. Raises OSError for a larger one, and as `open_regular`."""
     with open_regular(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
@@ -205,15 +339,15 @@ def read_regular(path: Path, limit: int) -> bytes:
 
 
 _LINK = (
-    "a link, and what edgen keeps is none: a link could lead anywhere",
+    "a link, which could lead anywhere",
     "Put what it leads to in its place, or remove it.",
 )
-_DEVICE = ("a pipe, a device or a socket, and what edgen keeps is files", "Remove it.")
+_DEVICE = ("a pipe, a device or a socket, not a file", "Remove it.")
 
 
 def refuse_links(folder: Path, names: Collection[str] | None = None) -> None:
-    """Raise RunError if anything in `folder`, at any depth, is no regular file and no folder; `names`: look at these
-    names in it alone. The folder's own path may be a link: it is the one that a person gave."""
+    """Raise RunError if `folder` contains, at any depth, anything but regular files and folders; `names`:
+    check only these names in it. The folder's own path, which the user gave, may be a link."""
     for entry in _walk(folder, names):
         if not (entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)):
             what, hint = _LINK if entry.is_symlink() else _DEVICE
@@ -221,7 +355,8 @@ def refuse_links(folder: Path, names: Collection[str] | None = None) -> None:
 
 
 def sweep(folder: Path, names: Collection[str]) -> None:
-    """Remove the temporary files that kills left for these names in a folder, and in the folders of these names."""
+    """Remove the temporary files of killed processes for these names in a folder, and in the folders of these
+    names. The caller holds a lock that keeps others from writing there."""
     for entry in _walk(folder, names):
         if target_name(entry.name) is not None and not entry.is_dir(follow_symlinks=False):
             with contextlib.suppress(OSError):
@@ -229,8 +364,8 @@ def sweep(folder: Path, names: Collection[str]) -> None:
 
 
 def _walk(folder: Path, names: Collection[str] | None) -> Iterator[os.DirEntry[str]]:
-    """All that is in a folder, at any depth; links are not followed. `names`: below these names in it alone, and the
-    temporary names that are for them."""
+    """Yield everything in a folder, at any depth, without following links. `names`: only below these names in
+    it, and temporary names for them."""
     waiting = [folder]
     while waiting:
         place = waiting.pop()
@@ -258,7 +393,7 @@ def _require_regular(found: os.stat_result) -> None:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Raise the system's error with the name of the file that is meant; say in words that it is a link."""
+    """Raise the system's error with the name of the intended file; word the error for a link."""
     try:
         yield
     except OSError as problem:

@@ -1,49 +1,61 @@
-"""What can be added to edgen from outside: five kinds of objects, found by the entry points of installed packages.
+"""Extension points: five kinds of objects, found through the entry points of installed packages. `add`
+registers an object for this process, such as a user's function as a measure.
 
-An entry point `name = module:object` in a kind's group names an object whose `name` is the same. edgen's own objects
-are registered in the same way. Metadata is read when something is asked for, and an object is loaded when it is asked
-for by its name, so a package that cannot be loaded stops nobody who does not use it.
+An entry point `name = module:object` in a kind's group names an object whose `name` is the same. edgen's own
+objects are registered in the same way. Metadata is read on demand, and an object is loaded by name, so a
+broken package affects only its users. Only installed packages count: metadata in the current folder is
+ignored (see `edgen.core.installed`).
 
-The metadata is read here, and not by importlib.metadata, which takes 50 ms of every start.
+The metadata is read here, not by importlib.metadata, which takes 50 ms of every start.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from edgen.core.errors import InputError
+from edgen.core.installed import split_path
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
-from edgen.core.yaml_values import nearest
 
-Kind = Literal["provider", "protocol", "family", "format", "measure"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind = Literal["provider", "protocol", "family", "format", "measure", "space_section", "command", "function"]
+KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
+"""The kinds described in plugins.md. The others let edgen's own domains extend spaces, the command line and
+`import edgen`."""
 GROUPS: dict[str, Kind] = {
     "edgen.providers": "provider",
     "edgen.protocols": "protocol",
     "edgen.families": "family",
     "edgen.formats": "format",
     "edgen.measures": "measure",
+    "edgen.space_sections": "space_section",
+    "edgen.commands": "command",
+    "edgen.functions": "function",
 }
+_ORDER: tuple[Kind, ...] = get_args(Kind)
 _NEEDED = re.compile(
     rf"{DISTRIBUTION.replace('-', '[-_.]')}(?![\w.-])\s*(?:\[[^\]]*\])?\s*\(?([^;)]*)\)?", re.I
 )
+_ABSTRACT = re.compile(
+    r"abstract class .* abstract methods? (.+)$"
+)  # Python's message on a type that cannot be instantiated
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*v?(\d+(?:\.\d+)*)(\.\*)?\s*")
 
 
 class PluginError(InputError):
-    """A plugin that is not there, or that cannot be used."""
+    """A missing or unusable plugin."""
 
 
 class Plugin(NamedTuple):
-    """One entry point. `object` is `module:name`; `requires` are the requirements of the package that brings it."""
+    """One entry point. `object` is `module:name`; `requires` are the requirements of its package."""
 
     kind: Kind
     name: str
@@ -59,22 +71,66 @@ class Plugin(NamedTuple):
 
 
 def plugins() -> list[Plugin]:
-    """Every entry point of the five kinds, by kind and name, whether it can be loaded or not."""
-    return [plugin for found in _by_name(tuple(sys.path)).values() for plugin in found]
+    """Return every entry point of the five kinds, by kind and name, loadable or not."""
+    every = (plugin for found in _by_name(tuple(sys.path)).values() for plugin in found)
+    return [plugin for plugin in every if plugin.kind in KINDS]
+
+
+def skipped_plugins() -> list[tuple[Plugin, Path]]:
+    """Return the ignored entry points with their folders, which are on the path but hold no installed
+    packages."""
+    return [(plugin, folder) for folder in split_path(sys.path)[1] for plugin in _scan([folder])]
 
 
 def names(kind: Kind) -> list[str]:
-    """The names that the kind has, in alphabetical order."""
-    return [*_names(kind, tuple(sys.path))]
+    """Return the names of the kind, in alphabetical order; those added by this process last."""
+    added = [name for there, name in _added if there == kind]
+    return [*_names(kind, tuple(sys.path)), *added]
 
 
 def find(kind: Kind, name: str) -> Any:
-    """The object of that kind and name, loaded. Raises PluginError."""
+    """Return the loaded object of that kind and name. Raises PluginError."""
+    if (kind, name) in _added:
+        return _added[kind, name]
     return _find(kind, name, tuple(sys.path))
 
 
+_added: dict[tuple[Kind, str], Any] = {}
+
+
+def add(kind: Kind, name: str, added: Any) -> None:
+    """Register an object of a kind for this process, replacing an earlier one of its name."""
+    _added[kind, name] = added
+
+
+@contextlib.contextmanager
+def lent(kind: Kind, name: str, given: Any) -> Iterator[None]:
+    """Have this process find an object of a kind meanwhile."""
+    before = _added.get((kind, name))
+    _added[kind, name] = given
+    try:
+        yield
+    finally:
+        del _added[kind, name]
+        if before is not None:
+            _added[kind, name] = before
+
+
+def plugin_of(kind: Kind, name: str) -> Plugin | None:
+    """Return the entry point of another package's object; None for edgen's own, and for added ones."""
+    if (kind, name) in _added:
+        return None
+    found = _by_name(tuple(sys.path)).get((kind, name), ())
+    return next((plugin for plugin in found if plugin.package != DISTRIBUTION), None)
+
+
+def is_added(kind: Kind, name: str) -> bool:
+    """Return whether an object was added by this process instead of a plugin."""
+    return (kind, name) in _added
+
+
 def find_all(kind: Kind) -> list[Any]:
-    """Every object of the kind that can be used, by name; of the others a warning tells why they cannot."""
+    """Return every usable object of the kind, by name; warn of the others."""
     found = []
     for name in names(kind):
         try:
@@ -85,7 +141,7 @@ def find_all(kind: Kind) -> list[Any]:
 
 
 def problem(plugin: Plugin) -> str | None:
-    """Why a plugin cannot be used, in a sentence; None if it can."""
+    """Explain in a sentence why a plugin is unusable; None if it is usable."""
     try:
         find(plugin.kind, plugin.name)
     except PluginError as error:
@@ -102,6 +158,8 @@ def _names(kind: Kind, path: tuple[str, ...]) -> tuple[str, ...]:
 def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
     found = _by_name(path).get((kind, name), [])
     if not found:
+        from edgen.core.yaml_values import nearest  # imports yaml, which shell completion does not need
+
         own = "" if any(one.package == DISTRIBUTION for one in plugins()) else _NOT_INSTALLED
         raise PluginError(f"There is no {kind} {name!r}{nearest(name, names(kind))}.{own}")
     if len(found) > 1:
@@ -125,8 +183,13 @@ def _load(plugin: Plugin) -> Any:
     what = f"The {plugin.kind} {plugin.name!r} of {plugin.origin}"
     try:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
-        name = loaded.name
+        name = loaded.__name__ if plugin.kind == "function" else loaded.name
     except (Exception, SystemExit) as error:  # a package may raise anything
+        if isinstance(error, TypeError) and (missing := _ABSTRACT.search(str(error))):
+            methods = ", ".join(f"`{one}`" for one in re.findall(r"\w+", missing[1]))
+            raise PluginError(
+                f"{what} lacks {methods}, which every {plugin.kind} has to define; update or uninstall {plugin.package}."
+            ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
         raise PluginError(
             f"{what} cannot be loaded ({reason}); update or uninstall {plugin.package}."
@@ -137,7 +200,8 @@ def _load(plugin: Plugin) -> Any:
 
 
 def _satisfies(needed: str) -> bool:
-    """Whether this version of edgen satisfies a version specifier; one that cannot be read is satisfied."""
+    """Return whether this version of edgen satisfies a version specifier; an unreadable one counts as
+    satisfied."""
     ours = _release(__version__)
     for clause in needed.split(","):
         match = _CLAUSE.fullmatch(clause)
@@ -171,16 +235,19 @@ def _pad(release: tuple[int, ...], length: int) -> tuple[int, ...]:
 @functools.cache
 def _by_name(path: tuple[str, ...]) -> dict[tuple[Kind, str], list[Plugin]]:
     found: dict[tuple[Kind, str], list[Plugin]] = {}
-    for plugin in sorted(_scan(path), key=lambda one: (KINDS.index(one.kind), one.name, one.package)):
+    for plugin in sorted(
+        _scan(split_path(path)[0]), key=lambda one: (_ORDER.index(one.kind), one.name, one.package)
+    ):
         found.setdefault((plugin.kind, plugin.name), []).append(plugin)
     return found
 
 
-def _scan(path: tuple[str, ...]) -> Iterator[Plugin]:
-    """The entry points of each installed package; of two of one name, the first on the path counts."""
+def _scan(folders: Iterable[Path]) -> Iterator[Plugin]:
+    """Yield the entry points of each package in the folders; of two packages with one name, the first
+    counts."""
     seen: set[str] = set()
-    for folder in path:
-        for file in sorted(Path(folder).glob("*.*-info/entry_points.txt")):
+    for folder in folders:
+        for file in sorted(folder.glob("*.*-info/entry_points.txt")):
             entries = list(_entries(file))
             if not entries:
                 continue
@@ -199,7 +266,7 @@ def _scan(path: tuple[str, ...]) -> Iterator[Plugin]:
 
 
 def _entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
-    """(kind, name, object) of each entry point that is edgen's."""
+    """Yield (kind, name, object) of each entry point that is edgen's."""
     text = _text(file)
     if "[edgen." not in text:
         return

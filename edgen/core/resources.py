@@ -1,6 +1,7 @@
-"""Where the files that ship with edgen are: in the installed package, or in the checkout.
+"""Locations of the files that ship with edgen: in the installed package, or in the checkout.
 
-A bare name in a job means a shipped file; anything that looks like a path means the user's own.
+In a job, a bare name means a shipped file; a path means the user's own. Files of a domain (edgen/domains/)
+are in a subfolder of its name: `tutoring_student` is prompts/tutoring/tutoring_student.j2.
 """
 
 from __future__ import annotations
@@ -20,37 +21,58 @@ _SUFFIX: dict[Folder, str] = {
     "label_sets": ".yaml",
     "validators": ".schema.json",
     "jobs": ".yaml",
-    "machines": "",  # a folder each
+    "machines": "",  # one folder each
     "questionnaires": ".yaml",
 }
+_INSIDE = "machine.yaml"  # the file by which a folder that is named is known
 
 
 def folder(name: Folder) -> Path:
-    """The shipped folder of that name."""
+    """Return the shipped folder of that name."""
     packaged = _PACKAGE / "_data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name
 
 
 def shipped(name: Folder) -> list[str]:
-    """The names that a job may use for files of this folder, sorted."""
-    suffix = _SUFFIX[name]
-    return sorted(
-        p.name.removesuffix(suffix) for p in folder(name).glob(f"*{suffix}") if suffix or p.is_dir()
-    )
+    """Return the names that a job may use for files of this folder, sorted."""
+    suffix, top = _SUFFIX[name], folder(name)
+    found = [one for pattern in ("", "*/") for one in top.glob(f"{pattern}*{suffix or '/' + _INSIDE}")]
+    return sorted(one.name.removesuffix(suffix) if suffix else one.parent.name for one in found)
 
 
 def find(name: Folder, reference: str, base: Path | None = None) -> Path:
-    """The file that `reference` means: shipped if it is a bare name, else relative to `base`. A reference is a path if
-    it has a separator or the folder's suffix. The file need not exist."""
+    """Return the file that `reference` means: shipped if it is a bare name, else relative to `base`.
+
+    A reference is a path if it has a separator or the folder's suffix. The file need not exist.
+    """
+    if not _is_path(name, reference):
+        return _find_shipped(name, reference)
+    path = Path(reference)
+    with contextlib.suppress(RuntimeError):  # ~nobody: there will be no such file
+        path = path.expanduser()
+    return path if path.is_absolute() or base is None else base / path
+
+
+def is_shipped(name: Folder, path: Path) -> bool:
+    """Return whether `find` gives this path for a bare name. The file need not exist."""
     suffix = _SUFFIX[name]
-    if (
-        "/" in reference
-        or "\\" in reference
-        or (suffix and reference.endswith(suffix))
-        or reference in ("", ".", "..")
-    ):
-        path = Path(reference)
-        with contextlib.suppress(RuntimeError):  # ~nobody: there will be no such file
-            path = path.expanduser()
-        return path if path.is_absolute() or base is None else base / path
-    return folder(name) / f"{reference}{suffix}"
+    own = path.name.removesuffix(suffix)
+    return path.name.endswith(suffix) and not _is_path(name, own) and path == _find_shipped(name, own)
+
+
+def _is_path(name: Folder, reference: str) -> bool:
+    suffix = _SUFFIX[name]
+    ends = bool(suffix) and reference.endswith(suffix)
+    return "/" in reference or "\\" in reference or ends or reference in ("", ".", "..")
+
+
+def _find_shipped(name: Folder, reference: str) -> Path:
+    """Return the file of this name in the shipped folder or one of its subfolders; in the folder if none has
+    it."""
+    top, suffix = folder(name), _SUFFIX[name]
+    inside = "" if suffix else _INSIDE
+    path = top / f"{reference}{suffix}"
+    if (path / inside).exists() or not top.is_dir():
+        return path
+    below = (one / path.name for one in sorted(top.iterdir()) if one.is_dir())
+    return next((one for one in below if (one / inside).exists()), path)

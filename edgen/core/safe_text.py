@@ -1,31 +1,46 @@
-"""Text that a terminal may be given: what it would obey or hide is written out."""
+"""Text that is safe for a terminal: control and hidden characters are written out."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 from edgen.core.text import escape_character
 
-# Everything but what needs no second look: quick, as most of most texts is ASCII.
+# All characters that need a check: fast, as most texts are mostly ASCII.
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]+")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def replace_surrogates(value: Any) -> Any:
+    """Return text, or lists and dicts with texts, with U+FFFD for every lone surrogate: no encoding takes
+    one."""
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {replace_surrogates(key): replace_surrogates(child) for key, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_surrogates(child) for child in value]
+    return value
 
 
 def safe(text: str) -> str:
-    """`text` with what a terminal would obey or hide written out: `\\x1b`, `\\u202e`.
+    """Return `text` with control and hidden characters written out: `\\x1b`, `\\u202e`.
 
-    That is: control characters (escape sequences, C1), marks and overrides of direction, characters without a width but
-    for the two joiners that scripts and emoji need, separators of lines, halves of characters. Line feeds and tabs
-    stay.
+    These are control characters (escape sequences, C1), marks and overrides of direction, zero-width
+    characters except the two joiners that scripts and emoji need, separators of lines, lone surrogates. Line
+    feeds and tabs stay.
     """
     return _UNUSUAL.sub(lambda found: _escaped(found.group(), escape_character), text)
 
 
 def safe_json(text: str) -> str:
-    """JSON text whose value is the same and which `safe` would not change: what is hidden is escaped as JSON does it."""
+    """Return JSON text of the same value that `safe` would not change: hidden characters become JSON
+    escapes."""
     return _UNUSUAL.sub(lambda found: _escaped(found.group(), _units), text)
 
 
@@ -36,6 +51,6 @@ def _escaped(run: str, escape: Callable[[str], str]) -> str:
 
 
 def _units(char: str) -> str:
-    """A character as JSON escapes it, in one or two units of UTF-16."""
-    units = char.encode("utf-16-be").hex()
+    """Return a character as JSON escapes it, in one or two units of UTF-16; a lone surrogate is one unit."""
+    units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

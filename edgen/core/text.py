@@ -1,9 +1,10 @@
-"""Values as a person reads them: numbers with their units, lists of words, and model text made visible."""
+"""Values in words: numbers with units, lists of words, and model text made visible."""
 
 from __future__ import annotations
 
 import datetime
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -13,14 +14,37 @@ _KEPT = frozenset("\n\t")
 
 
 def escape_invisible(text: str) -> str:
-    """`text` with what a page or a picture cannot hold, or what would make a line lie, written out.
+    """Return `text` with characters written out that a page or a picture cannot hold, or that change a line's
+    appearance.
 
-    Control characters, lone surrogates and marks of direction become `\\x1b` or `\\u202e`; line feeds and tabs stay.
-    The result is legal in HTML and in XML.
+    Control characters, lone surrogates and marks of direction become `\\x1b` or `\\u202e`; line feeds and
+    tabs stay. The result is valid in HTML and in XML.
     """
     if text.isascii() and text.isprintable():
         return text
     return "".join(escape_character(char) if _is_hidden(char) else char for char in text)
+
+
+def escape_markdown(text: str) -> str:
+    """Return `text` on one line, escaped for Markdown: no HTML, link, image, emphasis, code or column.
+
+    An underscore within a word has no meaning in Markdown and stays.
+    """
+    flat = " ".join(escape_invisible(text.replace("\u2028", " ").replace("\u2029", " ")).split())
+    shown = _MEANS.sub(_write_out, flat)
+    return _NO_LINK.sub(
+        lambda one: f"{one[1]}&#58;" if one[1] else f"{one[2]}&#46;", shown
+    )  # no automatic link
+
+
+def _write_out(found: re.Match[str]) -> str:
+    char = found[0]
+    return _ENTITIES.get(char) or f"\\{char}"
+
+
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "|": "&#124;", "`": "&#96;", "@": "&#64;", "$": "&#36;"}
+_MEANS = re.compile(r"[<>&|`@$\\*~\[\]!]|(?<!\w)_|_(?!\w)")
+_NO_LINK = re.compile(r"\b(https?|ftp|mailto|javascript|data):|\b(www)\.", re.IGNORECASE)
 
 
 def _is_hidden(char: str) -> bool:
@@ -30,7 +54,7 @@ def _is_hidden(char: str) -> bool:
 
 
 def escape_character(char: str) -> str:
-    """A character by its code: `\\x1b`, `\\u202e`."""
+    """Return a character as its code: `\\x1b`, `\\u202e`."""
     code = ord(char)
     if code < 0x100:
         return f"\\x{code:02x}"
@@ -38,7 +62,7 @@ def escape_character(char: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """One line of at most `width` columns, wide characters counted twice, with an ellipsis where it was cut."""
+    """Return one line of at most `width` columns, wide characters counted twice, with an ellipsis if cut."""
     line: list[str] = []
     used = 0
     flat = " ".join(escape_invisible(text[: width * 4]).split())
@@ -53,7 +77,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     return sum(0 if unicodedata.combining(char) else _cells(char) for char in text)
 
 
@@ -62,7 +86,8 @@ def _cells(char: str) -> int:
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """`47,234`, `14.2`, `0.183`: whole where it is whole, else three significant digits, or `digits` decimals."""
+    """Format a number: `47,234`, `14.2`, `0.183`: whole if it is whole, else three significant digits, or
+    `digits` decimals."""
     if value is None or not math.isfinite(value):
         return NONE
     if digits is not None:
@@ -79,23 +104,23 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """`96.2%` of a share in [0, 1]."""
+    """Format a share in [0, 1] as `96.2%`."""
     return NONE if value is None else _minus(f"{value * 100:.{digits}f}") + "%"
 
 
 def points(value: float | None) -> str:
-    """`+4.1` percentage points of a difference of shares."""
+    """Format a difference of shares as `+4.1` percentage points."""
     return NONE if value is None else signed_number(value * 100, 1)
 
 
 def signed_number(value: float | None, digits: int | None = None) -> str:
-    """`+4.1`, `−4.1`, and zero without a sign."""
+    """Format `+4.1`, `−4.1`, and zero without a sign."""
     text = number(value, digits)
     return text if value is None or value <= 0 or not text.strip("0.,") else f"+{text}"
 
 
 def dollars(value: float | None) -> str:
-    """`$1.27`; three significant digits below ten cents."""
+    """Format `$1.27`; three significant digits below ten cents."""
     if value is None:
         return NONE
     sign, size = "−" if value < 0 else "", abs(value)
@@ -104,7 +129,7 @@ def dollars(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """`12.4 s`, `340 ms`, `3 min 05 s`, `2 h 04 min`."""
+    """Format `12.4 s`, `340 ms`, `3 min 05 s`, `2 h 04 min`."""
     if value is None:
         return NONE
     if value < 1:
@@ -118,30 +143,36 @@ def seconds(value: float | None) -> str:
 
 
 def moment(epoch: float | None) -> str:
-    """`2026-03-01 04:12 UTC` of seconds since the epoch."""
+    """Format seconds since the epoch as `2026-03-01 04:12 UTC`."""
     if epoch is None:
         return NONE
     return f"{datetime.datetime.fromtimestamp(epoch, tz=datetime.UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def quantity(count: int, noun: str, plural: str | None = None) -> str:
-    """`1 conversation`, `2 conversations`; `plural` where it is another (the report's template has such a one)."""
+    """Format `1 conversation`, `2 conversations`; `plural` for irregular ones (used by the report's
+    template)."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def readable_name(name: str) -> str:
-    """`student_preference` as `student preference`."""
+    """Return `student_preference` as `student preference`."""
     return name.replace("_", " ")
 
 
+def value_in_words(value: object) -> str:
+    """Return a value or a field of a space as text; a list by its items, with commas."""
+    return ", ".join(map(value_in_words, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def join_list(parts: Iterable[str]) -> str:
-    """`a, b and c`."""
+    """Join words as `a, b and c`."""
     *first, last = list(parts) or [""]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def _minus(text: str) -> str:
-    """With a minus sign as wide as a plus, and none before zero."""
+    """Use a minus sign as wide as a plus, and none before zero."""
     if text.startswith("-") and not text.strip("-0.,"):
         return text[1:]
     return text.replace("-", "−", 1) if text.startswith("-") else text

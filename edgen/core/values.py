@@ -1,7 +1,7 @@
-"""The values that pass between edgen's parts: frozen, free of I/O, the same words everywhere.
+"""The values that pass between edgen's parts: immutable, free of I/O, with the same names everywhere.
 
-A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a Conversation or a Rejection;
-the engine stores that as an Outcome.
+A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a Conversation or a
+Rejection; the engine stores that as an Outcome.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ END_MARKER = "[end of conversation]"
 class Scenario(msgspec.Struct, frozen=True):
     """One draw from a space: the value of each dimension, in the space's order. `index` counts from 0.
 
-    `fields` is what entries say of themselves besides their value, by dimension; a dimension of which the drawn entry
-    says nothing more is not in it.
+    `fields` holds the drawn entries' further fields, by dimension; dimensions without any are omitted.
     """
 
     index: int
@@ -31,12 +30,12 @@ class Scenario(msgspec.Struct, frozen=True):
         return self.values[dimension]
 
     def field(self, dimension: str, name: str) -> Any:
-        """What the drawn entry of a dimension says under `name`, None if nothing."""
+        """Return the field `name` of a dimension's drawn entry, None if missing."""
         return self.fields.get(dimension, {}).get(name)
 
     def as_row(self) -> dict[str, Any]:
-        """Every value and field by a flat name: `topic`, `topic.grade`. A topic's `subject` and `level` go by their
-        bare names, unless a dimension has the name."""
+        """Return every value and field by a flat name: `topic`, `topic.grade`. A topic's `subject` and
+        `level` use their bare names, unless a dimension has the name."""
         row: dict[str, Any] = {"index": self.index, **self.values}
         for dimension, fields in self.fields.items():
             for name, said in fields.items():
@@ -46,8 +45,8 @@ class Scenario(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one side said, without the end marker and never empty. `labels` are what it does by saying so, as
-    `Hint`; `data` is what else is known of it; `alternatives` are what else could have been said in its place."""
+    """One side's turn, without the end marker and never empty. `labels` are its acts, such as `Hint`; `data`
+    is further information; `alternatives` are other responses that could replace it."""
 
     role: Role
     text: str
@@ -60,59 +59,59 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Event = dict[str, Any]
-"""Something that happened besides what was said: `event` is its kind, `time` the seconds since the conversation began,
-`turn` the number of the next turn to be said; more keys by kind."""
+"""An event besides the turns: `event` is its kind, `time` the seconds since the conversation began, `turn`
+the number of the next turn; more keys by kind."""
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation as read: at least two turns, both roles present.
-
-    `probability` is that the student understood, in [0, 1], or None where the reply gives no such number. `ended_by` is
-    who spoke the end marker, None if nobody did. `repairs` names, in order of first use and without repetition, what
-    the reader mended; `flags` what a detector found and let stand. `branch` is the turn, counted from 0, at which it
-    left replicate 0; None if it did not. `outcome` is what it came to, where its protocol says so. `events` are what
-    happened besides turns, in the order of their times.
-    """
+    """A parsed conversation: at least two turns, both roles present."""
 
     turns: tuple[Turn, ...]
     probability: float | None = None
+    """Probability that the student understood, in [0, 1]; None if the reply gives no such number."""
     ended_by: Role | None = None
+    """The speaker of the end marker; None if there was none."""
     repairs: tuple[str, ...] = ()
+    """The reader's fixes, in order of first use and without repetition."""
     flags: tuple[str, ...] = ()
+    """Findings of a detector that were accepted."""
     branch: int | None = None
+    """The turn, counted from 0, at which it left replicate 0; None if it did not."""
     outcome: dict[str, Any] | None = None
+    """Its result, if its protocol states one."""
     events: tuple[Event, ...] = ()
+    """Events besides turns, by time."""
 
 
 class RejectionReason(enum.StrEnum):
-    """Why an answer is no conversation."""
+    """The reason why an answer is not a conversation."""
 
     EMPTY = "empty"  # nothing but white space
     REFUSED = "refused"  # the model declined, or the service blocked it
     TRUNCATED = "truncated"  # cut off by a token limit
-    NO_TURNS = "no_turns"  # no line that a role speaks
-    ONE_SPEAKER = "one_speaker"  # turns, but all by one side
+    NO_TURNS = "no_turns"  # no line spoken by a role
+    ONE_SPEAKER = "one_speaker"  # turns of one side only
     TOO_SHORT = "too_short"  # fewer than two turns
-    INVALID = "invalid"  # read, but the record breaks the schema
+    INVALID = "invalid"  # parsed, but the record breaks the schema
     # a turn of self-play
     SPEAKS_FOR_OTHER = "speaks_for_other"  # a side writes the other's lines
     TWO_TURNS = "two_turns"  # more than one turn in one reply
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
     LOOP = "loop"  # a side repeats itself
-    NO_ACTIONS = "no_actions"  # a turn that was to say what it does, and does not
-    NO_LABELS = "no_labels"  # units that were to be labelled, and are not, or with labels that there are not
-    NOT_OFFERED = "not_offered"  # neither one of the utterances that were offered nor one that may be said
-    NO_BRANCH = "no_branch"  # the conversation ended before the turn at which others were to leave it
-    GATE = "gate"  # a conversation that does not meet one of the job's gates
+    NO_ACTIONS = "no_actions"  # a turn without the required actions
+    NO_LABELS = "no_labels"  # units with missing or unknown labels
+    NOT_OFFERED = "not_offered"  # neither one of the offered utterances nor an allowed one
+    NO_BRANCH = "no_branch"  # the conversation ended before its branching turn
+    GATE = "gate"  # a conversation that fails one of the job's gates
     # a comparison
     UNREAD = "unread"  # a judge's answers name neither side
-    IDENTICAL = "identical"  # both sides say the same, so there is nothing to judge
+    IDENTICAL = "identical"  # both sides are equal, so there is nothing to judge
     NO_RESPONSES = "no_responses"  # they do not part in two turns of the teacher
 
 
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The model answered, and the answer is no conversation. `detail` is a short clause; `of` is which of several of its
-    reason's kind, as the name of a gate."""
+    """The outcome of an answer that is not a conversation. `detail` is a short clause; `of` names one of
+    several of the same reason, such as a gate."""
 
     reason: RejectionReason
     detail: str
@@ -120,7 +119,7 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def code(self) -> str:
-        """The reason as ledgers and counts have it: `truncated`, `gate:short`."""
+        """The reason in ledgers and counts: `truncated`, `gate:short`."""
         return f"{self.reason}:{self.of}" if self.of else str(self.reason)
 
 
@@ -132,12 +131,12 @@ class Message(msgspec.Struct, frozen=True):
 
 
 TaskId = int | str
-"""Tells apart what is made of one scenario: the number of a replicate, or a text that names what is compared or
-labelled. Schedulers and ledgers pass it on, compare and order it (numbers before texts), and read nothing in it."""
+"""The task of a scenario: the number of a replicate, or a text that names what is compared or labelled.
+Schedulers and ledgers pass it on, compare and order it (numbers before texts), and do not interpret it."""
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Which call of which task: all numbers count from 0."""
+    """The address of a call within a task: all numbers count from 0."""
 
     scenario: int
     task: TaskId
@@ -146,31 +145,35 @@ class Address(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One model call to be made.
-
-    `role` names the backend of the job that answers it. `seed` is in [0, 2**31), a pure function of the job's seed and
-    the address. `max_tokens_scale` multiplies the backend's max_tokens, so that an answer that was cut off is asked
-    again with more room. `protocol` is who asks, for the simulator; it shapes no model's answer. `schema` is the JSON
-    Schema that the answer has to fit, as JSON; None where there is none. `logprobs` is how many likely tokens the
-    service is to tell at each place of its answer; None where log probabilities are not asked for. `alike` are further
-    calls that will ask the very same, but for address and seed. `choices` is how many answers one call is to bring.
-    """
+    """One model call to be made."""
 
     address: Address
     messages: tuple[Message, ...]
     seed: int
+    """In [0, 2**31), a pure function of the job's seed and the address."""
     role: str = "default"
+    """Names the backend of the job that answers it."""
     max_tokens_scale: int = 1
+    """Multiplies the backend's max_tokens, so that a truncated answer is retried with more room."""
     protocol: str = ""
+    """The requesting protocol, for the simulator; it does not shape a model's answer."""
     schema: bytes | None = None
+    """The JSON Schema of the answer, as JSON; None without one."""
     logprobs: int | None = None
+    """How many likely tokens the service returns at each place; None without log probabilities."""
     alike: tuple[Request, ...] = ()
+    """Further calls with the same content, but for address and seed."""
     choices: int = 1
+    """Number of answers of one call."""
+    speakers: tuple[tuple[str, ...], ...] = ()
+    """The roles of a requested whole conversation, each with synonyms, for the simulator."""
+    retry_reason: str = ""
+    """Why the previous answer to the same request was unusable; empty at the first attempt."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens as the service counted them. Of the prompt's, some were read from the service's prompt cache, and some
-    written to it."""
+    """Tokens as counted by the service. Some of the prompt's were read from the service's prompt cache, and
+    some written to it."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -182,8 +185,8 @@ FinishReason = Literal["stop", "length", "content_filter", "other"]
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """A token of an answer, with its log probability (natural logarithm, at most 0). `top` are the most likely tokens in
-    its place, the most likely first; the one that was said may be among them."""
+    """A token of an answer, with its log probability (natural logarithm, at most 0). `top` are the likeliest
+    tokens in its place, in order; the chosen one may be among them."""
 
     text: str
     logprob: float
@@ -191,27 +194,28 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A raw answer. `text` may be anything a model can write, the empty string included.
-
-    `refusal` holds the service's words when it refused outside the text (a refusal field, a block reason). `usage` is
-    None where the service did not count. `simulated`: no model wrote this. `text` and `refusal` hold no lone
-    surrogates: adapters replace them. `tokens` are those of the answer, in their order; None where the service tells
-    none. Some services count thoughts and marks among them that are no part of the text. `others` are the further
-    answers of a call that asked for several; `usage` is then that of the whole call.
-    """
+    """A raw answer."""
 
     text: str
+    """Any text that a model can write, including the empty string; no lone surrogates."""
     finish_reason: FinishReason = "stop"
     refusal: str | None = None
+    """The service's words if it refused outside the text (a refusal field, a block reason); no lone
+    surrogates."""
     usage: Usage | None = None
+    """None if the service did not count; of the whole call if it asked for several answers."""
     model: str | None = None
     simulated: bool = False
+    """No model wrote this."""
     tokens: tuple[Token, ...] | None = None
+    """The tokens of the answer, in order; None if the service returns none. Some services include thoughts
+    and marks that are not in the text."""
     others: tuple[Reply, ...] = ()
+    """The further answers of a call that asked for several."""
 
 
 class Status(enum.StrEnum):
-    """How a conversation's work ended."""
+    """The final state of a conversation's work."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"

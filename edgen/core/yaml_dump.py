@@ -1,16 +1,17 @@
-"""Plain values as YAML on one line: every text quoted, what is not printable escaped, so it is safe to print."""
+"""Plain values as YAML on one line: every text quoted, unprintable characters escaped, so it is safe to
+print."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-# What YAML 1.1 takes for a truth value or nothing, in any case.
+# Values that YAML 1.1 reads as a truth value or null, in any case.
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 def flow(value: Any) -> str:
-    """A plain value on one line."""
+    """Return a plain value on one line."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{as_key(key)}: {flow(one)}' for key, one in value.items())}}}"
     if isinstance(value, list | tuple):
@@ -32,12 +33,13 @@ def as_number(value: float) -> str:
 
 def _as_float(value: float) -> str:
     text = repr(value)
-    # YAML 1.1 takes 1e-07 for a text; it wants the point.
+    # YAML 1.1 reads 1e-07 as a text; it requires the point.
     return text if "." in text else text.replace("e", ".0e")
 
 
 def as_text(text: str) -> str:
-    """A YAML double-quoted scalar on one line. JSON's escapes are YAML's but for those beyond 16 bits."""
+    """Return a YAML double-quoted scalar on one line. JSON's escapes are YAML's except for those beyond 16
+    bits."""
     quoted = json.dumps(text, ensure_ascii=False)
     if quoted.isprintable():
         return quoted

@@ -1,12 +1,12 @@
-"""A YAML text to plain values, in time and memory that its size bounds.
+"""A YAML parser to plain values, in time and memory bounded by the text's size.
 
-The parser's events are taken one at a time, and values are made of them at once: lists, dicts, texts, numbers, truth
-values and None, and nothing else. Each value is counted, what an alias or a merge key repeats as often as it is
-repeated, and the reader stops at MAX_VALUES. An alias gives a copy, so that a change of one place changes no other.
-Whatever is wrong is a YamlError, whose text has the line.
+The parser's events are read one at a time and turned into values at once: only lists, dicts, texts, numbers,
+truth values and None. Each value is counted, also each repetition by an alias or a merge key, and the reader
+stops at MAX_VALUES. An alias gives a copy, so that changes do not spread. Every error is a YamlError, whose
+text has the line.
 
-The events come from libyaml where PyYAML was built with it (40 times as quick), else from PyYAML's own parser. Neither
-recurses: what overflows a stack in PyYAML's C loader is its composer, and that one is not used.
+The events come from libyaml if PyYAML was built with it (40 times as fast), else from PyYAML's own parser.
+Neither recurses: only the composer of PyYAML's C loader can overflow the stack, and it is not used.
 """
 
 from __future__ import annotations
@@ -20,33 +20,32 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 MAX_SIZE = 4 * 1024 * 1024  # characters: 40,000 entries of a space take half of it
-MAX_VALUES = 400_000  # aliases and merges expanded
+MAX_VALUES = 400_000  # with aliases and merges expanded
 MAX_DEPTH = 40
 _MOST_HANDLES = 10
-MAX_NUMBER = 500  # characters of a number; Python prints none of more than 4,300 digits
+MAX_NUMBER = 500  # characters of a number; Python prints at most 4,300 digits
 BRACES = "; a text that begins with a brace or a bracket goes in quotes, as in '{date}'"
 
 _PREFIX = "tag:yaml.org,2002:"
-# What YAML forbids in a file, and half of a character, which no file in UTF-8 can hold.
+# Characters forbidden by YAML, and lone surrogates, which no UTF-8 file can hold.
 _FORBIDDEN = re.compile("[^\x09\x0a\x0d\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # A tag handle is compared with all others: many of them take very long.
 _HANDLES = re.compile(r"^%TAG\b", re.MULTILINE)
-_OPEN: Any = object()  # what an anchor stands for while its value is being read
+_OPEN: Any = object()  # value of an anchor that is still being read
 
 
-# A loader of PyYAML's is used as the parser that it is too: nothing of it is asked but events. libyaml's is there where
-# PyYAML was built with it.
+# A PyYAML loader, used only as the parser that it also is. libyaml's exists if PyYAML was built with it.
 Parser = Callable[[str], Any]
 PARSERS: tuple[Parser, ...] = (*([yaml.CSafeLoader] if yaml.__with_libyaml__ else []), yaml.SafeLoader)
 
 
 class YamlError(ValueError):
-    """What is wrong with a text, as a clause that begins with the line where there is one."""
+    """An invalid text, described by a clause that begins with the line if known."""
 
 
 def values(text: str, parser: Parser | None = None) -> Any:
-    """The plain values of a YAML text; None for an empty one. Raises YamlError. `parser` is by default the quickest
-    that there is."""
+    """Return the plain values of a YAML text; None for an empty one. Raises YamlError. `parser` is by default
+    the fastest available."""
     if len(text) > MAX_SIZE:
         raise YamlError(
             f"it is larger than {MAX_SIZE // 1024 // 1024} MiB, the most that is read of a YAML file"
@@ -79,7 +78,7 @@ _SAID = {
 
 
 class _Reader:
-    """The events of one text, made into values."""
+    """A converter of one text's events to values."""
 
     def __init__(self, event: Callable[[], yaml.Event]) -> None:
         self._event = event
@@ -88,7 +87,7 @@ class _Reader:
         self._repeated = 0
 
     def document(self) -> Any:
-        """The value of the only document; None if there is none."""
+        """Return the value of the only document; None if there is none."""
         self._event()
         if isinstance(self._event(), yaml.StreamEndEvent):
             return None
@@ -146,7 +145,8 @@ class _Reader:
         return {**merged, **own} if merged else own
 
     def _merged(self, event: Any, depth: int) -> dict[Any, Any]:
-        """What a merge key takes over from one mapping, or from several, of which the first counts most."""
+        """Return the entries that a merge key takes from one mapping, or from several, with the first taking
+        precedence."""
         value = self._value(event, depth + 1)
         several = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in several):
@@ -168,7 +168,7 @@ class _Reader:
         return value
 
     def _copy(self, event: Any, value: Any, depth: int) -> Any:
-        """A copy of what an alias repeats, counted again; texts count by their length."""
+        """Return a copy of what an alias repeats, counted again; texts count by their length."""
         if isinstance(value, str):
             self._repeated += len(value)
             if self._repeated > MAX_SIZE:
@@ -199,8 +199,8 @@ def _check_tag(event: Any, usual: str) -> None:
 
 
 def _scalar(event: Any) -> Any:
-    """The value of a scalar: a text unless YAML 1.1 reads it as something else. A date is a text, as in JSON: nothing
-    is lost, and a day that is none is for the reader to refuse."""
+    """Return the value of a scalar: a text unless YAML 1.1 defines another type. Dates stay texts, as in
+    JSON; the reader rejects invalid dates."""
     text = event.value
     kind = "str"
     if event.tag not in (None, "!"):

@@ -1,7 +1,7 @@
-"""Untrusted files to typed values, with every problem and its path.
+"""Conversion of untrusted files to typed values, with every problem and its path.
 
-`read_text` takes bytes to text, `read_yaml` text to plain values, `build` plain values to a msgspec Struct. Each raises
-the FileError class it is handed; none lets a parser's own exception through.
+`read_text` reads bytes as text, `read_yaml` text as plain values, `build` plain values as a msgspec Struct.
+Each raises the given FileError class; none lets a parser's own exception through.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from edgen.core.errors import FileError, InputError, Problem
 from edgen.core.yaml_text import BRACES, YamlError, values
 
 MAX_BYTES = 8 * 1024 * 1024
-_LONGEST_NAME = 100  # characters of a name for which a near one is looked up
-_MOST_KNOWN = 1_000  # names that one is compared with
+_LONGEST_NAME = 100  # characters of a name for which a suggestion is searched
+_MOST_KNOWN = 1_000  # candidates for a suggestion
 _MOST_LISTED = 100
-_MOST_SUGGESTIONS = 100  # in one file: who has more problems than that mistyped nothing
+_MOST_SUGGESTIONS = 100  # per file: more problems than that are not typos
 
 T = TypeVar("T")
 
 
 def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES) -> str:
-    """The file's text. Raises `error` if it is missing, no file, too large or not UTF-8."""
+    """Return the file's text. Raises `error` if it is missing, not a file, too large or not UTF-8."""
     source = str(path)
     try:
         if _is_named_pipe(path):
@@ -41,7 +41,7 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except FileNotFoundError:
-        raise error(source, "there is no such file.") from None
+        raise error(source, f"there is no such file.{suggest_file(path)}") from None
     except IsADirectoryError:
         raise error(source, "this is a folder, not a file.") from None
     except (OSError, ValueError) as problem:
@@ -55,15 +55,26 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
         raise error(source, f"byte {problem.start} is not UTF-8; save the file as UTF-8.") from None
 
 
+def suggest_file(path: Path) -> str:
+    """Return ` Did you mean x?` with the file next to `path` whose name is closest and has the same suffix,
+    else nothing."""
+    try:
+        stems = sorted(one.stem for one in path.parent.glob(f"*{path.suffix}") if one.is_file())
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.stem, stems[:_MOST_KNOWN], n=1)
+    return f" Did you mean {path.with_stem(near[0])}?" if near else ""
+
+
 def _is_named_pipe(path: Path) -> bool:
-    """Whether it is a pipe that somebody put into a folder, whose reader would wait for ever; a shell's own pipe, as in
-    <(…), is none such."""
+    """Return whether it is a named pipe in a folder, whose reader could block forever; a shell's own pipe, as
+    in <(…), is not."""
     real = Path(os.path.realpath(path))
     return path.is_fifo() and real.is_fifo() and not real.is_relative_to("/dev/fd")
 
 
 def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
-    """The plain values of a YAML text: dicts, lists, strings, numbers, booleans, None."""
+    """Return the plain values of a YAML text: dicts, lists, strings, numbers, booleans, None."""
     try:
         return values(text)
     except YamlError as problem:
@@ -71,8 +82,8 @@ def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` where a known name is close, else the list of known names. A very long name, or one beside
-    very many, is not compared: that takes long, and nobody mistyped it."""
+    """Return ` (did you mean 'x'?)` if a known name is close, else the list of known names. Very long names
+    and lists are not compared, since that takes long and they are not typos."""
     known = list(known)
     if len(name) <= _LONGEST_NAME and len(known) <= _MOST_KNOWN:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
@@ -83,12 +94,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def shortened(text: str) -> str:
-    """A word out of a file as a message shows it: its beginning, where it is very long."""
+    """Return the beginning of a very long word from a file, for a message; a short one unchanged."""
     return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
 def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
-    """`value` as the Struct `type_`. Raises `error` with every problem found, not just the first."""
+    """Convert `value` to the Struct `type_`. Raises `error` with every problem found, not just the first."""
     problems: list[Problem] = []
     result = convert(value, type_, "$", problems)
     if problems:
@@ -97,10 +108,11 @@ def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
 
 
 def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
-    """`value` as `type_`, adding to `problems`; what is returned counts only if nothing was added.
+    """Convert `value` to `type_`, adding to `problems`; the result counts only if none was added.
 
-    Structs, tagged Structs (one with `variants` and no tag of its own stands for those), tuples and dicts of these are
-    walked here, so that every problem is found; leaves go to msgspec, which knows the constraints of `Annotated` types.
+    Structs, tagged Structs (one with `variants` and no tag of its own stands for those), tuples and dicts of
+    these are walked here, so that every problem is found; leaves go to msgspec, which checks the constraints
+    of `Annotated` types.
     """
     origin = typing.get_origin(type_)
     arguments = typing.get_args(type_)
@@ -132,7 +144,7 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
 
 
 def _is(kind: type, value: Any, path: str, problems: list[Problem]) -> bool:
-    """Whether a value is of this kind; if not, that is a problem."""
+    """Return whether a value is of this kind; if not, add a problem."""
     if not isinstance(value, kind):
         problems.append(Problem(path, f"expected {_NAMES[kind]}, got {_name(value)}"))
     return isinstance(value, kind)
@@ -150,7 +162,7 @@ def _key(key: Any, path: str, problems: list[Problem]) -> str:
 
 @functools.cache
 def _fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """The fields of a struct by the key that stands for each. Kept, as msgspec looks their types up anew each time."""
+    """Return the fields of a struct by key. Cached, since msgspec resolves their types on each call."""
     return {field.encode_name: field for field in msgspec.structs.fields(type_)}
 
 
@@ -176,7 +188,7 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
 
 
 def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
-    """The Struct that the key `type` names, of those that `type_.variants()` has and `type_.variant(name)` gets."""
+    """Return the Struct named by the key `type`, among `type_.variants()`, from `type_.variant(name)`."""
     if not _is(dict, value, path, problems):
         return None
     known = type_.variants()
@@ -197,7 +209,7 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
 
 
 def _anything(value: Any, path: str, problems: list[Problem]) -> Any:
-    """A value that edgen hands on as it is: what JSON can hold."""
+    """Check a value that edgen passes on unchanged: anything that JSON can hold."""
     if isinstance(value, dict):
         for key, child in value.items():
             _key(key, path, problems)
@@ -240,13 +252,13 @@ def _name(value: Any) -> str:
     return _NAMES.get(type(value), f"a {type(value).__name__}")
 
 
-# Here somebody may have put the key itself: what stands there is never repeated.
+# Fields that may contain a key by mistake: their values are never repeated.
 _PRIVATE = {
     "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
     "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password",
     "more_base_urls": "expected addresses like http://127.0.0.1:8080/v1, without user or password",
 }
-# What a pattern of msgspec's asks for, by its key.
+# The meaning of msgspec's patterns, by key.
 _SHAPES = {
     "name": "expected letters, digits, dots, _ and -, a letter or digit first, as in nightly-2027-01-31",
     "date": "expected a day, as in 2027-01-31",
@@ -255,7 +267,7 @@ _SHAPES = {
 }
 
 
-# msgspec's words for them, and ours.
+# msgspec's words, and edgen's for them.
 _WORDS = {
     "`str`": "a text", "`int`": "a whole number", "`float`": "a number", "`bool`": "true or false", "`array`": "a list",
     "`object`": "a mapping", "`null`": "nothing", " | ": " or ",
@@ -263,7 +275,7 @@ _WORDS = {
 
 
 def _worded(message: str, value: Any, path: str) -> str:
-    """msgspec's sentence in the words of somebody who writes YAML."""
+    """Reword msgspec's message for authors of YAML."""
     key = path.rsplit(".", 1)[-1].partition("[")[0]
     private = _PRIVATE.get(key)
     if private is not None and isinstance(value, str):
@@ -286,7 +298,7 @@ def _worded(message: str, value: Any, path: str) -> str:
 
 
 def _plain_number(text: str) -> str | None:
-    """A number that YAML 1.1 takes for a text (1e3, or one in quotes), as YAML reads it; None for any other text."""
+    """Parse a number that YAML 1.1 reads as a text (1e3, or one in quotes); None for any other text."""
     if not re.fullmatch(r"[+-]?\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,2})?", text):
         return None
     plain = f"{Decimal(text):f}"

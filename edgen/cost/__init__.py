@@ -1,1 +1,1 @@
-"""What a job will cost: calls, tokens, money and time, before anything is asked."""
+"""Cost estimates of a job before it is started: calls, tokens, money and time."""

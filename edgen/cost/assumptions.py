@@ -1,7 +1,7 @@
-"""What a conversation uses where no earlier run tells: prompts as they are rendered and counted, answers assumed.
+"""Assumed use of a conversation without earlier runs: prompts are rendered and counted, answers assumed.
 
-The assumptions are bounds for an order of magnitude. The conversations of Education Dialogue that were published
-have 12 to 19 turns, and 150 to 310 tokens in o200k_base (a sample of 19); models asked today write more.
+The assumptions give an order of magnitude. The published conversations of Education Dialogue have 12 to 19
+turns, and 150 to 310 tokens in o200k_base (a sample of 19); recent models write more.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from edgen.protocols.base import ExpectedCall
 from edgen.protocols.labelled_units import Layer
 from edgen.space import Entry
 
-RENDERED = 200  # scenarios whose prompts are rendered and counted, at most
+RENDERED = 200  # maximum scenarios whose prompts are rendered and counted
 
 # Low, expected and high.
-ASKS = (1.0, 1.05, 1.3)  # answers that are asked for, for each that is taken; at most the job's asks
-THINKING = 4.0  # a model that thinks before it answers is charged for that: so many times the answer, at most
+ASKS = (1.0, 1.05, 1.3)  # answers requested per accepted one; at most the job's asks
+THINKING = 4.0  # a thinking model is charged for its thoughts: at most this multiple of the answer
 
-_TURNS = (12.0, 16.0, 19.0)  # that are labelled of a conversation
+_TURNS = (12.0, 16.0, 19.0)  # labelled turns of a conversation
 _LABELS = (4.0, 10.0, 30.0)  # tokens of the labels of one unit
 
 _THINKS = re.compile(r"(models/)?(o\d|gpt-[5-9]|gemini-(2\.5|[3-9]))(?![a-z])")
@@ -41,8 +41,8 @@ _LEAST_TURN = 4  # tokens
 
 
 class Prompts(NamedTuple):
-    """The prompts of a job's scenarios, by what they are for: mean tokens, the most that one can have,
-    and by which share the means may be off."""
+    """The prompts of a job's scenarios, by use: mean tokens, maximum tokens, and possible error of the means
+    as a share."""
 
     mean: dict[str, float]
     most: dict[str, int]
@@ -53,8 +53,8 @@ class Prompts(NamedTuple):
 
 
 def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
-    """Render a seeded sample of the scenarios in `units`, all if they are few, and count them. `reach`:
-    which files the job may name. Raises InputError for a tokenizer that cannot be used, TemplateError."""
+    """Render a seeded sample of the scenarios in `units`, all if they are few, and count them. `reach`: the
+    files that the job may name. Raises InputError for an unusable tokenizer, TemplateError."""
     job = plan.job
     counters: dict[str, Counter] = {}
     hints: list[str] = []
@@ -85,9 +85,9 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
 
 
 def _largest(plan: Plan) -> dict[str, int]:
-    """The most tokens that each prompt of any scenario can be, by what it is for: the first scenario's, and what
-    every dimension's longest value adds to it. That holds where a template does not show one dimension depending
-    on another."""
+    """Return the maximum tokens of each prompt of any scenario, by use: the first scenario's, plus the
+    addition of every dimension's longest value. That holds if a template shows each dimension independently.
+    """
     first = plan.scenario(0)
     base = _bounds(plan, first)
     most = dict(base)
@@ -118,22 +118,23 @@ def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
 
 
 def assume(job: Job, prompts: Prompts, rates: Rates) -> Range:
-    """What the replicates of one scenario use."""
-    levels = (
-        add_up(_conversation(job, prompts, rates, level, later=r > 0) for r in range(job.replicates))
-        for level in range(3)
+    """Return the use of all replicates of one scenario: the first one, and the later ones, which are
+    equal."""
+    first, later = (
+        Range(*(_conversation(job, prompts, rates, level, later=is_later) for level in range(3)))
+        for is_later in (False, True)
     )
-    return Range(*levels)
+    return first.plus(later.times(job.replicates - 1))
 
 
 def thinking_models(job: Job) -> list[str]:
-    """The models of a job that may think before they answer, as far as their names tell."""
+    """Return the models of a job that may think before they answer, judged by their names."""
     models = dict.fromkeys(backend.model for backend in backends_asked(job).values())
     return [model for model in models if _THINKS.match(model)]
 
 
 def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
-    """The tokens of an answer by a role: no more than it has room for; at the high level with what it thinks."""
+    """Return the tokens of an answer by a role, within its maximum; at the high level with thoughts."""
     backend = backend_of(job, role)
     if level == 2 and _THINKS.match(backend.model):
         tokens *= THINKING
@@ -141,13 +142,13 @@ def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
 
 
 def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later: bool) -> Used:
-    """One conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves replicate 0, where the job
-    branches, and asks from there on."""
+    """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves
+    replicate 0, if the job branches, and only continues from there."""
     protocol = protocol_of(job)
     calls: tuple[ExpectedCall, ...] = protocol.expected(job, level)
     asks = min(ASKS[level], float(job.asks))
-    off = 1 + (level - 1) * prompts.error  # times what was counted
-    said = 0.0  # tokens, so far
+    off = 1 + (level - 1) * prompts.error  # factor on the count
+    said = 0.0  # tokens so far
     used = []
     for call in calls:
         prompt = prompts.mean[call.use] * off + (said if call.hears else 0.0)
@@ -163,12 +164,12 @@ def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later
 
 
 def assume_labelling(job: Job, prompts: Prompts, rates: Rates) -> Range:
-    """What labelling the replicates of one scenario uses."""
+    """Return the use of labelling the replicates of one scenario."""
     return Range(*(_labelling(job, prompts, rates, level) for level in range(3))).times(job.replicates)
 
 
 def _labelling(job: Job, prompts: Prompts, rates: Rates, level: int) -> Used:
-    """What the job's layers of one conversation use at one level."""
+    """Return the use of the job's layers for one conversation at one level."""
     if not job.labels:
         return Used()
     asks = min(ASKS[level], float(job.asks))
@@ -187,16 +188,16 @@ def _share_of_roles(job: Job, layer: Layer) -> float:
 
 
 def _said(job: Job, level: int) -> float:
-    """The tokens of a conversation, as who labels it is shown it."""
+    """Return the tokens of a conversation as shown to an annotator."""
     calls: tuple[ExpectedCall, ...] = protocol_of(job).expected(job, level)
     spoken = [call for call in calls if call.heard] or calls
     return sum(answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
 
 def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
-    """The most that one conversation can use, calls without a counted answer aside: every ask used, every answer as
-    long as it may be, and twice as long at each ask, as one that was cut off is asked for again. None without
-    max_tokens."""
+    """Return the maximum use of one conversation, except for calls without a counted answer: every ask used,
+    every answer of maximum length, and twice as long at each ask, since a truncated answer is retried with
+    more room. None without max_tokens."""
     backends = backends_asked(job)
     rooms = {role: one.max_tokens for role, one in backends.items() if one.max_tokens is not None}
     if len(rooms) < len(backends):
@@ -214,7 +215,7 @@ def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
 
 
 def _most_of_labelling(job: Job, prompts: Prompts, rates: Rates, rooms: Mapping[str, int]) -> Used:
-    """The most that a job's layers of one conversation can use."""
+    """Return the maximum use of a job's layers for one conversation."""
     answers: tuple[ExpectedCall, ...] = protocol_of(job).expected(job, 2)
     room = [rooms[call.role] * 2 ** (job.asks - 1) for call in answers]
     turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many

@@ -1,8 +1,8 @@
-"""How long a job will take: the calls that an estimate expects, its limits, and how quickly the service answers.
+"""Estimated duration of a job, from the estimated calls, its limits, and the service's speed.
 
-A call takes as long as calls took in earlier runs of the same model; without any, as long as models usually take
-to write so many tokens. As many calls run at once as `limits.in_flight` allows, but no more than one a conversation,
-because the turns of a conversation follow one another. A limit per minute holds it all up.
+A call takes as long as in earlier runs of the same model; without any, as long as models usually take for
+that many tokens. Concurrent calls are limited by `limits.in_flight` and to one per conversation, because its
+turns are sequential. Limits per minute bound everything.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from edgen.providers import provider_of
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 
-# At the low end, as expected, at the high end: the first token comes after so many seconds, then so many a second.
+# Low, expected and high: seconds until the first token, then tokens a second.
 FIRST_TOKEN = (0.2, 0.6, 3.0)
 TOKENS_A_SECOND = (120.0, 50.0, 15.0)
-BUSIER = (0.7, 1.0, 2.0)  # how much quicker or slower a service may be than it was
-OWN_WORK = 0.0005  # seconds of edgen's own work a call, on one core
+BUSIER = (0.7, 1.0, 2.0)  # factor of the service's slowness relative to earlier
+OWN_WORK = 0.0005  # seconds of edgen's own work per call, on one core
 START = 1.0  # seconds to start and to write the files
-_CALLS = 2_000  # of an earlier run, that are looked at
+_CALLS = 2_000  # examined calls of an earlier run
 
 
 class Duration(NamedTuple):
-    """Seconds at the low end, as expected and at the high end, and what they rest on, in words."""
+    """Low, expected and high seconds, and the basis in words."""
 
     low: float
     expected: float
@@ -37,16 +37,16 @@ class Duration(NamedTuple):
     basis: str
 
     def plus(self, other: Duration) -> Duration:
-        """One after the other."""
+        """Return the sum of two successive durations."""
         return Duration(
             self.low + other.low, self.expected + other.expected, self.high + other.high, self.basis
         )
 
 
 def estimate_duration(job: Job, uses: Range, conversations: float, runs: Sequence[EarlierRun]) -> Duration:
-    """How long `uses` takes online, for so many conversations that are still to be made."""
+    """Return the duration of `uses` online, for this many conversations to be made."""
     if not uses.high.calls:
-        return Duration(0.0, 0.0, 0.0, "time: nothing is left to ask")
+        return Duration(0.0, 0.0, 0.0, "time: no call is left")
     seen, backends = _mean_latency(runs), backends_asked(job).values()
     if seen is not None:
         latencies = [seen * factor for factor in BUSIER]
@@ -83,7 +83,7 @@ def _seconds(job: Job, used: Used, latency: float, at_once: float) -> float:
 
 
 def _mean_latency(runs: Sequence[EarlierRun]) -> float | None:
-    """Seconds a call in the earlier runs of the same models; None where none tells."""
+    """Return the mean seconds per call in earlier runs of the same models; None without any."""
     latencies: list[float] = []
     for run in runs:
         if run.other_model is not None:
@@ -91,6 +91,6 @@ def _mean_latency(runs: Sequence[EarlierRun]) -> float | None:
         try:
             with LedgerReader(RunFolder(run.path).ledger) as view:
                 latencies += itertools.islice(view.latencies(), _CALLS)
-        except EdgenError:  # it was readable a moment ago; then it tells nothing
+        except EdgenError:  # it was readable a moment ago; skip it
             continue
     return sum(latencies) / len(latencies) if latencies else None

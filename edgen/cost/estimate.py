@@ -1,9 +1,10 @@
-"""What a job will cost before it is started: calls, tokens and money, each with an interval. Nothing is asked.
+"""Estimates of a job before it is started: calls, tokens and money, each with an interval. No request is
+made.
 
-What one scenario uses comes from earlier runs of the same templates (`history`), with an interval for the sum
-of so many new ones (`prediction`); where there are none, prompts are rendered and counted, and answers assumed
-(`assumptions`). What the run has stored already is not paid again. Money is by the list, or the job's own price.
-What a prompt cache takes off and adds is as it was in earlier runs; where there are none, the interval holds both. Judges of pairs are no part of it.
+The use of one scenario comes from earlier runs of the same templates (`history`), with an interval for the
+sum of that many new ones (`prediction`). Without any, prompts are rendered and counted, and answers assumed
+(`assumptions`). Stored answers are not paid again. Prices are the list's, or the job's own. Effects of a
+prompt cache are as in earlier runs; without any, the interval covers both. Judges of pairs are not included.
 """
 
 from __future__ import annotations
@@ -32,61 +33,66 @@ from edgen.cost.usage import Range, Rates, Used, Way, add_up, backends_asked, pr
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
+from edgen.store.budget_book import PICO, BudgetBook
 from edgen.store.ledger import LedgerReader, charged_at
 from edgen.store.run_folder import RunFolder
 
-OTHER_MODEL = 2.0  # within this factor, another model's answers are taken to tell
-OTHERWISE = 1.25  # likewise the same model told otherwise how to answer, and scenarios of another space
-_TOP_UP = 1.1  # scenarios planned for each that is wanted, at most, where no run tells how many are rejected
+OTHER_MODEL = 2.0  # factor within which another model's answers count as comparable
+OTHERWISE = 1.25  # likewise for the same model with other settings, and for scenarios of another space
+_TOP_UP = 1.1  # maximum scenarios planned per wanted one, if the rejection rate is unknown
 _BATCH_TIME = (
-    "time: by batch, up to a day a round; a conversation by one prompt takes one round, self-play one a turn"
+    "time: by batch, up to a day for each round; oneshot takes one round, self-play one for each turn"
 )
-_HOPELESS = 0.02  # a share of accepted conversations below which nobody plans on
+_HOPELESS = 0.02  # share of accepted conversations below which planning stops
 
 
 class Already(msgspec.Struct, frozen=True):
-    """What the run has: conversations of the plan that stand, and what all its calls came to, whether or not they
-    were for the plan."""
+    """Existing results of the run: settled conversations of the plan, and the use of all its calls, for the
+    plan or not."""
 
     conversations: int = 0
     accepted: int = 0
     used: Used = Used()
     cost_usd: float | None = None
-    partly: Used = Used()  # of conversations that are begun and not ended
-    out: Used = Used()  # requests of the plan at the provider, at the most that they can take
-    other_form: bool = False  # a run of that name is there, made by another form of the job
+    partly: Used = Used()  # of begun conversations
+    out: Used = Used()  # requests of the plan at the provider, at their maximum
+    other_form: bool = False  # a run of that name exists, made by another form of the job
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """What a plan will use from here on. `conversations` are those wanted, `to_make` those still to be made, as
-    expected; `uses` is what they use apart from what is at the provider already, which is `out`; `most` is the most
-    that all of them can use, None without max_tokens; `duration` is the time it takes online, None by batch; `basis`
-    says in words what it rests on."""
+    """The remaining use of a plan."""
 
     job: Job
     conversations: int
+    """Wanted conversations."""
     to_make: float
+    """Expected conversations still to be made."""
     uses: Range
+    """Their use, without `out`."""
     out: Range
+    """Requests that are at the provider already."""
     most: Used | None
+    """The maximum use of all; None without max_tokens."""
     priced: bool
     prompts: Prompts
     runs: tuple[EarlierRun, ...]
     basis: tuple[str, ...]
+    """The basis of the estimate in words."""
     already: Already
     duration: Duration | None
+    """The duration online; None by batch."""
 
 
 def estimate(
     plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None,
     passing: float | None = None,
 ) -> Estimate:  # fmt: skip
-    """The estimate for one plan. `reach`: which files its job may name. `folder` holds earlier runs, `run` is where its own
-    is or would be; `part`: the scenarios to make, None for all; `passing`: the share that passes the job's gates, None
-    for what is known of it.
+    """Estimate one plan. `reach`: the files that its job may name. `folder` holds earlier runs, `run` is the
+    folder of its own run; `part`: the scenarios to make, None for all; `passing`: the share that passes the
+    job's gates, None for the known one.
 
-    Raises UsageError for a range of nothing or a tokenizer that cannot be used, TemplateError, and RunError for
-    a ledger of the run that cannot be read.
+    Raises UsageError for an empty range or an unusable tokenizer, TemplateError, and RunError for an
+    unreadable ledger of the run.
     """
     job = plan.job
     units = _units(job, part)
@@ -140,7 +146,7 @@ def estimate(
 def _uses(
     job: Job, prompts: Prompts, rates: Rates, runs: tuple[EarlierRun, ...], scenarios: list[float]
 ) -> Range:
-    """What so many scenarios (low, as expected, high) use, as earlier runs tell or as is assumed."""
+    """Return the use of this many scenarios (low, expected, high), from earlier runs or assumptions."""
     seen = [used for one in runs for used in one.scenarios]
     assumed = assume(job, prompts, rates)
     each = [predict(seen, n) if seen else assumed.times(n) for n in scenarios]
@@ -169,8 +175,8 @@ def _widening(run: EarlierRun) -> float:
 def _to_make(
     job: Job, wanted: int, already: Already, runs: tuple[EarlierRun, ...]
 ) -> tuple[tuple[float, float, float], tuple[str, ...]]:
-    """The conversations still to be made (low, as expected, high), and what that rests on. With `top_up` more
-    are planned for those that are rejected."""
+    """Return the conversations still to be made (low, expected, high), and the basis. With `top_up`, rejected
+    ones are replaced."""
     if not job.top_up:
         left = float(wanted - already.conversations)
         return (left, left, left), ()
@@ -178,27 +184,25 @@ def _to_make(
     ended = sum(run.ended for run in runs)
     if not ended:
         return (missing, missing, missing * _TOP_UP), (
-            f"top_up: up to {_TOP_UP - 1:.0%} more conversations for those rejected; no run tells how many",
+            f"top_up: up to {_TOP_UP - 1:.0%} more conversations for rejected ones; assumed, because no earlier run shows the share",
         )
     share = sum(run.accepted for run in runs) / ended
     low, high = wilson(share, ended, Z95)
     low, seen, high = (max(p, _HOPELESS) for p in (low, share, high))
-    said = (
-        f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned for the others"
-    )
+    said = f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned to replace the others"
     return (missing / high, missing / seen, missing / low), (said,)
 
 
 def _of_rounds(plan: Plan) -> str:
     total, size = plan.rounds
     return (
-        f"made in {total} rounds of {size:,} scenarios, the last with all that are left; each begins when the one before it "
-        "is settled"
+        f"made in {total} rounds of {size:,} scenarios, the last with the rest; each begins when the one before it has "
+        "ended"
     )
 
 
 def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[str, ...]:
-    """What an estimate rests on, a sentence each."""
+    """Return the basis of an estimate, one sentence each."""
     how = f"{prompts.how}, within {prompts.error:.0%}"
     if not runs:
         cached = [
@@ -206,11 +210,11 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
         ]
         said = [
             f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
-            "answers: assumed, since no earlier run tells (one by this template and kind of model, whose job never changed); so the interval is wide",
+            "answers: assumed, because no earlier run used this template and type of model; so the interval is wide",
         ]
         if cached:
             said.append(
-                "prompt cache: from all read (the low end) to all written (the high end), where prompts are long enough"
+                "prompt cache: from all prompts read (low) to all written (high), where prompts are long enough"
             )
         if models := thinking_models(job):
             said.append(
@@ -222,18 +226,18 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
         f" and {len(runs) - 3} more" if len(runs) > 3 else ""
     )
     said = [f"prompts and answers: what {_scenarios(count)} of this template used in {names}"]
-    said.append("the interval holds the total of new ones 95 times in 100, if they are like those")
+    said.append(
+        "the interval contains the total for new scenarios with 95% probability, if they are like the earlier ones"
+    )
     others = dict.fromkeys(run.other_model for run in runs if run.other_model)
     if others:
         said.append(
-            f"another model answered there ({', '.join(others)}): taken within a factor of {OTHER_MODEL:g}"
+            f"another model answered there ({', '.join(others)}): assumed within a factor of {OTHER_MODEL:g}"
         )
     elif any(run.other_settings for run in runs):
-        said.append(
-            f"the model was told otherwise how to answer there: taken within a factor of {OTHERWISE:g}"
-        )
+        said.append(f"the model had other settings there: assumed within a factor of {OTHERWISE:g}")
     if any(run.other_space for run in runs):
-        said.append(f"scenarios of another space were asked there: taken within a factor of {OTHERWISE:g}")
+        said.append(f"scenarios came from another space there: assumed within a factor of {OTHERWISE:g}")
     return tuple(said)
 
 
@@ -242,19 +246,19 @@ def _scenarios(count: int) -> str:
 
 
 def _of_most(job: Job) -> str:
-    """What the most that all can use means, and what it leaves out."""
-    asks = f"each answer asked for {job.asks} times" if job.asks > 1 else "each answer asked for once"
-    doubled = ", with twice the room after each that was cut off" if job.asks > 1 else ""
+    """Explain the maximum use of all, and what it excludes."""
+    asks = f"{job.asks} requests for each answer" if job.asks > 1 else "one request for each answer"
+    doubled = ", and twice that after a cut-off answer" if job.asks > 1 else ""
     planned = " (of those planned at the high end)" if job.top_up else ""
     return (
-        f"at most{planned}: {asks} and as long as max_tokens lets it be{doubled}; what comes on top are calls that "
-        f"are lost (a timeout, a kill), charged at their most and tried up to {job.limits.attempts} times, and "
+        f"at most{planned}: {asks}, each as long as max_tokens allows{doubled}; not included are calls that "
+        f"are lost (a timeout, a kill), charged at the maximum and tried up to {job.limits.attempts} times, and "
         "answers whose tokens the service does not count"
     )
 
 
 def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
-    """What the run in its folder has of the plan."""
+    """Return what the run in its folder has of the plan."""
     if not run.job.exists() or not run.ledger.exists():
         return Already()
     theirs = load_job(run.job)
@@ -263,7 +267,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
         used = Used(counts.made, counts.prompt_tokens, counts.completion_tokens, counts.cost_usd or 0.0)
         if not same_form(plan, theirs):
             return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
-        if plan.job.top_up:  # more were planned than the job asks for
+        if plan.job.top_up:  # more were planned than the job requests
             units = range(max(units.stop, view.plan.scenarios))
         stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
         partly = add_up(_begun(view, plan, units, rates))
@@ -276,15 +280,15 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
 
 
 def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:
-    """(index, replicate, whether accepted) of the plan's conversations that are ended, in order; what failed is
-    tried again."""
+    """Yield (index, replicate, whether accepted) of the plan's settled conversations, in order; failed ones
+    are retried."""
     for index, replicate, status, _ in view.settled():
         if index in units and replicate < plan.job.replicates and status != "failed":
             yield index, replicate, status == "accepted"
 
 
 def _begun(view: LedgerReader, plan: Plan, units: range, rates: Rates) -> Iterator[Used]:
-    """What each conversation that is begun and not ended has used."""
+    """Yield the use so far of each begun conversation."""
     standing = _standing(view, plan, units)
     end = next(standing, None)
     for index, replicate, calls, prompt, completion, usd in view.spent():
@@ -296,9 +300,10 @@ def _begun(view: LedgerReader, plan: Plan, units: range, rates: Rates) -> Iterat
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """How far a cap reaches: what is charged against it already, of that what is set aside for requests that are
-    out, and the share of all conversations that are there or can be made with the rest, as expected. `enough`: at the
-    interval's high end; `enough_at_most`: at the most, if no call is lost. `binds`: not all it counts is free."""
+    """The reach of a cap: charges so far, the part of these reserved for outstanding requests, and the
+    expected share of all conversations that exist or can be made with the rest. `enough`: at the interval's
+    high end; `enough_at_most`: at the maximum, if no call is lost. `binds`: some counted calls have a cost.
+    """
 
     key: str
     cap: float
@@ -311,7 +316,7 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 def budgets(job: Job, estimates: Mapping[str, Estimate], whole: RunFolder, via: Way) -> list[Budget]:
-    """How far each cap of a job reaches, for all its arms together."""
+    """Return the reach of each cap of a job, for all its arms together."""
     each = list(estimates.values())
     if not each:
         return []
@@ -329,31 +334,49 @@ def budgets(job: Job, estimates: Mapping[str, Estimate], whole: RunFolder, via: 
     there = sum(one.already.conversations for one in each)
     planned = there + sum(one.to_make for one in each)
     found = []
-    for key, unit in (("max_cost", "usd"), ("max_tokens", "tokens")):
-        cap, of = getattr(job.limits, key), operator.attrgetter(unit)
-        if cap is None or not planned:
+    caps: list[tuple[str, str, float, float, float]] = [
+        (key, unit, float(cap), charged[unit], getattr(out, unit))
+        for key, unit in (("max_cost", "usd"), ("max_tokens", "tokens"))
+        if (cap := getattr(job.limits, key)) is not None
+    ]
+    for key, unit, cap, used, aside in caps + _shared_caps(job):
+        of = operator.attrgetter(unit)
+        if not planned:
             continue
-        # `uses` has those that are out, so they do not count twice.
-        left = max(cap - charged[unit] + of(out), 0.0)
+        # `uses` includes outstanding requests, so do not count them twice.
+        left = max(cap - used + aside, 0.0)
         expected = of(uses[0])
         reach = min(left / expected, 1.0) if expected else 1.0
         found.append(
             Budget(
                 key=key,
-                cap=float(cap),
-                charged=charged[unit],
-                out=of(out),
+                cap=cap,
+                charged=used,
+                out=aside,
                 share=(there + reach * (planned - there)) / planned,
                 enough=left >= of(uses[1]),
                 enough_at_most=most is not None and left >= of(most),
-                binds=key != "max_cost" or not free,
+                binds=unit != "usd" or not free,
             )
         )
     return found
 
 
+def _shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
+    """Return the caps of the budget that a job shares with others: key, unit, cap, present use of this day or
+    month, and no reserved part."""
+    if job.limits.budget is None:
+        return []
+    return [
+        (f"budget {one.cap}", "usd", one.most / PICO, one.used / PICO, 0.0)
+        if one.money
+        else (f"budget {one.cap}", "tokens", float(one.most), float(one.used), 0.0)
+        for one in BudgetBook(Path(job.limits.budget), create=False).today()
+    ]
+
+
 def prices(estimates: Mapping[str, Estimate]) -> list[tuple[str, str, Price | None]]:
-    """(backend, model, price) of every backend that is asked, each once."""
+    """Return (backend, model, price) of every used backend, once each."""
     found: dict[tuple[str, str], Price | None] = {}
     for one in estimates.values():
         for role in roles_asked(one.job):

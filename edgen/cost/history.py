@@ -1,9 +1,8 @@
-"""What earlier runs tell about a job that is still to be made: what their scenarios used, and how many came to something.
+"""Evidence from earlier runs for a new job: the use of their scenarios, and the accepted shares.
 
-A run tells something if it asked with the same templates by the same protocol, to its end or nearly so: of a run
-that was broken off early, the short conversations are there and the long ones are not. What a simulator wrote
-tells nothing about a model. A run whose ledger is damaged is passed over and named. Nothing is written, and nobody is
-kept waiting.
+A run counts if it used the same templates and protocol, and is complete or nearly so: an early stop leaves
+the short conversations and loses the long ones. Simulated runs say nothing about a model. A run with a
+damaged ledger is skipped and named. Nothing is written, and no lock is held.
 """
 
 from __future__ import annotations
@@ -40,17 +39,18 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.ledger.reader import CountedReply
 from edgen.store.run_folder import RunFolder
 
-_RUNS = 8  # that an estimate rests on, the latest first
-_LOOKED_AT = 24  # runs
-_LOOKED_THROUGH = 2_000  # conversations of a run that are held against gates
+_RUNS = 8  # runs that an estimate uses, latest first
+_LOOKED_AT = 24  # examined runs
+_LOOKED_THROUGH = 2_000  # conversations of a run tested against gates
 _SCENARIOS = 2_000  # of each
-_UNFINISHED = 0.1  # of the conversations begun: with more, the run tells of the short ones only
+_UNFINISHED = 0.1  # of the begun conversations: with more, the run only represents short ones
 
 
 class EarlierRun(NamedTuple):
-    """One earlier run: what each of its scenarios used, at this job's prices, for as many replicates as this
-    job has; conversations accepted, and those that ended with an answer; how it differs, in words. `passing`: conversations
-    that pass the job's gates, of those looked at, None where it had these; `labelled`: as the job's own are."""
+    """One earlier run: the use of each of its scenarios, at this job's prices and for this job's number of
+    replicates; conversations accepted, and those that ended with an answer; its differences, in words.
+    `passing`: conversations that pass the job's gates, of those examined, None if it had these gates;
+    `labelled`: with the job's own labels."""
 
     path: Path
     scenarios: list[Used]
@@ -64,8 +64,8 @@ class EarlierRun(NamedTuple):
 
 
 def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[EarlierRun], list[Path]]:
-    """The runs in `folder` that tell most about a plan: those of the same gates, models, settings and space if there are
-    any, else those that come closest. And the runs that were passed over, since their ledgers are damaged."""
+    """Return the runs in `folder` most similar to a plan: those of the same gates, models, settings and space
+    if any, else the closest. Also return the runs skipped for damaged ledgers."""
     found: dict[tuple[bool, ...], list[EarlierRun]] = defaultdict(list)
     damaged = []
     for path in itertools.islice(_latest(folder, plan.template_sha256), _LOOKED_AT):
@@ -84,7 +84,7 @@ def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[Earl
 
 
 def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
-    """The folders of runs that asked with these templates, the latest first."""
+    """Yield the folders of runs with these templates, latest first."""
     mark = template_sha256.encode()
     jobs = []
     for pattern in ("*/job.yaml", "*/arms/*/job.yaml"):
@@ -94,15 +94,15 @@ def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
                 if mark in read_regular(job, MAX_BYTES):
                     RunFolder(job.parent).refuse_links()
                     jobs.append((ledger.stat().st_mtime, job.parent))
-            except (OSError, EdgenError):  # gone meanwhile, or nothing that can be read: it tells nothing
+            except (OSError, EdgenError):  # removed meanwhile, or unreadable: skip it
                 continue
     yield from (path for _, path in sorted(jobs, key=lambda one: (-one[0], str(one[1]))))
 
 
 def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
-    """What a run tells, None if nothing. Raises DamagedError."""
+    """Read a run's evidence, None if it has none. Raises DamagedError."""
     run = RunFolder(path)
-    if run.previous.exists():  # answers of several forms of a job, which cannot be told apart
+    if run.previous.exists():  # answers of several forms of a job, which cannot be separated
         return None
     try:
         theirs = msgspec.structs.replace(load_job(run.job), speakers=plan.job.speakers)
@@ -111,13 +111,13 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
         passing = None
         with LedgerReader(run.ledger) as view:
             if view.plan.fingerprint != theirs.resolved.fingerprint or view.selection is not None:
-                return None  # of a selection it is not known what models would be asked for
+                return None  # a selection does not show the use of its source's rejected conversations
             scenarios, ends = _scenarios(plan.job, theirs, view, rates)
             if plan.job.gates != theirs.gates and scenarios:
                 passing = _passing(plan, view)
     except DamagedError:
         raise
-    except EdgenError:  # another version's: `edgen status` says so
+    except EdgenError:  # another version's: `edgen status` reports it
         return None
     if not scenarios:
         return None
@@ -139,8 +139,8 @@ def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
 
 
 def _passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
-    """How many conversations of a run without gates pass those of a plan, near-duplicates taken for new and gates on labels
-    left out, and of how many."""
+    """Return how many conversations of a run without gates pass those of a plan, and of how many;
+    near-duplicate gates count as passed, and gates on labels are skipped."""
     passed = looked = 0
     ordered = [gate for gate in plan.gates.ordered if not gate.asks_of(plan.gates.layers)]
     gates = (*plan.gates.plain, *ordered)
@@ -154,7 +154,7 @@ def _passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
 
 
 def _comparable(ours: Job, theirs: Job) -> bool:
-    """Whether what one job's conversations use tells what the other's will."""
+    """Return whether the use of one job's conversations predicts the other's."""
     if theirs.gates not in (ours.gates, {}) or theirs.labels not in (ours.labels, {}):
         return False
     branched = ours.branch is not None and ours.replicates > 1
@@ -165,12 +165,12 @@ def _comparable(ours: Job, theirs: Job) -> bool:
 
 
 def _roles(ours: Job, theirs: Job) -> tuple[str, ...]:
-    """The roles that both jobs ask: who labels is one where both have the same labelled."""
+    """Return the roles that both jobs call; the annotator counts if both have the same labels."""
     return tuple(role for role in roles_asked(ours) if role != ANNOTATOR or ours.labels == theirs.labels)
 
 
 def _kind(job: Job, roles: Sequence[str]) -> tuple[Any, ...]:
-    """How a job makes conversations, and which of its roles a simulator answers for."""
+    """Return how a job makes conversations, and which of its roles are simulated."""
     simulated = [provider_of(backend_of(job, role)).simulated for role in roles]
     return job.protocol, job.asks, settings_of(job), simulated
 
@@ -181,13 +181,13 @@ def _models(job: Job, roles: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _settings(job: Job, roles: Sequence[str]) -> list[dict[str, Any]]:
-    """How each role is asked, as far as it shapes answers."""
+    """Return the answer-shaping settings of each role."""
     backends: dict[str, dict[str, Any]] = shaping_values(job)["backends"]
     return [backends[backend_name(job, role)] for role in roles]
 
 
 def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tuple[list[Used], Counter[str]]:
-    """What each scenario used for as many replicates as we make of one, and how conversations ended."""
+    """Return the use of each scenario for our number of replicates, and how conversations ended."""
     ended: dict[int, dict[int, str]] = defaultdict(dict)
     ends: Counter[str] = Counter()
     for index, replicate, status, _ in view.settled():
@@ -205,12 +205,12 @@ def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tupl
     begun = sum(len(replicates) for replicates in used.values())
     if begun - settled > _UNFINISHED * settled:
         return [], ends
-    # Replicates beyond the first may leave it, and then ask less.
+    # Replicates beyond the first may leave it, and then need fewer calls.
     alone = theirs.branch is not None and ours.branch is None
     found = []
     for index in sorted(ended):
         here = [replicate for replicate in sorted(ended[index]) if not (alone and replicate)]
-        # One that was rejected with the conversation it was to leave asked nothing itself.
+        # A replicate rejected with the conversation that it was to leave made no calls.
         idle = [r for r in here if r and theirs.branch is not None and ended[index][r] == "rejected"]
         if any(r not in used[index] and r not in idle for r in here) or (
             ours.branch is not None and 0 not in here
@@ -223,8 +223,8 @@ def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tupl
 
 
 def _bundle(ours: Job, each: list[Used]) -> Used | None:
-    """What one scenario of ours uses, from what conversations of one scenario of theirs used: the first is
-    the one that others may leave. None where there are too few."""
+    """Return the use of one scenario of ours, from conversations of one scenario of theirs: others may leave
+    the first one. None if there are too few."""
     wanted = ours.replicates
     if len(each) >= wanted:
         return add_up(each[:wanted])
@@ -234,14 +234,14 @@ def _bundle(ours: Job, each: list[Used]) -> Used | None:
 
 
 def _priced(job: Job, calls: Sequence[CountedReply], rates: Rates) -> Used:
-    """What these calls used, at the prices of those who answer them."""
+    """Return the use of these calls, at the prices of their backends."""
     protocol = protocol_of(job)
     roles = (ANNOTATOR if call.step >= ABOUT else protocol.role_of(job, call.step) for call in calls)
     return add_up(rates.paid(role, call.usage) for role, call in zip(roles, calls, strict=True))
 
 
 def same_form(plan: Plan, theirs: Job) -> bool:
-    """Whether what a run stored still stands for this plan, as far as can be told without its backends."""
+    """Return whether a run's stored answers are valid for this plan, as far as known without its backends."""
     noted = theirs.resolved
     if noted is None or noted.edgen != __version__ or theirs.name != plan.job.name:
         return False

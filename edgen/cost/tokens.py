@@ -1,7 +1,7 @@
-"""How many tokens a text is, counted with the model's own vocabulary where there is one, else guessed.
+"""Token counts, with the model's own vocabulary if available, else estimated.
 
-A counter says how it counts and how far off it may be. Libraries are imported when a counter is made: they
-are the extra `tokens`.
+A counter states its method and its possible error. Libraries of the extra `tokens` are imported when a
+counter is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from edgen.core.extras import install_command
 from edgen.core.values import Message
 from edgen.providers import provider_of
 
-# Tokens around each message, and once before the answer: OpenAI's cookbook, "How to count tokens with tiktoken".
+# Tokens around each message, and once before the answer: OpenAI's cookbook, "How to count tokens with
+# tiktoken".
 _AROUND_MESSAGE = 4
 _BEFORE_ANSWER = 3
 _BYTES_PER_TOKEN = 4  # English, OpenAI's rule of thumb
@@ -25,24 +26,24 @@ _BYTES_PER_TOKEN = 4  # English, OpenAI's rule of thumb
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts the tokens of texts. `how` says with what, in words; `error` is the share by which a prompt's
-    count may be off, either way."""
+    """A counter of the tokens of texts. `how` is its method in words; `error` is the possible error of a
+    prompt's count in either direction, as a share."""
 
     count: Callable[[str], int]
     how: str
     error: float
 
     def prompt(self, messages: Iterable[Message], schema: bytes | None = None) -> int:
-        """Tokens of a prompt, with those that a chat template puts around its messages, and those of the schema that
-        the answer has to fit."""
+        """Return the tokens of a prompt, including those of a chat template around its messages and those of
+        the answer's schema."""
         shown = 0 if schema is None else self.count(schema.decode())
         return _BEFORE_ANSWER + shown + sum(self.count(m.content) + _AROUND_MESSAGE for m in messages)
 
 
 def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Counter, str | None]:
-    """The counter for a backend's model, and what a person could do for a better one (None: nothing).
+    """Return the counter for a backend's model, and advice for a better one (None: no advice).
 
-    `tokenizer` is a tokenizer.json that the job names. Raises UsageError if that cannot be used.
+    `tokenizer` is the job's tokenizer.json. Raises UsageError if that cannot be used.
     """
     if tokenizer is not None:
         return _from_file(tokenizer), None
@@ -50,7 +51,7 @@ def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Coun
     if provider.simulated:
         return APPROXIMATE, None
     if (vocabulary := provider.vocabulary(backend.model)) is None:
-        unknown = f"the vocabulary of {backend.model} is not known here, so its prompts are guessed"
+        unknown = f"the vocabulary of {backend.model} is unknown, so its prompts are estimated"
         if hasattr(backend, "tokenizer"):
             unknown += "; the backend's `tokenizer:` can name a tokenizer.json to count them with"
         return APPROXIMATE, unknown
@@ -59,7 +60,7 @@ def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Coun
     except ImportError:
         return APPROXIMATE, f"prompts are counted exactly after `{install_command('tokens')}`"
     encoding: Any = bpe_openai.get_encoding(vocabulary)
-    # What is left open is what the service puts around messages.
+    # Only the service's tokens around messages are uncertain.
     return Counter(
         lambda text: len(encoding.encode_ordinary(text)), f"{vocabulary}, its own vocabulary", 0.03
     ), None
@@ -70,17 +71,17 @@ def _from_file(path: Path) -> Counter:
         import tokenizers
     except ImportError:
         raise UsageError(
-            f"the job names a tokenizer ({path}), and what reads it is not installed: `{install_command('tokens')}`."
+            f"the job names a tokenizer ({path}), and its reader is not installed: `{install_command('tokens')}`."
         ) from None
     if not path.is_file():
         raise UsageError(f"{path}: there is no such tokenizer; the job's backend names it.")
     try:
         made = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as problem:  # noqa: BLE001 - the library raises bare Exception for whatever is wrong
+    except Exception as problem:  # noqa: BLE001 - the library raises bare Exception for every error
         raise UsageError(
-            f"{path}: this is no tokenizer.json ({' '.join(str(problem).split())[:200]})."
+            f"{path}: this is not a tokenizer.json ({' '.join(str(problem).split())[:200]})."
         ) from None
-    # Chat templates differ: with a short prompt, what they add shows.
+    # Chat templates differ: with a short prompt, their tokens matter.
     return Counter(lambda text: len(made.encode(text, add_special_tokens=False).ids), path.name, 0.05)
 
 
@@ -89,11 +90,12 @@ def _guess(text: str) -> int:
     return -(-size // _BYTES_PER_TOKEN)
 
 
-# Measured against o200k_base on the prompts of the shipped jobs, the templates and simulated lessons, all English: see
-# tests/test_tokens.py. Short sentences of common words, as `education_dialogue` has them, are the ones counted at too many.
+# Measured against o200k_base on the prompts of the shipped jobs, the templates and simulated lessons, all
+# English: see tests/test_tokens.py. Short sentences of common words, as in `education_dialogue`, are
+# overestimated most.
 TOO_FEW, TOO_MANY = 0.05, 0.27
 APPROXIMATE = Counter(
     _guess,
-    f"a token for four bytes, as English has it; measured {TOO_FEW:.0%} too few to {TOO_MANY:.0%} too many",
+    f"one token for four bytes, as in English; measured {TOO_FEW:.0%} too few to {TOO_MANY:.0%} too many",
     0.3,
 )

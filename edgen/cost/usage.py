@@ -1,4 +1,4 @@
-"""What calls use, and what it costs: the sums and intervals that an estimate is made of."""
+"""Use and cost of calls: the sums and intervals of an estimate."""
 
 from __future__ import annotations
 
@@ -13,23 +13,28 @@ from edgen.stats.quantiles import t95
 
 Way = Literal["online", "batch"]
 
-# Tokens of a prompt that are worth a thought: no service that is known keeps shorter ones than 1,024, by its guides; half of
-# that where it could cost more, since a count may be off.
+# Minimum tokens of a prompt to consider for caching: by their guides, no known service caches less than
+# 1,024; half of that if caching could cost more, since a count may be wrong.
 _CACHED_FROM, _WRITTEN_FROM = 1024, 512
-# A million of each kind: of prompts, answers, and prompts that are read from a cache and written to it.
+# A million of each kind: prompt tokens, answer tokens, and prompt tokens read from a cache and written to it.
 _MILLION = (Usage(10**6, 0), Usage(0, 10**6), Usage(10**6, 0, 10**6), Usage(10**6, 0, 0, 10**6))
 
 
 class Used(NamedTuple):
-    """Calls, prompt tokens, completion tokens, US dollars (those without a price count nothing). Where it is not known
-    what of the prompts goes through a service's prompt cache: by how many US dollars that can be less, and more."""
+    """Use of calls."""
 
     calls: float = 0.0
+    """Number of calls."""
     prompt: float = 0.0
+    """Prompt tokens."""
     completion: float = 0.0
+    """Completion tokens."""
     usd: float = 0.0
+    """US dollars; calls without a price count nothing."""
     saved: float = 0.0
+    """US dollars that a prompt cache may save, where its use is unknown."""
     added: float = 0.0
+    """US dollars that a prompt cache may add, where its use is unknown."""
 
     @property
     def tokens(self) -> float:
@@ -42,12 +47,12 @@ class Used(NamedTuple):
         return Used(*(mine * factor for mine in self))
 
     def less(self, other: Used) -> Used:
-        """Without what is there already, and never below nothing."""
+        """Return the remainder after subtracting existing use, never below zero."""
         return Used(*(max(mine - theirs, 0.0) for mine, theirs in zip(self, other, strict=True)))
 
 
 class Range(NamedTuple):
-    """What a job uses: at the low end, as expected, at the high end."""
+    """The use of a job: low, expected, high."""
 
     low: Used
     expected: Used
@@ -60,7 +65,8 @@ class Range(NamedTuple):
         return Range(*(level.times(factor) for level in self))
 
     def with_cache(self) -> Range:
-        """The low end with all that a prompt cache can save, the high end with all that it can add."""
+        """Return the low end with all possible savings of a prompt cache, the high end with all its
+        additional cost."""
         low, expected, high = self
         return Range(
             low._replace(usd=max(low.usd - low.saved, 0.0)),
@@ -72,7 +78,7 @@ class Range(NamedTuple):
         return Range(self.low.times(1 / factor), self.expected, self.high.times(factor))
 
     def parted(self, calls: float) -> tuple[Range, Range]:
-        """What so many of the calls use, and what the others do, each call taken to use alike."""
+        """Split into the use of this many calls and of the others, with equal calls."""
         shares = [min(calls / level.calls, 1.0) if level.calls else 0.0 for level in self]
         pairs = list(zip(self, shares, strict=True))
         theirs, others = (level.times(p) for level, p in pairs), (level.times(1 - p) for level, p in pairs)
@@ -80,20 +86,20 @@ class Range(NamedTuple):
 
 
 class Rates:
-    """What the roles of a job pay per token, by the way in which they are asked. `asked`: the backend of each role, None for
-    those that the job's conversations ask."""
+    """The prices per token of a job's roles. `asked`: the backend of each role, None for the roles of the
+    job's conversations."""
 
     def __init__(self, job: Job, via: Way, asked: Mapping[str, BackendConfig] | None = None) -> None:
         asked = backends_asked(job) if asked is None else asked
         prices = {role: backend.price for role, backend in asked.items()}
         self.priced = all(price is not None for price in prices.values())
         self._prices, self._batch = prices, via == "batch"
-        # A cap in dollars binds nothing.
+        # A cap in dollars does not bind.
         self.free = self.priced and not any(self._most(role, 1e6, 1e6) for role in prices)
 
     def used(self, role: str, calls: float, prompt: float, completion: float) -> Used:
-        """So many calls of a role, with what they cost without a prompt cache, and what that can change. What is shorter
-        than a cache keeps changes nothing."""
+        """Return the use of this many calls of a role, with their cost without a prompt cache and the
+        possible change by it. Prompts shorter than a cache keeps do not change."""
         price = self._prices[role]
         if price is None:
             return Used(calls, prompt, completion)
@@ -106,17 +112,17 @@ class Rates:
         return Used(calls, prompt, completion, usd, saved, added)
 
     def paid(self, role: str, usage: Usage) -> Used:
-        """One call of a role, as it was counted."""
+        """Return the use of one counted call of a role."""
         price = self._prices[role]
         usd = 0.0 if price is None else price.cost(usage, batch=self._batch)
         return Used(1.0, usage.prompt_tokens, usage.completion_tokens, usd)
 
     def most(self, role: str, calls: float, prompt: float, completion: float) -> Used:
-        """So many calls of a role, with the most that they can cost."""
+        """Return the use of this many calls of a role, with their maximum cost."""
         return Used(calls, prompt, completion, self._most(role, prompt, completion))
 
     def dearest(self, prompt: int, completion: int) -> float:
-        """The most that an answer can have cost, whichever role gave it."""
+        """Return the highest possible cost of an answer of any role."""
         return max(self._most(role, prompt, completion) for role in self._prices)
 
     def _most(self, role: str, prompt: float, completion: float) -> float:
@@ -125,12 +131,12 @@ class Rates:
 
 
 def backends_asked(job: Job) -> dict[str, BackendConfig]:
-    """The backend of each role that the job's conversations ask."""
+    """Return the backend of each role of the job's conversations."""
     return {role: backend_of(job, role) for role in roles_asked(job)}
 
 
 def add_up(parts: Iterable[Used]) -> Used:
-    """The sum of all."""
+    """Return the sum of all parts."""
     whole = Used()
     for part in parts:
         whole = whole.plus(part)
@@ -138,13 +144,12 @@ def add_up(parts: Iterable[Used]) -> Used:
 
 
 def predict(seen: Sequence[Used], scenarios: float) -> Range:
-    """The sums over so many scenarios that are still to come, from those that were seen (one at least).
+    """Predict the sums over this many new scenarios from observed ones (at least one).
 
-    The 95% interval for the sum of n future draws from m seen ones: n times their mean, give or take
-    t(m - 1) s sqrt(n + n²/m) (Hahn and Meeker, "Statistical Intervals", 1991). What never happened may: one
-    more scenario with one more call than the mean counts towards s, as if it had been seen, in the spirit of
-    Agresti and Coull's interval for shares (1998); else a hundred scenarios without a second ask would rule
-    the second ask out.
+    The 95% interval for the sum of n future draws from m seen ones: n times their mean, plus or minus t(m -
+    1) s sqrt(n + n²/m) (Hahn and Meeker, "Statistical Intervals", 1991). To allow for unseen events, one more
+    scenario with one more call than the mean counts towards s, in the spirit of Agresti and Coull's interval
+    for shares (1998); else a hundred scenarios without a second ask would rule it out.
     """
     n, m = scenarios, len(seen)
     mean = add_up(seen).times(1 / m)

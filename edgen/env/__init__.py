@@ -1,9 +1,8 @@
 """An environment for online methods: a policy plays one role, simulated or real models play the others.
 
-The scenarios are those of the job's data: episode `index` is scenario `index`. The other roles, with their secrets,
-are played by the job's backends; the policy sees what its own role may know. With the simulator the same words get the
-same answers.
-`edgen.env.trl`, `.verifiers`, `.skyrl` and `.openenv` are the same environment as those libraries take it.
+Episode `index` uses scenario `index` of the job. The job's backends play the other roles, with their secrets;
+the policy sees only what its own role may know. The simulator answers the same words in the same way.
+`edgen.env.trl`, `.verifiers`, `.skyrl` and `.openenv` adapt the environment to those libraries.
 
     async with EducationEnv.from_job("jobs/selfplay.yaml") as env:
         messages = await env.reset(0)

@@ -1,4 +1,4 @@
-"""A conversation on its way, for programs with an event loop and for those without."""
+"""A conversation in progress, for programs with or without an event loop."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from edgen.protocols.stage import PlayedTurn
 
 
 class Step(NamedTuple):
-    """What a step brings: what the policy sees now, the reward, whether it is over, and `info`.
+    """The result of a step: the policy's observation, the reward, whether it is over, and `info`.
 
-    `reward` is None until it is over, and where it cannot be told.
+    `reward` is None until it is over, and if it is unknown.
     """
 
     messages: Messages
@@ -27,9 +27,9 @@ class Step(NamedTuple):
 
 
 def heard(step: Step) -> Messages:
-    """What the others said since the policy spoke; nothing where its words were the last, or were no turn.
+    """Return the others' turns since the policy spoke; empty if its words were the last, or were not a turn.
 
-    Raises UsageError where it goes on and nobody answered: for trainers in which a turn answers a turn.
+    Raises UsageError if it continues without an answer: for trainers in which a turn answers a turn.
     """
     messages = step.messages
     if step.info.get("rejected"):
@@ -41,7 +41,7 @@ def heard(step: Step) -> Messages:
 
 
 class _Course:
-    """How far a conversation is. What was answered within a step that failed is kept until the step succeeds."""
+    """The state of a conversation. Answers within a failed step are kept until the step succeeds."""
 
     def __init__(self, episode: Episode, partners: Partners) -> None:
         self._episode = episode
@@ -51,7 +51,7 @@ class _Course:
 
     @property
     def scenario(self) -> Scenario:
-        """What it is about, the others' secrets included."""
+        """Its scenario, including the others' secrets."""
         return self._episode.scenario
 
     def _ask(self, going: Going) -> Future[Moment]:
@@ -69,7 +69,7 @@ class _Course:
         return self._entries
 
     def _now(self, moment: Moment) -> Step:
-        """Take over how it stands."""
+        """Take over a new state."""
         self._entries = None if moment.done else moment.entries
         self._replies = {}
         return Step(
@@ -78,50 +78,53 @@ class _Course:
 
 
 class Conversation(_Course):
-    """One conversation: `reset`, then `step` until done. One step at a time; conversations go side by side."""
+    """One conversation: `reset`, then `step` until done. One step at a time; conversations run
+    concurrently."""
 
     async def reset(self) -> Messages:
-        """Begin, or begin again; returns what the policy sees. Those before it have spoken.
+        """Begin, or begin again; return what the policy sees, after roles before it have spoken.
 
-        Raises CallError if a backend gives no answer, BudgetExhausted where the budget takes no more calls,
-        ProviderError where a service has fallen silent, UsageError if the others' first words are none.
+        Raises CallError if a backend gives no answer, BudgetExhausted if the budget covers no more calls,
+        ProviderError if a service has fallen silent, UsageError if the others' first words are not a turn.
         """
         return self._now(await asyncio.wrap_future(self._ask(self._episode.begin()))).messages
 
     async def step(self, text: str) -> Step:
-        """Say what the policy says and hear the others until it is its turn again.
+        """Say the policy's words and hear the others until its next turn.
 
         `info` holds `turns` (so far), `ended_by` (the role that ended it, or None), `rejected` (why a role's
-        words are no turn, else None: the conversation is then over, and `rejected_by` says whose they were), `flags` of
-        the last turns, and, once done, `probability` that the student understood (None if the job asks no closing
-        question), `reward`, and `scores` where the reward has several. Raises UsageError where nothing is running, else as `reset`; then the words are not taken, and
-        the step can be tried again. What was answered before it failed is not asked for again.
+        words are not a turn, else None: the conversation is then over, and `rejected_by` names the role),
+        `flags` of the last turns, and, once done, `probability` that the student understood (None without a
+        closing question), `reward`, and `scores` if the reward has several. Raises UsageError if nothing is
+        running, else as `reset`; then the words are not taken, and the step can be retried. Answers from
+        before the failure are reused.
         """
         return self._now(await asyncio.wrap_future(self._say(text)))
 
     async def stop(self) -> Step:
-        """End it here: the closing question is asked, and `info` is what `step` gives at an end. Raises as `step`."""
+        """End it here: the closing question is asked, and `info` is as at the end of `step`. Raises as
+        `step`."""
         return self._now(await asyncio.wrap_future(self._stop()))
 
 
 class SyncConversation(_Course):
-    """A `Conversation` whose methods wait for the answer."""
+    """A `Conversation` with blocking methods."""
 
     def reset(self) -> Messages:
-        """As `Conversation.reset`."""
+        """Begin as `Conversation.reset` does."""
         return self._now(_wait(self._ask(self._episode.begin()))).messages
 
     def step(self, text: str) -> Step:
-        """As `Conversation.step`."""
+        """Take a step as `Conversation.step` does."""
         return self._now(_wait(self._say(text)))
 
     def stop(self) -> Step:
-        """As `Conversation.stop`."""
+        """End it as `Conversation.stop` does."""
         return self._now(_wait(self._stop()))
 
 
 def _wait(asked: Future[Moment]) -> Moment:
-    """The result; whoever interrupts the wait breaks off the calls, too."""
+    """Return the result; an interrupted wait cancels the calls, too."""
     try:
         return asked.result()
     finally:

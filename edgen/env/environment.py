@@ -21,12 +21,12 @@ Env = TypeVar("Env", bound="_Environment")
 
 
 class _Environment:
-    """What both environments are.
+    """The common part of both environments.
 
-    `plays` names the role that the policy plays; None is the teacher. `shares` is another environment, whose budget,
-    limits and connections this one uses, too. `reward` says what an ended conversation is worth; None is the
-    probability. `broken` is the reward where the policy's words are no turn; None where it cannot be told, and trainers
-    leave such a conversation out. Raises JobError if the job fits no policy.
+    `plays` names the policy's role; None is the teacher. `shares` is another environment, whose budget,
+    limits and connections this one shares. `reward` rates an ended conversation; None is the probability.
+    `broken` is the reward if the policy's words are not a turn; None if unknown, and trainers leave such a
+    conversation out. Raises JobError if the job does not fit a policy.
     """
 
     def __init__(
@@ -59,26 +59,28 @@ class _Environment:
         reward: Reward | None = None,
         broken: float | None = 0.0,
     ) -> Env:
-        """The environment of a job file; `overrides` as for --set. Raises JobError, SpaceError, TemplateError."""
+        """Build the environment of a job file; `overrides` as for --set. Raises JobError, SpaceError,
+        TemplateError."""
         plan = load_plan(Path(path), list(overrides))
         return cls(plan, plays=plays, shares=shares, reward=reward, broken=broken)
 
     def __len__(self) -> int:
-        """How many scenarios the job plans; any index can be played, beyond these too."""
+        """Return the number of scenarios that the job plans; any index can be played, also beyond these."""
         return self._plan.job.conversations
 
     @property
     def spent(self) -> Spending | None:
-        """Tokens and US dollars that answers were charged at, in all environments that share the budget; None where the
-        job sets none."""
+        """Charged tokens and US dollars, in all environments that share the budget; None if the job sets
+        none."""
         return self._partners.spent
 
     def first_prompt(self, index: int) -> Messages:
-        """What the policy sees first of scenario `index`; no call is made. Raises UsageError where another role opens."""
+        """Return the policy's first observation of scenario `index`, without a call. Raises UsageError if
+        another role opens."""
         return self._episode(index).first_prompt()
 
     def opens(self, index: int) -> bool:
-        """Whether the policy speaks first in scenario `index`."""
+        """Return whether the policy speaks first in scenario `index`."""
         return self._episode(index).opens
 
     def _episode(self, index: int) -> Episode:
@@ -94,21 +96,21 @@ class _Environment:
         return self._partners
 
     def _close(self) -> None:
-        """Leave the partners; the second time does nothing."""
+        """Leave the partners; may be called twice."""
         if not self._closed:
             self._closed = True
             self._partners.leave()
 
 
 class EducationEnv(_Environment):
-    """An environment for programs with an event loop; it may be used from several.
+    """An environment for programs with an event loop; several loops may use it.
 
-    An observation is what the policy's role would be asked with: chat messages, `{"role", "content"}`, its own turns as
-    assistant, the others' as user. `scenario(index)` is the scenario itself, with everybody's secrets. Use as an async
-    context manager, or call `aclose`.
+    An observation is the prompt of the policy's role: chat messages, `{"role", "content"}`, its own turns as
+    assistant, the others' as user. `scenario(index)` is the scenario itself, with all secrets. Use as an
+    async context manager, or call `aclose`.
 
-    `conversation(index)` gives conversations that go side by side, as many as you like. `reset`, `step` and `stop` are
-    for one conversation at a time.
+    `conversation(index)` returns any number of concurrent conversations. `reset`, `step` and `stop` are for
+    one conversation at a time.
     """
 
     async def __aenter__(self) -> EducationEnv:
@@ -124,7 +126,7 @@ class EducationEnv(_Environment):
         await asyncio.to_thread(self._close)
 
     def conversation(self, index: int) -> Conversation:
-        """A conversation about scenario `index`, to be begun with its `reset`."""
+        """Return a conversation on scenario `index`; begin it with its `reset`."""
         return Conversation(self._episode(index), self._open_partners())
 
     _one: Conversation | None = None
@@ -135,7 +137,7 @@ class EducationEnv(_Environment):
         return await self._one.reset()
 
     async def step(self, text: str) -> Step:
-        """Go on with it; as `Conversation.step`."""
+        """Take a step in it; as `Conversation.step`."""
         return await _begun(self._one).step(text)
 
     async def stop(self) -> Step:
@@ -144,7 +146,7 @@ class EducationEnv(_Environment):
 
 
 class SyncEducationEnv(_Environment):
-    """An `EducationEnv` whose methods wait for the answer: for programs without an event loop, and for threads."""
+    """An `EducationEnv` with blocking methods, for programs without an event loop, and for threads."""
 
     def __enter__(self) -> SyncEducationEnv:
         return self
@@ -155,26 +157,26 @@ class SyncEducationEnv(_Environment):
         self.close()
 
     def close(self) -> None:
-        """As `EducationEnv.aclose`."""
+        """Close it as `EducationEnv.aclose` does."""
         self._close()
 
     def conversation(self, index: int) -> SyncConversation:
-        """As `EducationEnv.conversation`."""
+        """Return a conversation as `EducationEnv.conversation` does."""
         return SyncConversation(self._episode(index), self._open_partners())
 
     _one: SyncConversation | None = None
 
     def reset(self, index: int) -> Messages:
-        """As `EducationEnv.reset`."""
+        """Begin a scenario as `EducationEnv.reset` does."""
         self._one = self.conversation(index)
         return self._one.reset()
 
     def step(self, text: str) -> Step:
-        """As `EducationEnv.step`."""
+        """Take a step as `EducationEnv.step` does."""
         return _begun(self._one).step(text)
 
     def stop(self) -> Step:
-        """As `EducationEnv.stop`."""
+        """End it as `EducationEnv.stop` does."""
         return _begun(self._one).stop()
 
 
@@ -188,7 +190,8 @@ def _begun(conversation: AnyConversation | None) -> AnyConversation:
 
 
 def _policy_role(plan: Plan, plays: Role | None) -> Role:
-    """The space's role that the policy plays. Raises JobError if the job has no such role, or fits no policy."""
+    """Return the policy's role in the space. Raises JobError if the job has no such role, or does not fit a
+    policy."""
     job = plan.job
     if plan.stage(plan.scenario(0)) is None:
         raise JobError(job.name, "an environment needs two agents: `protocol: selfplay`.")

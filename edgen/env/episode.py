@@ -1,6 +1,6 @@
-"""One scenario, in which a policy plays one role: what it sees, and what follows from what it says.
+"""One scenario in which a policy plays one role: its observations, and the results of its words.
 
-Like a protocol this does no I/O: it yields the requests of the other roles and returns how it stands then.
+Like a protocol this does no I/O: it yields the requests of the other roles and returns the new state.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Messages = list[dict[str, str]]
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """How a conversation stands when the policy is asked, or at its end."""
+    """The state of a conversation at the policy's turn, or at its end."""
 
     entries: Sequence[PlayedTurn]
     done: bool = False
@@ -32,8 +32,8 @@ _NO_WORTH: dict[str, Any] = {"probability": None, "reward": None}
 
 
 class Episode:
-    """A stage on which the policy plays `role`; `reward` says what comes of it, `broken` is the reward where its words
-    are no turn."""
+    """A stage on which the policy plays `role`; `reward` rates the result, `broken` is the reward if its
+    words are not a turn."""
 
     def __init__(self, stage: Stage, role: Role, reward: Rewarder, broken: float | None) -> None:
         self.scenario: Scenario = stage.scenario
@@ -44,17 +44,17 @@ class Episode:
         self._most = stage.settings.max_turns
 
     def observe(self, entries: Sequence[PlayedTurn]) -> Messages:
-        """What the policy is asked with: its brief, its own turns as assistant, the others' as user."""
+        """Return the policy's prompt: its brief, its own turns as assistant, the others' as user."""
         shown = self._stage.messages(self.role, entries)
         return [{"role": message.role, "content": message.content} for message in shown]
 
     @property
     def opens(self) -> bool:
-        """Whether the policy speaks first."""
+        """True if the policy speaks first."""
         return self._stage.speaker(0) == self.role
 
     def first_prompt(self) -> Messages:
-        """What the policy is first asked with. Raises UsageError where another role opens."""
+        """Return the policy's first prompt. Raises UsageError if another role opens."""
         if not self.opens:
             opener = self._stage.speaker(0)
             raise UsageError(
@@ -64,7 +64,7 @@ class Episode:
         return self.observe([])
 
     def begin(self) -> Going:
-        """Those who speak before the policy. Raises UsageError if they leave it no turn."""
+        """Let roles before the policy speak. Raises UsageError if they leave it no turn."""
         before = next((n for n in range(self._most) if self._stage.speaker(n) == self.role), None)
         if before is None:
             raise UsageError(
@@ -78,7 +78,7 @@ class Episode:
         return Moment(played.entries)
 
     def say(self, entries: Sequence[PlayedTurn], text: str) -> Going:
-        """The policy's turn, and those of the others until it is the policy's again."""
+        """Take the policy's turn, and those of the others until its next one."""
         rules = self._stage.rules
         said = read_turn(text, self.role, words=rules.words, roles=rules.role_words)
         heard = said if isinstance(said, Rejection) else self._stage.hear(self.role, entries, said)
@@ -86,7 +86,7 @@ class Episode:
             return self._rejected(entries, heard, self.role)
         spoken = [*entries, heard] if heard.turn.text else [*entries]
         played = Played(spoken, self.role)
-        if not heard.ended:  # the others speak until it is the policy's turn
+        if not heard.ended:  # the others speak until the policy's turn
             played = yield from self._stage.play(0, spoken, but=self.role)
         if played.rejection is not None:
             return self._rejected(entries, played.rejection, self._stage.speaker(len(played.entries)))
@@ -98,14 +98,14 @@ class Episode:
         return Moment(played.entries, done, info)
 
     def stop(self, entries: Sequence[PlayedTurn]) -> Going:
-        """The end, here and now. Where nobody has said anything yet, nobody is asked about it."""
+        """End it now. Without any turn, the closing question is skipped."""
         worth = _NO_WORTH
         if entries:
             worth = yield from self._close(Played([*entries]))
         return Moment(entries, True, _info(entries, []) | worth)
 
     def _close(self, played: Played) -> Generator[Request, Reply, dict[str, Any]]:
-        """The closing question, and what the conversation is worth."""
+        """Ask the closing question, and rate the conversation."""
         probability = yield from self._stage.close(0, played)
         worth = yield from self._reward(Ended(self.scenario, tuple(played.turns), probability))
         if isinstance(worth, Scored):
@@ -113,7 +113,7 @@ class Episode:
         return {"probability": probability, "reward": worth}
 
     def _rejected(self, entries: Sequence[PlayedTurn], rejection: Rejection, by: Role) -> Moment:
-        """The end of a conversation in which a role's words are no turn."""
+        """Return the end of a conversation in which a role's words are not a turn."""
         why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
         worth = _NO_WORTH | ({"reward": self._broken} if by == self.role else {})
         return Moment(entries, True, _info(entries, []) | why | worth)

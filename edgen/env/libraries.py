@@ -1,4 +1,4 @@
-"""The libraries that adapters are made for. None of them comes with edgen."""
+"""The libraries of the adapters. edgen installs none of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from edgen.core.errors import UsageError
 
 
 def not_installed(distribution: str, missing: ImportError) -> UsageError:
-    """The error of an adapter whose library is not there, or misses something itself."""
+    """Return the error of an adapter whose library, or a dependency of it, is missing."""
     return UsageError(
         f"{distribution} cannot be used here: {missing}. Install it: pip install {distribution}"
     )

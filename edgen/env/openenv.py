@@ -1,26 +1,32 @@
-"""An environment as an OpenEnv server, and the client that drives it.
+"""An environment as an OpenEnv server, and its client.
 
-app = serve(EducationEnv.from_job("jobs/selfplay.yaml"), conversations=64)
-uvicorn.run(app, host="127.0.0.1", port=8000)
+    app = serve(EducationEnv.from_job("jobs/selfplay.yaml"), conversations=64)
+    print(app.address("http://127.0.0.1:8000"))  # with the server's token
+    uvicorn.run(app, host="127.0.0.1", port=8000)
 
-async with ConversationClient("http://127.0.0.1:8000") as client:
-    result = await client.reset(scenario=0)
-    result = await client.step(Said(text="Good morning!"))
+    async with ConversationClient(address) as client:
+        result = await client.reset(scenario=0)
+        result = await client.step(Said(text="Good morning!"))
 
-Whoever reaches the server asks the job's models at your expense: bind it to this machine, and give the job a budget.
+Every client with the token uses the job's models at your expense: give the job a budget. OpenEnv's clients
+send no header of their own, so the token is part of the address that they get; see `edgen.env.guard` for
+refused requests.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edgen.core.errors import UsageError
+from pydantic import Field
+
+from edgen.core.errors import EdgenError, InputError, UsageError
 from edgen.env.conversation import Conversation, Step, heard
 from edgen.env.environment import EducationEnv
 from edgen.env.episode import Messages
+from edgen.env.guard import Guard
 from edgen.env.libraries import not_installed
 
 try:
@@ -30,15 +36,20 @@ except ImportError as missing:
     raise not_installed("openenv-core", missing) from missing
 
 
-class Said(Action):
-    """What the policy says; or, with `stop`, the end here and now, with its reward."""
+MAX_TEXT = 100_000  # characters of a turn
+MAX_SCENARIO = 2**40
+_MAX_EPISODE_ID = 255  # characters, OpenEnv's own limit over HTTP
 
-    text: str = ""
+
+class Said(Action):
+    """The policy's words; with `stop`, the end of the conversation, with its reward."""
+
+    text: str = Field(default="", max_length=MAX_TEXT)
     stop: bool = False
 
 
 class Heard(Observation):
-    """What the policy has not seen yet: after `reset` its brief, then what the others said to it."""
+    """The policy's new observation: its brief after `reset`, then the others' turns."""
 
     messages: list[dict[str, str]]
     turns: int = 0
@@ -48,13 +59,13 @@ class Heard(Observation):
 
 
 class Scenario(State):
-    """Which scenario is played, by its number."""
+    """The number of the present scenario."""
 
     scenario: int | None = None
 
 
 class ConversationServer(Environment[Said, Heard, Scenario]):
-    """One client's conversations, one after the other. All servers share one environment."""
+    """One client's successive conversations. All servers share one environment."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -68,7 +79,16 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
     async def reset_async(
         self, seed: int | None = None, episode_id: str | None = None, scenario: int | None = None, **_: Any
     ) -> Heard:
-        """Begin `scenario`; else that of number `seed`; else the next that no client had."""
+        """Begin `scenario`; else that of number `seed`; else the next unused one. Raises UsageError."""
+        for name, number in (("scenario", scenario), ("seed", seed)):
+            if number is not None and (type(number) is not int or not 0 <= number < MAX_SCENARIO):
+                raise UsageError(
+                    f"{name}: expected a whole number below {MAX_SCENARIO}; scenarios are counted from 0."
+                )
+        if episode_id is not None and not (
+            isinstance(episode_id, str) and len(episode_id) <= _MAX_EPISODE_ID
+        ):
+            raise UsageError(f"episode_id: expected a text of at most {_MAX_EPISODE_ID} characters.")
         index = next((n for n in (scenario, seed) if n is not None), None)
         index = next(self._following) if index is None else index
         self._conversation = self._env.conversation(index)
@@ -76,7 +96,7 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
         return Heard(messages=await self._conversation.reset())
 
     async def step_async(self, action: Said, timeout_s: float | None = None, **_: Any) -> Heard:
-        """Go on, or stop. Raises EdgenError as `Conversation.step`; the client sees its words."""
+        """Continue, or stop. Raises EdgenError as `Conversation.step`; the client sees its message."""
         if self._conversation is None:
             raise UsageError("no episode is running: call reset first.")
         step = await (self._conversation.stop() if action.stop else self._conversation.step(action.text))
@@ -84,16 +104,16 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
         return _observation(step, [] if action.stop else heard(step))
 
     def reset(self, *_: Any, **__: Any) -> Heard:
-        """Nobody calls it: OpenEnv's server calls `reset_async`."""
+        """Raise: OpenEnv's server calls `reset_async` instead."""
         raise NotImplementedError
 
     def step(self, *_: Any, **__: Any) -> Heard:
-        """Nobody calls it: OpenEnv's server calls `step_async`."""
+        """Raise: OpenEnv's server calls `step_async` instead."""
         raise NotImplementedError
 
     @property
     def state(self) -> Scenario:
-        """Which scenario it is, and how many steps were taken."""
+        """The present scenario, and the number of steps."""
         return self._state
 
 
@@ -103,7 +123,8 @@ def _observation(step: Step, messages: Messages) -> Heard:
 
 
 class ConversationClient(EnvClient[Said, Heard, Scenario]):
-    """The other end: `reset(scenario=...)`, `step(Said(...))` until done, `state()`; `sync()` for no event loop."""
+    """A client: `reset(scenario=...)`, `step(Said(...))` until done, `state()`; `sync()` for programs without
+    event loop."""
 
     def _step_payload(self, action: Said) -> dict[str, Any]:
         return {"text": action.text, "stop": action.stop}
@@ -117,8 +138,29 @@ class ConversationClient(EnvClient[Said, Heard, Scenario]):
         return Scenario(**payload)
 
 
-def serve(env: EducationEnv, conversations: int = 64) -> Any:
-    """The server as an ASGI application, for uvicorn, say: so many conversations at once."""
+def serve(
+    env: EducationEnv,
+    conversations: int = 64,
+    *,
+    token: str | None = None,
+    host: str = "127.0.0.1",
+    allow_hosts: Iterable[str] = (),
+) -> Guard:
+    """Return the server as an ASGI application, for uvicorn for example.
+
+    `conversations`: maximum concurrent conversations. `token`: required from every client, at least 16
+    characters; None draws one, which is the application's `token`; `address(url)` is the address for a
+    client. `host`: the address that the server listens on. `allow_hosts`: further accepted host names.
+    """
     following = itertools.count()
     make = functools.partial(ConversationServer, env, following)
-    return create_app(make, Said, Heard, max_concurrent_envs=conversations)
+    app = create_app(make, Said, Heard, max_concurrent_envs=conversations)
+    app.add_exception_handler(EdgenError, _refuse)
+    return Guard(app, token, host=host, allow_hosts=allow_hosts, at_once=conversations)
+
+
+async def _refuse(_: Any, error: Exception) -> Any:
+    """Answer an impossible request: the client's mistake, or an error of the job's models."""
+    from starlette.responses import JSONResponse
+
+    return JSONResponse({"detail": str(error)}, 422 if isinstance(error, InputError) else 502)

@@ -1,25 +1,30 @@
-"""Who plays the other roles: the job's backends, behind one budget, one set of limits and one pool of connections.
+"""Partners that play the other roles: the job's backends, with one budget, one set of limits and one pool of
+connections.
 
-They live in a thread with an event loop of its own. So any event loop may ask, several may, and so may a program
-that has none.
+They live in a thread with its own event loop. So they serve any number of event loops, and programs without
+one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import threading
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TypeVar
 
-from edgen.config import CallSettings, backend_name
+from edgen.config import CallSettings, backend_name, check_budget
 from edgen.core.errors import CallError, EdgenError, UsageError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.budget import Spending, budget_of
 from edgen.execution.client.model_client import ModelClient, make_clients
+from edgen.execution.client.purse import Purse
 from edgen.execution.watchdog import Watchdog
 from edgen.providers import Backend, make
+from edgen.store.budget_book import BudgetBook
 
 T = TypeVar("T")
 Asking = Generator[Request, Reply, T]
@@ -27,29 +32,35 @@ Replies = dict[Request, Reply]
 
 
 class Partners:
-    """The backends of a job. Environments `join` and `leave`; with the last one the connections close."""
+    """The backends of a job. Environments `join` and `leave`; the last one closes the connections."""
 
     def __init__(self, settings: CallSettings) -> None:
         self._settings = settings
         self._budget = budget_of(settings.limits)
+        if self._budget is not None and settings.limits.budget is not None:
+            check_budget(settings.backends, settings.limits)
+            book = BudgetBook(Path(settings.limits.budget))
+            # It has no ledger: if it is killed, its whole lease stays spent.
+            self._budget = self._budget.beside(Purse(book, f"env {secrets.token_hex(8)}"), (0, 0.0))
         self._backends: dict[str, Backend] = {}
         self._clients: dict[str, ModelClient] = {}  # by role
         self._users = 0
         self._lock = threading.Lock()  # over users, backends and the thread
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        # The rest belongs to the thread. What is asked now, with the reason to break it off, if there is one.
+        # The rest belongs to the thread. The running requests, each with the reason to cancel it, if there is
+        # one.
         self._asking: dict[asyncio.Task[object], EdgenError | None] = {}
         self._watching: asyncio.Task[None] | None = None
 
     @property
     def spent(self) -> Spending | None:
-        """Tokens and US dollars that answers were charged at; None where the job sets no budget."""
+        """Charged tokens and US dollars; None if the job sets no budget."""
         return None if self._budget is None else self._budget.spent
 
     def join(self, settings: CallSettings, roles: Iterable[str]) -> None:
-        """One more environment asks `roles`. Raises UsageError if its job calls otherwise, ProviderError or
-        InputError if a backend cannot be made."""
+        """Add an environment that calls `roles`. Raises UsageError if its job's settings differ,
+        ProviderError or InputError if a backend cannot be made."""
         mine = self._settings
         if (settings.limits, settings.backends) != (mine.limits, mine.backends):
             raise UsageError(
@@ -66,11 +77,11 @@ class Partners:
                     environ=os.environ,
                 )
             made = make_clients(mine, self._backends, new, self._budget, beside=self._clients.values())
-            self._clients = {**self._clients, **made}  # a new dict: the thread may be reading the other one
+            self._clients = {**self._clients, **made}  # a new dict: the thread may be reading the old one
             self._users += 1
 
     def leave(self) -> None:
-        """One environment less. The last one breaks off what is asked and closes the connections."""
+        """Remove an environment. The last one cancels running requests and closes the connections."""
         with self._lock:
             self._users -= 1
             loop, thread = self._loop, self._thread
@@ -83,8 +94,8 @@ class Partners:
         loop.close()
 
     def ask(self, asking: Asking[T], known: Replies) -> Future[T]:
-        """Run a generator of requests to its end in the thread. `known` holds replies that are there already, and
-        takes those that come. Raises UsageError once all have left."""
+        """Run a generator of requests to its end in the thread. `known` holds existing replies, and receives
+        new ones. Raises UsageError once all have left."""
         with self._lock:
             if not self._users:
                 raise UsageError("the environment is closed.")
@@ -125,11 +136,11 @@ class Partners:
             return result
 
     async def _watch(self) -> None:
-        """While anything is asked, see whether a service has fallen silent."""
+        """Check for silent services while requests are running."""
         clients = self._clients
         watchdog = Watchdog(clients, self._settings.limits)
         while self._asking:
-            if clients is not self._clients:  # somebody joined
+            if clients is not self._clients:  # another environment joined
                 clients = self._clients
                 watchdog = Watchdog(clients, self._settings.limits)
             await asyncio.sleep(watchdog.every)
@@ -149,5 +160,7 @@ class Partners:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+        if self._budget is not None:
+            self._budget.close()
         for backend in self._backends.values():
             await backend.aclose()

@@ -1,6 +1,7 @@
-"""What a judge says of a policy's reply beside the reply that a run has at the same place.
+"""A judge's score of a policy's reply, compared with the run's reply at the same place.
 
-For trainers that show a prompt, take one reply and ask for a number: rows by `edgen export`, numbers from here.
+For trainers that show a prompt, take one reply and ask for a number: rows by `edgen export`, scores from
+here.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ from edgen.preferences.signals import oracle_signal
 from edgen.protocols.oracle import Comparison, oracle
 from edgen.reading.one_turn.reader import read_turn
 
-REMEMBERED = 10_000  # scores; the oldest is forgotten first
+REMEMBERED = 10_000  # scores; the oldest is dropped first
 
 
 class Score(msgspec.Struct, frozen=True):
-    """`value`: how probably the judge prefers the reply to the reference, in [0, 1]. `judged`: whether it was asked and
-    gave a verdict in each order. A reply that is no turn of its role is worth 0, one without verdicts 0.5."""
+    """A score. `value`: the probability, in [0, 1], that the judge prefers the reply to the reference.
+    `judged`: whether it was asked and gave a verdict in each order. A reply that is not a turn of its role
+    scores 0, one without verdicts 0.5."""
 
     value: float
     judged: bool
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a reply stands, as a row of an export says it."""
+    """The place of a reply, from a row of an export."""
 
     scenario: Scenario
     role: Role
@@ -48,11 +50,11 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class ReplyJudge:
-    """The judge of a job, with the job's budget, limits and connections. Replies are scored side by side.
+    """The judge of a job, with the job's budget, limits and connections. Replies are scored concurrently.
 
-    `pairs.compare` says what the judge sees: all that was said up to the reply, or the two replies. It is asked in both
-    orders, `pairs.votes` times in each. The same reply at the same place is asked about once. Raises JobError for a job
-    with arms, and what making its backends raises.
+    `pairs.compare` determines what the judge sees: the conversation up to the reply, or the two replies. It
+    is asked in both orders, `pairs.votes` times in each. Equal replies at the same place are judged once.
+    Raises JobError for a job with arms, and errors of creating its backends.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -67,22 +69,25 @@ class ReplyJudge:
 
     @classmethod
     def from_job(cls, path: str | Path, *overrides: str) -> ReplyJudge:
-        """The judge of a job file; `overrides` as for --set. Raises JobError, SpaceError, TemplateError."""
+        """Build the judge of a job file; `overrides` as for --set. Raises JobError, SpaceError,
+        TemplateError."""
         return cls(load_plan(Path(path), list(overrides)))
 
     @property
     def spent(self) -> Spending | None:
-        """Tokens and US dollars that answers were charged at; None where the job sets no budget."""
+        """Charged tokens and US dollars; None if the job sets no budget."""
         return self._partners.spent
 
     def close(self) -> None:
-        """Break off what is asked, and close the connections."""
+        """Cancel running requests, and close the connections."""
         self._partners.leave()
 
     def score(self, reply: str, reference: str, row: Mapping[str, Any]) -> Future[Score]:
-        """What a reply is worth. `row` is the `extra_info` of an exported row. Do not cancel it: others may wait for it.
+        """Score a reply. `row` is the `extra_info` of an exported row. Do not cancel the future: others may
+        wait for it.
 
-        Raises UsageError for a row of another job or of no export; the future raises what `Conversation.step` does.
+        Raises UsageError for a row of another job or not of an export; the future raises the errors of
+        `Conversation.step`.
         """
         place = self._read(row)
         key = msgspec.json.encode((reply, reference, place))
@@ -97,7 +102,7 @@ class ReplyJudge:
             return asked
 
     def _read(self, row: Mapping[str, Any]) -> _Place:
-        """The place that a row names. Raises UsageError where the job has another scenario there."""
+        """Return the place that a row names. Raises UsageError if the job has another scenario there."""
         try:
             before = msgspec.json.decode(row["before"], type=tuple[Turn, ...])
             values = msgspec.json.decode(row["scenario"], type=dict[str, str])
@@ -139,7 +144,7 @@ def _failed(asked: Future[Score]) -> bool:
 
 
 def _candidate(who: str, place: _Place, text: str) -> Candidate:
-    """What was said up to a reply, and the reply."""
+    """Return the conversation up to a reply, and the reply."""
     return Candidate(
         id=f"{who}-{place.scenario.index}-{place.turn}",
         scenario=place.scenario.index,
@@ -154,10 +159,10 @@ _making = threading.Lock()
 
 
 def judge_of(job: str, overrides: Iterable[str] = ()) -> ReplyJudge:
-    """The judge of a job, the same one in all of a process: made at the first call, closed at the end.
+    """Return the judge of a job, one per process: made at the first call, closed at the end.
 
-    `job` is the path of a job file, `overrides` as for --set. Raises UsageError where no job is named, and what
-    `ReplyJudge.from_job` does.
+    `job` is the path of a job file, `overrides` as for --set. Raises UsageError without a job, and the errors
+    of `ReplyJudge.from_job`.
     """
     if not job:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What an ended conversation is worth. A reward is passed to the environment; one of your own has the same two members."""
+"""Rewards of ended conversations. Pass one to the environment; your own needs the same two members."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edgen.store.run_reader import RunReader
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """A conversation at its end. `probability` is the answer to the closing question, None where there is none."""
+    """A conversation at its end. `probability` is the answer to the closing question, None without one."""
 
     scenario: Scenario
     turns: tuple[Turn, ...]
@@ -31,33 +31,33 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """A reward with what it is made of. `scores`, by name, become a conversation's `info["scores"]`."""
+    """A reward with its parts. `scores`, by name, become a conversation's `info["scores"]`."""
 
     reward: float
     scores: dict[str, float]
 
 
-# Yields what it has to ask; returns the worth, None where it cannot be told.
+# Yields its requests; returns the reward, None if unknown.
 Rewarder = Callable[[Ended], Generator[Request, Reply, float | Scored | None]]
 
 
 class Reward(Protocol):
-    """`roles` are the roles of the job, in lower case, that it asks (`judge`, say)."""
+    """A reward. `roles` are the job's roles that it calls, in lower case (such as `judge`)."""
 
     @property
     def roles(self) -> tuple[str, ...]: ...
 
     def start(self, plan: Plan) -> Rewarder:
-        """What rewards the conversations of a plan. Raises EdgenError where it cannot."""
+        """Return the rewarder of a plan's conversations. Raises EdgenError if impossible."""
 
 
 class ProbabilityReward:
-    """The probability that the student understood, as the closing question was answered."""
+    """The probability that the student understood, from the closing question."""
 
     roles: tuple[str, ...] = ()
 
     def start(self, plan: Plan) -> Rewarder:  # noqa: ARG002 - any plan will do
-        """The closing question's answer as it is."""
+        """Return the closing question's answer unchanged."""
         return _probability
 
 
@@ -67,11 +67,12 @@ def _probability(ended: Ended) -> Generator[Request, Reply, float | None]:
 
 
 class OracleReward:
-    """How probably the job's judge prefers the conversation to the reference policy's of the same scenario.
+    """The probability that the job's judge prefers the conversation to the reference policy's of the same
+    scenario.
 
-    `reference` is the folder of a run in which the reference policy spoke. The judge is asked as `edgen pairs` asks it:
-    in both orders, `pairs.votes` times in each, with the job's `prompts.oracle`. 0.5 where both say the same; None
-    where the run holds no conversation of the scenario, or an order has no verdict that can be read.
+    `reference` is the folder of a run in which the reference policy spoke. The judge is asked as by `edgen
+    pairs`: in both orders, `pairs.votes` times in each, with the job's `prompts.oracle`. 0.5 for equal texts;
+    None if the run has no conversation of the scenario, or an order has no readable verdict.
     """
 
     roles: tuple[str, ...] = ("judge",)
@@ -80,7 +81,8 @@ class OracleReward:
         self._reference = Path(reference)
 
     def start(self, plan: Plan) -> Rewarder:
-        """Read the reference's conversations. Raises RunError if there is no run, JobError if it has other scenarios."""
+        """Read the reference's conversations. Raises RunError if there is no run, JobError if it has other
+        scenarios."""
         if plan.job.pairs.compare != "conversation":
             raise JobError(
                 plan.job.name, "an oracle reward compares conversations: set pairs.compare to conversation."
@@ -106,7 +108,7 @@ class OracleReward:
         return reward
 
     def _read(self, plan: Plan) -> dict[int, Candidate]:
-        """The first accepted conversation of each scenario."""
+        """Return the first accepted conversation of each scenario."""
         with RunReader(self._reference) as reader, reader.rundir.lock_for_reading():
             theirs, job = reader.job, plan.job
             alike = (theirs.seed, theirs.design, theirs.strength) == (job.seed, job.design, job.strength)
@@ -119,7 +121,7 @@ class OracleReward:
 
 
 def judge_prompt(plan: Plan) -> Prompt:
-    """What the job's judge is asked with: its `prompts.oracle`, else the usual template."""
+    """Return the job's template for the judge: its `prompts.oracle`, else the default one."""
     prompt = plan.extra_prompts.get("oracle")
     if prompt is None:
         template = ORACLE.template(usual_template(plan.space), plan.job.pairs.compare, plan.space)

@@ -1,4 +1,4 @@
-"""A reward by a rubric: the job's judge scores the conversation by named criteria, in one call."""
+"""A reward by rubric: the job's judge scores the conversation by named criteria, in one call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from edgen.protocols.rubric import RUBRIC, Criterion, Judged, rubric
 class RubricReward:
     """The weighted mean of the criteria's scores, in [0, 1]; `info["scores"]` holds each.
 
-    The job's `judge` is asked, with the template `rubric` or one of your own, a name or a path. None where its answer
-    cannot be read. Raises UsageError for a rubric without criteria, with a name twice, or with weights that are not positive.
+    The job's `judge` is asked, with the template `rubric` or your own, a name or a path. None if its answer
+    cannot be read. Raises UsageError for a rubric without criteria, with a repeated name, or with weights
+    that are not positive.
     """
 
     roles: tuple[str, ...] = ("judge",)

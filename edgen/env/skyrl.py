@@ -1,9 +1,9 @@
-"""An environment as SkyRL-gym takes it.
+"""An environment for SkyRL-gym.
 
-register("lessons", SyncEducationEnv.from_job("jobs/selfplay.yaml"))
-rows("lessons", env, range(500))  # a data set's rows: `prompt`, `env_class`, `scenario`
+    register("lessons", SyncEducationEnv.from_job("jobs/selfplay.yaml"))
+    rows("lessons", env, range(500))  # a data set's rows: `prompt`, `env_class`, `scenario`
 
-Call `register` in the process that makes the environments, where SkyRL's own examples call theirs.
+Call `register` in the process that makes the environments, as in SkyRL's own examples.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ except ImportError as missing:
 
 
 class ConversationEnv(BaseTextEnv):
-    """One conversation; `shared` is what all of them share. After `max_turns` of the policy it is stopped, and rewarded.
+    """One conversation of the environment `shared`. After `max_turns` of the policy it is stopped and
+    rewarded.
 
-    SkyRL knows no conversation without a reward: where it cannot be told, because another role's words were no turn, it
-    is 0, and the metadata's `reward_known` False.
+    SkyRL requires a reward. If it is unknown, because another role's words were not a turn, it is 0, and the
+    metadata's `reward_known` False.
     """
 
     shared: ClassVar[SyncEducationEnv]
@@ -40,11 +41,11 @@ class ConversationEnv(BaseTextEnv):
         self._info: dict[str, Any] = {}
 
     def init(self, prompt: Messages) -> tuple[Messages, dict[str, Any]]:
-        """What the policy sees first, whatever the row's prompt: another role may have opened."""
+        """Return the policy's first observation, ignoring the row's prompt: another role may have opened."""
         return self._conversation.reset(), {}
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
-        """What the others say to it. Raises EdgenError as `SyncConversation.step`."""
+        """Return the others' answer. Raises EdgenError as `SyncConversation.step`."""
         self.turns += 1
         step = self._conversation.step(action)
         answer = heard(step)
@@ -56,7 +57,7 @@ class ConversationEnv(BaseTextEnv):
         )
 
     def get_metrics(self) -> dict[str, Any]:
-        """Turns, and what is known of the conversation's end."""
+        """Return the number of turns, and facts on the conversation's end."""
         numbers = {name: self._info.get(name) for name in ("turns", "probability")}
         return {name: value for name, value in numbers.items() if value is not None}
 
@@ -68,11 +69,12 @@ def _metadata(step: Step) -> dict[str, Any]:
 
 
 def register(name: str, env: SyncEducationEnv) -> None:
-    """Have `skyrl_gym.make(name, ...)` make conversations of an environment. Raises what SkyRL raises for a name twice."""
+    """Let `skyrl_gym.make(name, ...)` make conversations of an environment. Raises SkyRL's error for a
+    repeated name."""
     skyrl_gym.register(id=name, entry_point=type("ConversationEnv", (ConversationEnv,), {"shared": env}))
 
 
 def rows(name: str, env: SyncEducationEnv, scenarios: Iterable[int]) -> list[dict[str, Any]]:
-    """A data set's rows. SkyRL drops prompts that are too long by `prompt`, which `init` then returns again. Raises
-    UsageError where another role opens."""
+    """Return a data set's rows. SkyRL drops rows with a long `prompt`, which `init` then returns again.
+    Raises UsageError if another role opens."""
     return [{"prompt": env.first_prompt(index), "env_class": name, "scenario": index} for index in scenarios]

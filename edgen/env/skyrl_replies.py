@@ -1,6 +1,10 @@
-"""An environment of skyrl-gym in which one reply is worth what the job's judge says of it beside the reference.
+"""An environment of skyrl-gym in which the job's judge scores one reply against the reference.
 
-    skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:ReplyEnv", kwargs={"job": "/path/job.yaml"})
+    skyrl_gym.register(
+        id="edgen-replies",
+        entry_point="edgen.env.skyrl_replies:ReplyEnv",
+        kwargs={"job": "/path/job.yaml"},
+    )
 
 Rows are those of `edgen export --to skyrl`. Needs skyrl-gym.
 """
@@ -21,9 +25,11 @@ except ImportError as missing:
 
 
 class ReplyEnv(BaseTextEnv):
-    """One reply, then done. `extras` are the columns of the row; `job` and `overrides` are as for `ReplyJudge.from_job`.
+    """One reply, then done. `extras` are the columns of the row; `job` and `overrides` are as for
+    `ReplyJudge.from_job`.
 
-    Environments of one job share its judge within a process. Raises UsageError for a row that no export wrote.
+    Environments of one job share its judge within a process. Raises UsageError for a row that is not from an
+    export.
     """
 
     def __init__(
@@ -45,7 +51,7 @@ class ReplyEnv(BaseTextEnv):
         self._judged = 0.0
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
-        """Score the reply. Raises what `ReplyJudge.score` and its future do."""
+        """Score the reply. Raises the errors of `ReplyJudge.score` and its future."""
         score = self._judge.score(action, self._reference, self._row).result()
         self._judged = float(score.judged)
         return BaseTextEnvStepOutput(
@@ -53,5 +59,5 @@ class ReplyEnv(BaseTextEnv):
         )
 
     def get_metrics(self) -> dict[str, Any]:
-        """Whether the judge gave a verdict in each order, as 1 or 0."""
+        """Return whether the judge gave a verdict in each order, as 1 or 0."""
         return {"judged": self._judged}

@@ -1,15 +1,22 @@
-"""Environments as TRL's GRPOTrainer takes them; nothing of TRL is imported.
+"""Environments for TRL's GRPOTrainer; nothing of TRL is imported.
 
-rollouts = TrlRollouts(SyncEducationEnv.from_job("jobs/selfplay.yaml"), range(500))
-trainer = GRPOTrainer(
-    model, rollouts.reward, train_dataset=Dataset.from_list(rollouts.rows()), rollout_func=rollouts.rollout, ...
-)
+    rollouts = TrlRollouts(SyncEducationEnv.from_job("jobs/selfplay.yaml"), range(500))
+    trainer = GRPOTrainer(
+        model,
+        rollouts.reward,
+        train_dataset=Dataset.from_list(rollouts.rows()),
+        rollout_func=rollouts.rollout,
+        ...
+    )
 
-or, where the policy speaks by calling a tool:
+or, if the policy speaks by calling a tool:
 
-trainer = GRPOTrainer(
-    model, train_dataset=Dataset.from_list(tool_rows(env, range(500))), environment_factory=partial(ToolEnvironment, env), ...
-)
+    trainer = GRPOTrainer(
+        model,
+        train_dataset=Dataset.from_list(tool_rows(env, range(500))),
+        environment_factory=partial(ToolEnvironment, env),
+        ...
+    )
 """
 
 from __future__ import annotations
@@ -26,22 +33,23 @@ from edgen.env.environment import SyncEducationEnv
 from edgen.env.episode import Messages
 
 Tokens = list[int]
-# A trainer and the tokens so far of each conversation: the tokens that the policy says next, and their log
-# probabilities, None where they are not known.
+# Takes a trainer and each conversation's tokens so far; returns the policy's next tokens and their log
+# probabilities, None if unknown.
 Sample = Callable[[Any, list[Tokens]], tuple[list[Tokens], list[list[float]] | None]]
 
 
 def sample_with_trainer(trainer: Any, prompts: list[Tokens]) -> tuple[list[Tokens], list[list[float]] | None]:
-    """The trainer's own way of generating, vLLM or transformers."""
+    """Generate in the trainer's own way, by vLLM or transformers."""
     tokens, chances = trainer._generate_single_turn(prompts, None, {}, 1)  # TRL has no public name for it
     return [[*map(int, said)] for said in tokens], chances
 
 
 class TrlRollouts:
-    """What a GRPOTrainer is given: `rows` as its data, `rollout` as `rollout_func`, `reward` as a reward function.
+    """Arguments for a GRPOTrainer: `rows` as its data, `rollout` as `rollout_func`, `reward` as a reward
+    function.
 
-    The policy opens the conversations. What it samples is trained on; what the others say is masked. A conversation is
-    stopped once its completion has `max_tokens`. `sample` generates.
+    The policy opens the conversations. Its sampled tokens are trained on; the others' are masked. A
+    conversation is stopped once its completion has `max_tokens`. `sample` generates.
     """
 
     def __init__(
@@ -60,15 +68,16 @@ class TrlRollouts:
             self._scenarios.setdefault(_key(env.first_prompt(index)), index)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each scenario. Of scenarios in which the policy is told the same, the first one."""
+        """Return a row per scenario. Of scenarios with equal prompts, the first one."""
         return [{"prompt": self._env.first_prompt(index)} for index in self._scenarios.values()]
 
     def reward(self, *, env_reward: Sequence[float | None], **_: Any) -> list[float | None]:
-        """What the environment's reward says of each conversation."""
+        """Return the environment's reward of each conversation."""
         return [*env_reward]
 
     def rollout(self, prompts: Sequence[Messages], trainer: Any) -> dict[str, Any]:
-        """A conversation for each prompt, all side by side. Raises UsageError for a prompt that is none of `rows`."""
+        """Return a conversation for each prompt, run concurrently. Raises UsageError for a prompt not in
+        `rows`."""
         tokenizer = trainer.processing_class
         courses = [_Course(self._env.conversation(self._find(prompt)), tokenizer) for prompt in prompts]
         with ThreadPoolExecutor(max(1, len(courses))) as pool:
@@ -90,18 +99,18 @@ class TrlRollouts:
     def _find(self, prompt: Messages) -> int:
         index = self._scenarios.get(_key(prompt))
         if index is None:
-            raise UsageError("the prompt is none of these rollouts: take the data from their `rows()`.")
+            raise UsageError("the prompt is not from these rollouts: take the data from their `rows()`.")
         return index
 
 
 class _Course:
-    """A conversation with its tokens: `mask` is 1 for the policy's, 0 for those it hears."""
+    """A conversation with its tokens: `mask` is 1 for the policy's, 0 for the others'."""
 
     def __init__(self, conversation: SyncConversation, tokenizer: Any) -> None:
         self._conversation = conversation
         self._tokenizer = tokenizer
-        self._shown = ""  # what the policy is asked with, as text
-        self._text = ""  # what it said last
+        self._shown = ""  # the policy's prompt as text
+        self._text = ""  # its last words
         self.prompt: Tokens = []
         self.completion: Tokens = []
         self.mask: list[int] = []
@@ -114,14 +123,14 @@ class _Course:
         self.prompt = self._encode(self._shown)
 
     def say(self, tokens: Tokens, chances: Sequence[float] | None) -> None:
-        """What the policy sampled."""
+        """Take the policy's sampled tokens."""
         self.completion += tokens
         self.mask += [1] * len(tokens)
         self.chances += chances or ()
         self._text = self._tokenizer.decode(tokens, skip_special_tokens=True)
 
     def hear(self, most: int) -> None:
-        """What the others say to it; the end once there are `most` tokens."""
+        """Hear the others' answer; end once there are `most` tokens."""
         step = self._conversation.step(self._text)
         answer = [] if step.done else self._heard(step)
         if not step.done and len(self.completion) + len(answer) >= most:
@@ -133,15 +142,16 @@ class _Course:
             self.chances += [0.0] * len(answer)
 
     def _heard(self, step: Step) -> Tokens:
-        """What the template puts behind the policy's words. They themselves stay the tokens that were sampled."""
-        heard(step)  # somebody answers
+        """Return the tokens that the template puts after the policy's words. The words keep their sampled
+        tokens."""
+        heard(step)  # raises if there is no answer
         messages = step.messages
         shown = self._render(messages)
         before = self._shown + messages[-2]["content"]
         if not shown.startswith(before):
             raise UsageError(
-                "the chat template does not keep what was said before to the letter, so tokens cannot be put one behind "
-                "the other: train with a template that does."
+                "the chat template changes earlier messages, so new tokens cannot be appended: train with a "
+                "template that keeps them."
             )
         self._shown, rest = shown, shown[len(before) :]
         last = self.completion[-1]
@@ -162,9 +172,9 @@ def _key(prompt: Messages) -> bytes:
 
 
 class ToolEnvironment:
-    """One conversation for TRL's `environment_factory`: its one tool is `say`, and it owns the reward.
+    """One conversation for TRL's `environment_factory`: its one tool is `say`, and it holds the reward.
 
-    A conversation that the policy leaves is stopped, and has its reward as well. One in which it says nothing has the
+    A conversation that the policy leaves is stopped and rewarded. One in which it says nothing gets the
     environment's `broken`.
     """
 
@@ -176,7 +186,7 @@ class ToolEnvironment:
         self._failure: EdgenError | None = None
 
     def reset(self, *, scenario: int, **_: Any) -> str | None:
-        """Begin the scenario of a row; what the others said first, where they open. TRL calls it."""
+        """Begin the scenario of a row; return the others' first words, if they open. TRL calls it."""
         self._conversation = self._env.conversation(scenario)
         self._said, self._step, self._failure = False, None, None
         messages = self._conversation.reset()
@@ -197,15 +207,16 @@ class ToolEnvironment:
             return _OVER
         try:
             self._said = True
-            self._step = conversation.step(str(text))  # a policy may call with anything
+            self._step = conversation.step(str(text))  # a policy may pass any value
             answer = "\n\n".join(message["content"] for message in heard(self._step))
-        except EdgenError as failure:  # TRL would show it to the policy, and go on
+        except EdgenError as failure:  # TRL would show it to the policy, and continue
             self._failure = failure
             return _OVER
         return answer or _OVER
 
     def get_reward(self) -> float | None:
-        """The conversation's reward. TRL calls it. Raises what `say` met: EdgenError, as `SyncConversation.step`."""
+        """Return the conversation's reward. TRL calls it. Raises the errors of `say`: EdgenError, as
+        `SyncConversation.step`."""
         if self._failure is not None:
             raise self._failure
         if not self._said:
@@ -224,7 +235,8 @@ _OVER = "The conversation is over."
 
 
 def tool_rows(env: SyncEducationEnv, scenarios: Iterable[int]) -> list[dict[str, Any]]:
-    """The data for `ToolEnvironment`: a prompt that its `reset` may add to, and the scenario's number."""
+    """Return the data for `ToolEnvironment`: a prompt that its `reset` may extend, and the scenario's
+    number."""
     blank = [{"role": "user", "content": ""}]
     return [
         {"prompt": env.first_prompt(index) if env.opens(index) else blank, "scenario": index}

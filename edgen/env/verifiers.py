@@ -1,6 +1,6 @@
-"""An environment for the library verifiers (its v1): `vf-eval`, and the trainers that take its environments.
+"""An environment for the library verifiers (its v1): `vf-eval`, and trainers that use its environments.
 
-Its plugins are modules. Yours has one line, and lies where Python finds it, as lessons.py, say:
+Its plugins are modules. Yours has one line, and is importable, for example as lessons.py:
 
     from edgen.env.verifiers import *
 
@@ -11,6 +11,7 @@ The policy speaks through a harness that runs in the process: no sandbox and no 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -30,11 +31,13 @@ try:
 except ImportError as missing:
     raise not_installed("verifiers", missing) from missing
 
+MOST_LISTED = 1_000_000  # scenarios; verifiers holds all that it lists in memory
+
 __all__ = ["ConversationEnv", "ConversationHarness", "ConversationTaskset"]
 
 
 class ConversationTasksetConfig(vf.TasksetConfig):
-    """Whose scenarios: a job file, with changes as for `--set`, and the role that the policy plays."""
+    """The source of scenarios: a job file, with changes as for `--set`, and the policy's role."""
 
     job: Path = Path("job.yaml")
     overrides: tuple[str, ...] = ()
@@ -42,7 +45,7 @@ class ConversationTasksetConfig(vf.TasksetConfig):
 
 
 class ConversationData(vf.TaskData):
-    """A scenario by its number: what it holds, secrets included, stays out of the records of verifiers."""
+    """A scenario by number: its contents, with secrets, stay out of the records of verifiers."""
 
     scenario: int
 
@@ -54,19 +57,29 @@ class ConversationTask(vf.Task[ConversationData, vf.State, vf.TaskConfig]):
 class ConversationTaskset(vf.Taskset[ConversationTask, ConversationTasksetConfig]):
     """The scenarios that a job plans."""
 
+    @property
+    def INFINITE(self) -> bool:  # noqa: N802 - verifiers names it
+        """True if there are too many to list at once: verifiers then asks for a number of them, as with
+        -n."""
+        return self._planned > MOST_LISTED
+
+    @functools.cached_property
+    def _planned(self) -> int:
+        return load_plan(self.config.job, self.config.overrides).job.conversations
+
     def load(self) -> Iterator[ConversationTask]:
-        """A task for each. Raises JobError, SpaceError, TemplateError."""
-        for index in range(load_plan(self.config.job, self.config.overrides).job.conversations):
+        """Yield a task for each scenario, made lazily. Raises JobError, SpaceError, TemplateError."""
+        for index in range(self._planned):
             data = ConversationData(name=f"scenario {index}", scenario=index)
             yield ConversationTask(data, self.config.task)
 
 
 class ConversationHarnessConfig(vf.HarnessConfig):
-    """Nothing beyond what every harness has."""
+    """Only the settings of every harness."""
 
 
 class ConversationHarness(vf.Harness[ConversationHarnessConfig]):
-    """One call a turn, in this process, with the whole conversation."""
+    """A harness in this process: one call per turn, with the whole conversation."""
 
     APPENDS_SYSTEM_PROMPT = True
     SUPPORTS_RESUME = True
@@ -76,7 +89,7 @@ class ConversationHarness(vf.Harness[ConversationHarnessConfig]):
     async def launch(
         self, ctx: Any, trace: Any, runtime: Any, endpoint: str, secret: str, mcp_urls: Any, data: Any
     ) -> Any:
-        """Ask the policy; verifiers records what it says."""
+        """Call the policy; verifiers records its answer."""
         messages = [{"role": message.role, "content": message.content or ""} for message in data.prompt]
         async with httpx.AsyncClient(timeout=None, trust_env=False) as client:  # noqa: S113 - verifiers bounds the turn
             answer = await client.post(
@@ -88,21 +101,21 @@ class ConversationHarness(vf.Harness[ConversationHarnessConfig]):
 
 
 class ConversationEnvConfig(vf.EnvConfig):
-    """`policy` is the side that is evaluated or trained."""
+    """Settings of the environment. `policy` is the evaluated or trained side."""
 
     policy: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
 
 
 class ConversationEnv(vf.Env[ConversationEnvConfig]):
-    """The policy talks to the job's backends. An episode's reward is `conversation`, with the metric `turns` and, where
-    the job asks a closing question, `probability`. A subclass may set `reward` and `broken`, which are as for
-    `EducationEnv`."""
+    """An environment in which the policy talks to the job's backends. An episode's reward is `conversation`,
+    with the metric `turns` and, if the job asks a closing question, `probability`. A subclass may set
+    `reward` and `broken`, as for `EducationEnv`."""
 
     reward: ClassVar[Reward | None] = None
     broken: ClassVar[float | None] = 0.0
 
     async def start(self) -> None:
-        """Open what all episodes share: budget, limits and connections."""
+        """Open the resources that all episodes share: budget, limits and connections."""
         config = self.config.taskset
         self._stack = AsyncExitStack()
         env = EducationEnv.from_job(
@@ -111,13 +124,13 @@ class ConversationEnv(vf.Env[ConversationEnvConfig]):
         self._conversations = await self._stack.enter_async_context(env)
 
     async def stop(self) -> None:
-        """Close it."""
+        """Close them."""
         if hasattr(self, "_stack"):
             await self._stack.aclose()
 
     async def run(self, task: ConversationTask, agents: Any) -> None:
-        """One conversation. Raises UsageError where its reward cannot be told: verifiers then counts the episode as failed,
-        and may try it again."""
+        """Run one conversation. Raises UsageError if its reward is unknown: verifiers then counts the episode
+        as failed, and may retry it."""
         conversation = self._conversations.conversation(task.data.scenario)
         messages = await conversation.reset()
         async with agents.policy.interaction(task) as interaction:
@@ -127,8 +140,8 @@ class ConversationEnv(vf.Env[ConversationEnvConfig]):
 
 
 async def _play(conversation: Conversation, messages: Messages, interaction: Any) -> Step | None:
-    """The conversation to its end. Where verifiers ends it, by its `max_turns`, say, it is stopped; None where the policy
-    could not be asked."""
+    """Play the conversation to its end. If verifiers ends it, for example by its `max_turns`, it is stopped;
+    return None if the policy could not be called."""
     while True:
         segment = await interaction.turn(messages)
         if segment.terminated:

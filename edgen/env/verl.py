@@ -1,8 +1,8 @@
-"""A reward function for verl: what the job's judge says of a reply beside the reference.
+"""A reward function for verl: the judge's score of a reply against the reference.
 
-verl finds it by `reward.custom_reward_function.path=pkg://edgen.env.verl` and hands it what
-`+reward.custom_reward_function.reward_kwargs.job=JOB` says. Rows are those of `edgen export --to verl-rl`. Nothing of
-verl is imported. Each process has one judge a job, with a budget of its own.
+verl finds it by `reward.custom_reward_function.path=pkg://edgen.env.verl` and passes
+`+reward.custom_reward_function.reward_kwargs.job=JOB` to it. Rows are those of `edgen export --to verl-rl`.
+Nothing of verl is imported. Each process has one judge per job, with its own budget.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def compute_score(
     overrides: Iterable[str] = (),
     **_: Any,
 ) -> dict[str, float]:
-    """What a reply is worth: `score` in [0, 1] and `judged`, 1 where the judge gave a verdict in each order, else 0.
+    """Score a reply: `score` in [0, 1] and `judged`, 1 if the judge gave a verdict in each order, else 0.
 
-    `job` is a job file about the scenarios of the rows, `overrides` as for --set. Raises UsageError for a row of another
-    job or data source, JobError and the like for the job, and CallError, BudgetExhausted or ProviderError where the judge
-    cannot be asked.
+    `job` is a job file on the scenarios of the rows, `overrides` as for --set. Raises UsageError for a row of
+    another job or data source, JobError and the like for the job, and CallError, BudgetExhausted or
+    ProviderError if the judge cannot be called.
     """
     asked = _ask(data_source, solution_str, ground_truth, extra_info, job, overrides)
     return _as_numbers(asked.result())
@@ -46,8 +46,9 @@ async def compute_score_async(
     overrides: Iterable[str] = (),
     **_: Any,
 ) -> dict[str, float]:
-    """As `compute_score`, for reward managers that await it: one process then asks many judges at once."""
-    # Making a judge reads files, once a process.
+    """Score a reply as `compute_score` does, for reward managers that await it: one process then asks many
+    judges at once."""
+    # Creating a judge reads files, once per process.
     asked = await asyncio.to_thread(_ask, data_source, solution_str, ground_truth, extra_info, job, overrides)
     return _as_numbers(await asyncio.shield(asyncio.wrap_future(asked)))
 

@@ -154,7 +154,8 @@ class Table(msgspec.Struct, frozen=True):
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """A chart and all that goes with it: what to look for, a text alternative, its data as tables. `legend` is
-    (colour, words); `key` says what numbered rows and columns are: (which, their names)."""
+    (colour, words); `key` says what numbered rows and columns are: (which, their names). Pictures with the same `folded` are
+    folded away together under it."""
 
     name: str
     title: str
@@ -164,6 +165,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[Table, ...]
     legend: tuple[tuple[str, str], ...] = ()
     key: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    folded: str = ""
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,9 +295,12 @@ def mean_of(estimate: Estimate, form: Callable[[float, int], str] = number) -> s
     return f"{value} ({form(estimate.low, 2)} to {form(estimate.high, 2)})"
 
 
+ARM_SEPARATOR = " · "  # between words and the arm that they are about
+
+
 def label_with_arm(words: str, arm: str) -> str:
-    """The words, and the arm that they are about where there are several."""
-    return f"{words} · {arm}" if arm else words
+    """Return the words, with the arm that they are about where there are several."""
+    return f"{words}{ARM_SEPARATOR}{arm}" if arm else words
 
 
 def sentence_of_arm(sentence: str, arm: str) -> str:

@@ -1,113 +1,170 @@
 """A measure: an object with a name and a definition that looks at every conversation of a data set once.
 
+It has columns of one conversation (`of_one`), and aggregates that say what they come to. The terminal, JSON,
+the report, `compare`, and names in expressions follow from these. A measure that needs more brings a count,
+lines or pictures of its own.
+
 edgen's own are in `measures/`; a package's are found by the entry points of group `edgen.measures`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from edgen.evaluation.figures import (
-    Block,
-    Histogram,
-    Interval,
-    interval_of,
-    label_with_arm,
-    series_colour,
-    share_of,
-)
+from edgen.core.plugin_faults import FaultyPluginError, blaming, plugin_error
+from edgen.evaluation.aggregates import Aggregate, Columns, Examples, Histogram, Mean, Share, Tally
+from edgen.evaluation.figures import Block
+from edgen.evaluation.panels import ArmResult as ArmResult
+from edgen.evaluation.panels import Panel as Panel
+from edgen.evaluation.panels import draw_panels, usual_panels
+from edgen.evaluation.rows import render_lines
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, sample_of_facts
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
-from edgen.machines.model import Machine
 from edgen.space import Space
-from edgen.stats.distributions import Distribution
-from edgen.stats.intervals import Estimate
 
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 
 
 class Observer(Protocol):
-    """Sees every sample of a data set once. `words` are those of `sample.turns`, turn by turn, cut once for all."""
+    """Sees every sample of a data set once. `words` are those of `sample.turns`, turn by turn, cut once
+    for all."""
 
     def see(self, sample: Sample, words: Words) -> None: ...
 
 
 class Count(Observer, Protocol[V_co]):
-    """One measure at work on one data set. One that also has `see_planned(PlannedOutcome)` is given the plan."""
+    """One measure at work on one data set. One that also has `see_planned(PlannedOutcome)` is given the
+    plan."""
 
     def result(self) -> V_co: ...
 
 
-class ArmResult(NamedTuple, Generic[V]):
-    """What a measure found in a run, or in one arm of it. `arm` is "" without arms, `name` the arm's or the run's;
-    `job` is as resolved, `machine` guides a role, None where none does."""
-
-    arm: str
-    name: str
-    value: V
-    job: Mapping[str, Any]
-    machine: Machine | None = None
-
-
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """What `edgen compare` tells of a measure: the sum of column `top` over that of column `bottom`.
-
-    `kind` tells how it is printed, `over` what it is an average over.
+    """What `edgen compare` tells of a measure: the sum of one column over that of another, in each arm and
+    as a difference, paired by scenario. Where `name` has `{key}`, `top` is a column of texts, and each
+    text is compared.
     """
 
     name: str
     title: str
     kind: Literal["share", "number"]
+    """How it is printed."""
     top: str
-    bottom: str
+    bottom: str = ""
+    """"": how often the column `top` is there."""
     over: str
+    """What it is an average over."""
     definition: str
 
 
-class Measure(Generic[V]):
-    """What is measured, how it is defined, and how its value is shown.
+class JudgeAsking(NamedTuple):
+    """How a judge is asked for a measure. `control`: callbacks and consent of the call; `sample`: conversations of each arm;
+    `overrides`: keys of the job, as `--set` takes them; `prompt`: the template, None for the measure's own."""
 
-    `definition` names its source, or says that it is edgen's own. `order` is its place among the measures. `section`
-    names the section of the report that shows it. `nothing` is said where there is nothing to show. A measure
-    that `tells_of_plan` has something to say where no conversation was accepted. msgspec encodes the value for
-    `edgen stats --json`. `figures` are those that it has of one conversation, with the kind of each: an expression (`edgen
-    select`, a job's gates) calls them `measures.<name>.<figure>`; that under "" goes by the measure's name alone. `counts` is
-    a count that needs nothing of what is shared, `compares` what `edgen compare` tells whatever occurs.
+    control: Any
+    sample: int
+    overrides: Iterable[str] = ()
+    prompt: str | None = None
+
+
+class Measure(Generic[V]):
+    """A measure: its definition, how it is counted, and how its value is shown.
+
+    A measure has either `of_one` and `aggregates`, or a count of its own (`counts`, or `start` where it
+    needs what is shared).
     """
 
     name: ClassVar[str]
     definition: ClassVar[str]
+    """Names its source, or says that it is edgen's own."""
     order: ClassVar[int] = 1000
+    """Its place among the measures."""
     section: ClassVar[str] = "more"
+    """The section of the report that shows it."""
     nothing: ClassVar[str] = "There is nothing to tell."
+    """Said where there is nothing to show."""
     tells_of_plan: ClassVar[bool] = False
+    """Whether it has something to say where no conversation was accepted."""
+    aggregates: ClassVar[Sequence[Aggregate]] = ()
+    """The figures of its value, in their order. A measure with a count of its own lists those that are
+    shown."""
+    panels: ClassVar[Sequence[Panel] | None] = None
+    """The pictures of its figures; None for the usual ones."""
+    judged: ClassVar[bool] = False
+    """Whether a judge's answers (`edgen stats --adherence`) are added to its value."""
     figures: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
+    """The columns that expressions (`edgen select`, a job's gates) know as `measures.<name>.<figure>`,
+    with the kind of each; "" goes by the measure's name alone, and is the column of that name."""
+    compares: ClassVar[Sequence[Compared] | None] = None
+    """The metrics of `edgen compare`; None for all shares, means, distributions and counts of texts, ()
+    for nothing."""
     counts: ClassVar[type[Count[Any]]]
-    compares: ClassVar[Sequence[Compared]] = ()
+    """A count of its own that needs nothing of what is shared."""
 
     def __init__(self) -> None:
-        if type(self).start is Measure.start and not hasattr(self, "counts"):
-            raise TypeError(f"{type(self).__name__} has neither `start` nor `counts`")
+        own = type(self)
+        counted = own.start is not Measure.start or hasattr(self, "counts")
+        if not counted and own.of_one is Measure.of_one and own.column_reader is Measure.column_reader:
+            raise TypeError(f"{own.__name__} has neither `of_one` nor `counts` nor `start`")
 
-    def start(self, shared: Shared) -> Count[V]:  # noqa: ARG002
-        """A new count over one data set: what `counts` makes, where that is all it needs."""
-        return self.counts()
+    # ---- what is counted
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
+        """Return the columns of one conversation. A column that is missing or None does not count. `space`
+        is None if unknown."""
+        return {}
+
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+        """Return the function that gives the columns of each conversation of a data set: `of_one` with the
+        data set's space."""
+        return partial(_read_columns, self, shared.data.space)
+
+    def start(self, shared: Shared) -> Count[V]:
+        """A new count over one data set."""
+        return self.counts() if hasattr(self, "counts") else ColumnCount(self, shared)
+
+    @cached_property
+    def value_type(self) -> type[Any]:
+        """The struct of its figures, one field for each aggregate."""
+        named = type(self).__name__.removesuffix("Measure")
+        return msgspec.defstruct(
+            named, [(one.name, Any) for one in self.aggregates], frozen=True, kw_only=True
+        )
+
+    def finish(self, figures: dict[str, Any], shared: Shared) -> V:  # noqa: ARG002
+        """Make the value of the figures, by their names. msgspec encodes it for `edgen stats --json`."""
+        return self.value_type(**figures)  # type: ignore[no-any-return]
+
+    # ---- how it is shown
+
+    def shown(self, value: V) -> Any:
+        """Return the object whose attributes `aggregates` name: the value itself, unless its figures are
+        nested."""
+        return value
 
     def lines(self, value: V) -> Iterator[str]:
         """The value for a person, in lines of at most 78 columns."""
-        yield msgspec.json.encode(value).decode()
+        if self.aggregates:
+            yield from render_lines(self.aggregates, self.shown(value))
+        else:
+            yield msgspec.json.encode(value).decode()
 
     def blocks(self, found: Sequence[ArmResult[V]]) -> Iterator[Block]:
         """What the report shows of it: pictures, tables, paragraphs, every arm beside every other."""
+        if self.aggregates:
+            panels = [*usual_panels(self.name, self.aggregates)] if self.panels is None else self.panels
+            told = [one._replace(value=self.shown(one.value)) for one in found]
+            yield from draw_panels(panels, self.aggregates, told)
+            return
         for one in found:
             yield "\n".join([*([one.arm] if one.arm else []), *self.lines(one.value)])
 
@@ -115,30 +172,143 @@ class Measure(Generic[V]):
         """Figures for the top of the report: (figure, what it is, a remark)."""
         return iter(())
 
+    def examples(self, value: V) -> Iterator[tuple[str, str]]:
+        """Conversations to read for what was found: (id, a clause on why), the clearest first."""
+        for one in self.aggregates:
+            if isinstance(one, Examples):
+                yield from ((identifier, one.why) for identifier in getattr(value, one.name))
+
+    # ---- what is compared
+
+    @cached_property
+    def comparisons(self) -> Sequence[Compared]:
+        """The comparisons of its columns: `compares`, or the usual ones."""
+        if self.compares is not None:
+            return self.compares
+        return tuple(_usual_comparisons(self)) if type(self).of_one is not Measure.of_one else ()
+
     def sums(self, sample: Sample, space: Space) -> Iterable[tuple[str, float]]:  # noqa: ARG002
-        """What an accepted conversation adds to which column, for `compared`: arms are compared in sums by scenario."""
+        """Yield (sum, amount) for `compared`, where columns are not enough. Arms are compared in sums by
+        scenario."""
         return ()
 
-    def compared(self, columns: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
-        """What `edgen compare` tells, by arm and with paired differences; `columns`: those that occur in any arm. Without a
-        method of its own, what `compares` lists."""
-        return self.compares
+    def add_up(self, sample: Sample, words: Words, space: Space) -> Iterable[tuple[str, float]]:
+        """Return what an accepted conversation adds to which sum: its own `sums`, or its columns that are
+        compared."""
+        if type(self).sums is not Measure.sums:
+            return self.sums(sample, space)
+        return _sums(self.of_one(sample, words, space), self.comparisons) if self.comparisons else ()
 
-    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
-        """Its `figures` of one conversation; one that is not there, or None, is missing. Without a method of its own, what
-        `sums` adds to columns of these names, if it adds anything."""
-        added: Counter[str] = Counter()
-        for column, amount in self.sums(sample, space):
-            added[column] += amount  # type: ignore[assignment]  # amounts need not be whole
-        return {name: added[name] for name in self.figures} if added else {}
+    def compared(self, columns: Collection[str]) -> Iterable[Compared]:
+        """What `edgen compare` tells, by arm and with paired differences; `columns`: the sums that occur
+        in any arm."""
+        for one in self.comparisons:
+            bottom = one.bottom or f"{one.top}#"
+            if "{key}" not in one.name:
+                yield msgspec.structs.replace(one, bottom=bottom)
+                continue
+            for column in columns:
+                if column.startswith(begin := f"{one.top}="):
+                    words = {
+                        field: getattr(one, field).format(key=column.removeprefix(begin))
+                        for field in ("name", "title", "definition")
+                    }
+                    yield msgspec.structs.replace(one, top=column, bottom=bottom, **words)
+
+    # ---- expressions
 
     def of_facts(self, facts: Facts, space: Space) -> Mapping[str, Value]:
-        """`of_one` of a conversation as expressions see it."""
-        return self.of_one(sample_of_facts(facts), Words(facts.words), space)
+        """Return the columns of a conversation as expressions see it. "" is the column of the measure's
+        name, unless there is another."""
+        columns = self.of_one(sample_of_facts(facts), Words(facts.words), space)
+        return columns if "" in columns else {"": columns.get(self.name), **columns}
 
-    def examples(self, value: V) -> Iterator[tuple[str, str]]:  # noqa: ARG002
-        """Conversations to read for what was found: (id, a clause on why), the clearest first."""
-        return iter(())
+    def lost(self, value: V) -> tuple[int, Mapping[str, int]] | None:  # noqa: ARG002
+        """How many conversations were planned, and the reasons why some were not accepted with their counts; None for a
+        measure that does not know. It is asked of one that `tells_of_plan`, where nothing was accepted."""
+        return None
+
+    # ---- for one that is `judged`
+
+    def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, Any]:
+        """Have a run's judge read conversations of each arm that was begun. Return its answers by the arm's name."""
+        raise NotImplementedError
+
+    def estimate_judge(self, run: Path, asking: JudgeAsking) -> Any:
+        """Return the calls that `ask_judge` would make."""
+        raise NotImplementedError
+
+    def with_judged(self, value: V, judged: Any) -> V:  # noqa: ARG002
+        """The value, with a judge's answers for its arm added."""
+        return value
+
+
+def _read_columns(measure: Measure[Any], space: Space | None, sample: Sample, words: Words) -> Columns:
+    return measure.of_one(sample, words, space)
+
+
+class ColumnCount:
+    """The aggregates of a measure at work on one data set."""
+
+    def __init__(self, measure: Measure[Any], shared: Shared) -> None:
+        self._measure, self._shared = measure, shared
+        self._read = measure.column_reader(shared)
+        self._sums = {one.name: one.start(shared) for one in measure.aggregates}
+        self._adds = [(self._sums[one.name].add, one.reads, one.of) for one in measure.aggregates]
+
+    def see(self, sample: Sample, words: Words) -> None:
+        """Add a conversation's columns."""
+        columns = self._read(sample, words)
+        if not columns:
+            return
+        for add, column, of in self._adds:
+            if (value := columns.get(column)) is not None:
+                add(sample, value, columns.get(of) if of else None)
+
+    def result(self) -> Any:
+        """The value."""
+        figures = {name: one.result() for name, one in self._sums.items()}
+        return self._measure.finish(figures, self._shared)
+
+
+def _usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
+    """Every share, mean and distribution of a measure's columns, and every text that is counted."""
+    for one in measure.aggregates:
+        if getattr(one, "by_key", False) or not isinstance(one, Share | Mean | Histogram | Tally):
+            continue
+        each = "={key}" if isinstance(one, Tally) else ""
+        called = measure.name if one.name == measure.name else f"{measure.name}.{one.name}"
+        yield Compared(
+            name=f"{called}{each}",
+            title=f"{called}{each and ': {key}'}",
+            kind="share" if isinstance(one, Share | Tally) else "number",
+            top=one.reads,
+            bottom=one.of,
+            over="accepted conversations",
+            definition=measure.definition.replace("{", "{{").replace("}", "}}")
+            if each
+            else measure.definition,
+        )
+
+
+def _sums(columns: Columns, comparisons: Sequence[Compared]) -> Iterator[tuple[str, float]]:
+    """What a conversation adds to the columns of these, each column once."""
+    read = dict.fromkeys(name for one in comparisons for name in (one.top, one.bottom) if name)
+    for name in read:
+        value = columns.get(name)
+        if value is None:
+            continue
+        count = 1
+        if isinstance(value, int | float):
+            yield name, value
+        else:
+            each: list[Any] = [value] if isinstance(value, str) else [*value]
+            if each and isinstance(each[0], str):
+                yield from ((f"{name}={text}", 1) for text in each)
+            else:
+                yield name, sum(each)
+                count = len(each)
+        yield f"{name}#", count
 
 
 def figure_kinds(
@@ -147,23 +317,6 @@ def figure_kinds(
     """The `figures` of a measure, by what they are."""
     names: dict[Kind, Iterable[str]] = {"number": numbers, "truth": truths, "text": texts, "list": lists}
     return MappingProxyType({name: kind for kind, named in names.items() for name in named})
-
-
-def share_intervals(
-    found: Sequence[ArmResult[V]], shares: Iterable[tuple[str, Callable[[V], Estimate | None]]]
-) -> list[Interval]:
-    """Each share, that is what it is called and how a value has it, of each arm that has one."""
-    return [
-        interval_of(label_with_arm(words, one.arm), estimate, share_of(estimate), series_colour(place))
-        for words, get in shares
-        for place, one in enumerate(found)
-        if (estimate := get(one.value)) is not None
-    ]
-
-
-def histograms_of(found: Sequence[ArmResult[V]], get: Callable[[V], Distribution]) -> list[Histogram]:
-    """A distribution of each arm, under the arm's name."""
-    return [Histogram(one.name, get(one.value), series_colour(place)) for place, one in enumerate(found)]
 
 
 class Shared:
@@ -175,6 +328,7 @@ class Shared:
         self._find = find
         self._counts: dict[str, Count[Any]] = {}
         self._results: dict[str, Any] = {}
+        self.faults: dict[str, FaultyPluginError] = {}  # of measures that raised and are left out
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -182,16 +336,29 @@ class Shared:
         return Corpus()
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these measures, and those that they ask for."""
+        """Start these measures, and those that they ask for. One that a plugin brings and that raises is left out."""
         for name in names:
-            if name not in self._counts:
-                self._counts[name] = self._find(name).start(self)
+            if name not in self._counts and name not in self.faults:
+                try:
+                    self._counts[name] = self._find(name).start(self)
+                except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+                    self._leave_out(name, error)
 
-    @property
-    def observers(self) -> list[Callable[[Sample, Words], None]]:
-        """What has to see every sample."""
-        corpus = [lambda _, words: self.corpus.add(words)] if "corpus" in self.__dict__ else []
-        return [*(count.see for count in self._counts.values()), *corpus]
+    def count(self, name: str) -> Count[Any]:
+        """The count of a measure that was started."""
+        return self._counts[name]
+
+    def see(self, sample: Sample, words: Words) -> None:
+        """Show a sample to every measure that was started."""
+        for name, count in self._counts.items():
+            try:
+                count.see(sample, words)
+            except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+                self._leave_out(name, error, f"for conversation {sample.id}")
+        if self.faults.keys() & self._counts.keys():
+            self._counts = {name: count for name, count in self._counts.items() if name not in self.faults}
+        if "corpus" in self.__dict__:
+            self.corpus.add(words)
 
     @property
     def plan_observers(self) -> list[Callable[[PlannedOutcome], None]]:
@@ -199,7 +366,28 @@ class Shared:
         return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
 
     def result(self, name: str) -> Any:
-        """The value of a measure that was started, once everything was seen."""
+        """The value of a measure that was started, once everything was seen. Raises its FaultyPluginError where it was left
+        out."""
+        if name in self.faults:
+            raise self.faults[name]
         if name not in self._results:
-            self._results[name] = self._counts[name].result()
+            with blaming("measure", name):
+                self._results[name] = self._counts[name].result()
         return self._results[name]
+
+    def results(self, names: Iterable[str]) -> dict[str, Any]:
+        """The values of the measures that were not left out, by name."""
+        found = {}
+        for name in names:
+            try:
+                found[name] = self.result(name)
+            except FaultyPluginError as fault:
+                self.faults[name] = fault
+        return found
+
+    def _leave_out(self, name: str, error: Exception, about: str = "") -> None:
+        """Note why a plugin's measure is left out. Raises the error of one of edgen's own."""
+        fault = plugin_error("measure", name, error, about)
+        if not isinstance(fault, FaultyPluginError):
+            raise fault
+        self.faults[name] = fault

@@ -12,11 +12,12 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.errors import UsageError
+from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, names
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.measure import Measure, Observer, Shared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
-from edgen.evaluation.measures.overview import Overview
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.families.base import Family
@@ -26,14 +27,22 @@ _TELL_EVERY = 500  # conversations
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured of a data set. `sources`: where it was read from; `values`: what each measure found, in the
-    measures' order; `definitions`: how each is defined and where that is from; `notes`: what limits it, in sentences."""
+    measures' order; `definitions`: how each is defined and where that is from; `notes`: what limits it, in sentences;
+    `faults`: of plugins' measures that raised, and so have no value."""
 
     name: str
     sources: tuple[str, ...]
-    overview: Overview
+    overview: Any
     values: dict[str, Any]
     definitions: dict[str, str]
     notes: tuple[str, ...] = ()
+    faults: tuple[FaultyPluginError, ...] = ()
+
+    def __getitem__(self, measure: str) -> Any:
+        """What a measure found. Raises UsageError where it did not measure."""
+        if measure not in self.values:
+            raise UsageError(f"{measure!r} was not measured; there are {', '.join(self.values)}.")
+        return self.values[measure]
 
     def as_json(self) -> dict[str, Any]:
         """What `edgen stats --json` prints: each measure's value under its name."""
@@ -56,6 +65,14 @@ def measures(only: Collection[str] | None = None) -> list[Measure[Any]]:
     return sorted(found, key=lambda measure: (measure.order, measure.name))
 
 
+def judged_measure() -> Measure[Any]:
+    """The measure to whose value a judge's answers are added. Raises PluginError where none can be used."""
+    found = next((one for one in measures() if one.judged), None)
+    if found is None:
+        raise PluginError("There is no measure that a judge's answers are added to.")
+    return found
+
+
 def measures_of_other_families(family: Family | None) -> dict[str, str]:
     """The measures that only conversations of another family have, with its name."""
     found: dict[str, str] = {}
@@ -69,7 +86,7 @@ def measures_of_other_families(family: Family | None) -> dict[str, str]:
 def measures_to_compare(family: Family) -> tuple[Measure[Any], ...]:
     """The measures that have something for `edgen compare` to tell of conversations of a family."""
     others = measures_of_other_families(family)
-    able = (one for one in measures() if one.compares or type(one).compared is not Measure.compared)
+    able = (one for one in measures() if one.comparisons or type(one).compared is not Measure.compared)
     return tuple(one for one in able if one.name not in others)
 
 
@@ -96,7 +113,7 @@ def measure(
     plan = data.plan()
     shared = Shared(data, partial(find, "measure"), planned=plan is not None)
     shared.start([OVERVIEW.name, *(one.name for one in chosen)])
-    see = [*shared.observers, *(observer.see for observer in beside)]
+    see = [shared.see, *(observer.see for observer in beside)]
     done = 0
     for done, sample in enumerate(data.samples(), 1):
         words = cut(sample.turns)
@@ -113,13 +130,16 @@ def measure(
         for outcome in plan:
             for tell in see_planned:
                 tell(outcome)
+    values = shared.results(one.name for one in chosen)
+    notes += [f"Not measured: {name}. {fault}" for name, fault in shared.faults.items()]
     return Quality(
         name=data.name,
         sources=data.sources,
         overview=shared.result(OVERVIEW.name),
-        values={one.name: shared.result(one.name) for one in chosen},
-        definitions={one.name: one.definition for one in chosen},
+        values=values,
+        definitions={one.name: one.definition for one in chosen if one.name in values},
         notes=tuple(notes),
+        faults=tuple(shared.faults.values()),
     )
 
 
@@ -146,8 +166,8 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
 
 def _explain_nothing(quality: Quality) -> Iterator[str]:
     """What there is to say where no conversation was accepted."""
-    found = quality.values.get("coverage")
-    planned, reasons = (found.planned, found.reasons) if found is not None else (0, {})
+    told = (one.lost(quality.values[one.name]) for one in measures(quality.values) if one.tells_of_plan)
+    planned, reasons = next((lost for lost in told if lost is not None), (0, {}))
     why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""
     left = "Only what became of the plan can be told." if planned else "There is nothing to measure."
     yield ""

@@ -14,7 +14,6 @@ from edgen.config.label_set import LabelSet
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.expressions.conversation import Facts
 from edgen.families.base import Family, FiledRecord
-from edgen.machines.model import Machine
 from edgen.reading.detect import spoken, words_of_turns
 from edgen.space import Space, SpaceRole
 from edgen.store.layers import LabelsByLayer
@@ -125,7 +124,7 @@ class DataSet:
     """A data set to be measured. `name` is for people, `sources` are the paths it was read from.
 
     `family` is what kind of conversations these are, None for several kinds; `roles` are those that may speak, with
-    what each may know, () where nothing tells; `machine` guides one of them, None where nothing tells of one. `arm` is the
+    what each may know, () where nothing tells; `guide`: see `ConversationProtocol.guide`. `arm` is the
     arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()` the outcome of
     everything planned (None for files, which know no plan). `calibration` tells how the conversations' own probabilities agree with judges,
     `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there
@@ -142,7 +141,7 @@ class DataSet:
     family: Family | None
     roles: tuple[SpaceRole, ...]
     space: Space | None = None
-    machine: Machine | None = None
+    guide: Any = None
     arm: str = ""
     count: int | None = None
     calibration: dict[str, Any] | None = None

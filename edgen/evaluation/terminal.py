@@ -65,6 +65,11 @@ def join_counts(counts: Mapping[str, int], names: Mapping[str, str] | None = Non
     return ", ".join(f"{n:,} {names.get(key, key)}" for key, n in counts.items() if n) or "none"
 
 
+def join_shares(shares: Mapping[str, float]) -> str:
+    """`Hint 59.9%, Question 28.4%`."""
+    return ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+
+
 def shorten_line(text: str, width: int) -> str:
     """The text on one line of at most `width` characters."""
     line = " ".join(text.split())

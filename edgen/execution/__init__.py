@@ -1,1 +1,1 @@
-"""The online engine: from a plan to outcomes in the ledger, and from these to finished files."""
+"""The engine: turns a plan into outcomes in the ledger, and these into finished files."""

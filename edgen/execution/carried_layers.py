@@ -1,12 +1,11 @@
-"""The layers of runs in a run that is made of them: what was said of the conversations that are in it.
+"""Layers carried from runs into a run made from them: the labels of its conversations.
 
-Several runs' labels are one layer where the label set, the units and every annotator are the same in all of them.
+Several runs' labels form one layer if label set, units and every annotator are the same.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,21 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import RunError
-from edgen.core.files import open_regular, read_regular, replacing, write_lines
+from edgen.core.files import open_regular, read_regular
+from edgen.core.kept_files import replacing_kept, require_kept
 from edgen.store.layers import LayerJoin, UnitLabels, layer_file, layer_files
 from edgen.store.ledger import Drop
-from edgen.store.run_folder import RunFolder
+from edgen.store.run_folder import SAMPLE, RunFolder
 from edgen.store.run_reader import RunReader
 
 _NOTED = "layer.json"
+_RESTORE = "Restore it from a copy, or run the command that made it again."
 _MOST_NOTED = 4_000_000  # bytes
-_SAMPLE = "sample"  # how many conversations an annotator was asked about: no part of who it is
 _encode = msgspec.json.Encoder().encode
 
 
 def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
-    """A sentence about each layer that is another one in some of these runs, by its name."""
+    """Return a sentence about each layer that differs between these runs, by name."""
     found: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[RunFolder, Any]] = {}
     for run in runs:
@@ -46,18 +46,17 @@ def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
 
 
 def layer_of(run: RunFolder, path: Path) -> str | None:
-    """The layer that a file of a run belongs to; None for one of no layer."""
+    """Return the layer that a run's file belongs to; None if it belongs to none."""
     return path.relative_to(run.layers).parts[0] if path.is_relative_to(run.layers) else None
 
 
 def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[str], drop: Drop) -> None:
-    """Write the layers of `runs` into the run `to`: what they say of its conversations, as these are in it. Where two say
-    something else of one, the first counts, and `drop` is told of the other."""
+    """Write the layers of `runs` into the run `to`, for its conversations and their present texts. If two
+    runs label one differently, the first counts, and `drop` gets the other."""
     for noted in (path for run in runs for path in sorted(run.layers.glob(f"*/{_NOTED}"))):
         made = to.layers / noted.parent.name / _NOTED
         if noted.parent.name not in without and not made.exists():
-            made.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(noted, made)
+            copy_noted(noted, to, made)
     _carry_people(runs, to, without)
     names = [name for name in _names(runs, to) if name not in without]
     if not names:
@@ -65,10 +64,11 @@ def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[s
     for name in names:
         layer_file(to, name).parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files = {name: stack.enter_context(replacing(layer_file(to, name))) for name in names}
+        files = {name: stack.enter_context(replacing_kept(to.path, layer_file(to, name))) for name in names}
         for other, layer, units in _carried(runs, to, names):
             if other is None:
-                files[layer].writelines(_encode(unit) + b"\n" for unit in units)
+                for unit in units:
+                    files[layer].write_line(_encode(unit))
             else:
                 for unit in units:
                     drop(
@@ -82,11 +82,13 @@ def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[s
 
 
 def _carry_people(runs: Sequence[RunFolder], to: RunFolder, without: Collection[str]) -> None:
-    """What people said, which only grows, and of which the last line about a unit counts: that of the first run."""
+    """Copy people's labels, an append-only file in which the last line about a unit counts: the first run's
+    comes last."""
     found: dict[Path, dict[bytes, None]] = {}
     for run in reversed(runs):
         for path in sorted(run.layers.glob("*/annotators/*.jsonl")):
             if layer_of(run, path) not in without:
+                require_kept(path, _RESTORE)
                 lines = found.setdefault(path.relative_to(run.layers), {})
                 with open_regular(path) as file:
                     for line in (one.rstrip(b"\n") for one in file):
@@ -95,13 +97,14 @@ def _carry_people(runs: Sequence[RunFolder], to: RunFolder, without: Collection[
     for name, lines in found.items():
         made = to.layers / name
         made.parent.mkdir(parents=True, exist_ok=True)
-        write_lines(made, lines)
+        to.write_lines(made, lines, grows=True)
 
 
 def _carried(
     runs: Sequence[RunFolder], to: RunFolder, names: Sequence[str]
 ) -> Iterator[tuple[RunFolder | None, str, Sequence[UnitLabels]]]:
-    """(None, layer, units) of every conversation, in order; (run, layer, units) where a further run says something else."""
+    """Yield (None, layer, units) of every conversation, in order; (run, layer, units) if a further run's
+    labels differ."""
     with contextlib.ExitStack() as stack:
         joins = [(run, stack.enter_context(LayerJoin(run, names))) for run in runs]
         reader = stack.enter_context(RunReader(to.path))
@@ -118,22 +121,30 @@ def _carried(
 
 
 def _names(runs: Sequence[RunFolder], to: RunFolder) -> list[str]:
-    """The layers of these runs that the run `to` does not have already, as an arm has those of its run."""
+    """Return the layers of these runs that the run `to` lacks; an arm has those of its run."""
     there = layer_files(to)
     own = {name for run in runs for name, path in layer_files(run).items() if path.is_relative_to(run.layers)}
     return sorted(own | {name for run in runs for name in layer_files(run) if name not in there})
 
 
 def _noted(run: RunFolder) -> list[Path]:
-    """What a run notes of its layers and of their annotators."""
+    """Return the files with a run's notes on its layers and their annotators."""
     return sorted([*run.layers.glob(f"*/{_NOTED}"), *run.layers.glob("*/annotators/*.json")])
 
 
+def copy_noted(noted: Path, to: RunFolder, made: Path) -> None:
+    """Copy a run's note on a layer or a ledger's owner to the file `made` of the run `to`."""
+    require_kept(noted, _RESTORE)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    to.write_texts({made: noted.read_text("utf-8")})
+
+
 def _read(path: Path) -> Any:
+    require_kept(path, _RESTORE)
     try:
         facts = msgspec.json.decode(read_regular(path, _MOST_NOTED))
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as problem:
         raise RunError(f"{path}: it cannot be read ({problem}).") from None
     if isinstance(facts, Mapping):
-        return {key: fact for key, fact in facts.items() if key != _SAMPLE}
+        return {key: fact for key, fact in facts.items() if key != SAMPLE}
     return facts

@@ -1,9 +1,9 @@
-"""Calls that ask the very same, joined to one request for several answers, so that their prompt is paid once.
+"""Identical calls, joined into one request for several answers, so that their prompt is paid once.
 
-Whoever asks first asks for all: for the calls that its request names as alike, and, at the first request of a task, for those of the
-task's twins. That twins ask the same is not believed: their protocols are begun, and their first requests compared. All answers are
-stored in one group, each under its own key, before any of them is used. A call whose answer did not come is made by
-itself. Where the service refuses so many, it is asked for fewer, half as many each time.
+The first call also asks for the calls that its request names as alike, and, at a task's first request, for
+those of the task's twins. Twins are verified: their protocols are started and their first requests compared.
+All answers are stored in one group, each under its own key, before any is used. A call whose answer is
+missing is made separately. If the service rejects so many, fewer are requested, half as many each time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A call's answer, with what it is charged at."""
+    """A call's answer, with its charges."""
 
     place: Place
     reply: Reply
@@ -46,26 +46,27 @@ AskFor = Callable[[Rollout, Request, Sequence[Place]], Awaitable[Reply]]
 
 
 class JoinedCalls:
-    """Joins the calls of a scheduler, which makes one call for one place or several with `ask_for`."""
+    """Joins identical calls of a scheduler; its `ask_for` makes one call for one or several places."""
 
     def __init__(self, work: Work, ask_for: AskFor) -> None:
         self._work = work
         self._ask_for = ask_for
-        self._under_way: dict[bytes, asyncio.Future[frozenset[bytes]]] = {}  # the keys that are asked for
-        # By the names of clients: answers to a request, where a service refused more; the first request for several, while
-        # it is out; and those whose services have given several.
+        self._under_way: dict[bytes, asyncio.Future[frozenset[bytes]]] = {}  # keys of running requests
+        # By client name: maximum answers per request, after a rejection; the first request for several, while
+        # it runs; and services that have returned several.
         self._most: dict[str, int] = {}
         self._trial: dict[str, asyncio.Future[None]] = {}
         self._proven: set[str] = set()
 
     async def ask(self, rollout: Rollout, request: Request) -> Reply:
-        """The answer to a rollout's request, stored. Raises CallError and what stops the run."""
+        """Return the stored answer to a rollout's request. Raises CallError and errors that stop the run."""
         client = rollout.client
         same, alone = client.key(_anonymous(request)), False
         own = Place(request.address, rollout.key)
         while True:
             while (under_way := self._under_way.get(same)) is not None:
-                # Who stops waiting leaves the others waiting; what was asked for and did not come goes by itself.
+                # If one waiter stops, the others keep waiting; a call whose answer is missing is made
+                # separately.
                 alone |= rollout.key in await asyncio.shield(under_way)
             if (stored := self._work.ledger.reply(*own)) is not None:
                 return stored
@@ -86,8 +87,8 @@ class JoinedCalls:
 
     @contextlib.contextmanager
     def _trying(self, name: str) -> Iterator[None]:
-        """Until a service has given several answers, one request at a time asks for them: what it refuses is refused
-        once, not by every worker."""
+        """Serialise requests for several answers until a service has returned several, so that a rejection
+        occurs once and not in every worker."""
         if name in self._proven:
             yield
             return
@@ -99,7 +100,8 @@ class JoinedCalls:
             trial.set_result(None)
 
     def _open_places(self, rollout: Rollout, request: Request) -> Iterator[Place]:
-        """The calls without an answer that ask the same, as many as one request may bring answers to besides its own."""
+        """Yield the unanswered identical calls, as many as one request may bring answers to besides its
+        own."""
         client, ledger = rollout.client, self._work.ledger
         room = self._most.get(client.name, client.most_choices) - 1
         for place in (*_named(client, request), *self._twins(rollout, request)):
@@ -108,7 +110,7 @@ class JoinedCalls:
                 yield place
 
     def _twins(self, rollout: Rollout, request: Request) -> Iterator[Place]:
-        """The first calls of the tasks that may ask the same, of those that do."""
+        """Yield the first calls of twin tasks that are in fact identical."""
         if rollout.spent.asks:
             return
         tasks, address = self._work.tasks, request.address
@@ -120,7 +122,7 @@ class JoinedCalls:
                 yield Place(asked.address, twin.key)
 
     async def _lead(self, rollout: Rollout, request: Request, places: Sequence[Place]) -> Reply:
-        """Ask for several; by itself where that cannot be."""
+        """Request several answers, or one if that is not possible."""
         wanted = msgspec.structs.replace(request, choices=len(places))
         try:
             reply = await self._ask_for(rollout, wanted, places)
@@ -131,13 +133,14 @@ class JoinedCalls:
         except CallError as failure:
             if failure.kind is not FailureKind.BAD_REQUEST:
                 raise
-            # It is raised again where the request itself is bad.
+            # If the request itself is invalid, this raises again.
             reply = await self._ask_for(rollout, request, places[:1])
             self._ask_fewer(rollout.client.name, len(places), str(failure).rstrip(" ."))
             return reply
 
     def _ask_fewer(self, name: str, refused: int, said: str) -> None:
-        """From now on: no more than half of what was refused, and two before none."""
+        """After a service rejects n answers per request, cap later requests at n // 2, at least 2; then
+        at 1."""
         most = max(refused // 2, 2 if refused > 2 else 1)
         if most >= self._most.get(name, refused):
             return
@@ -153,7 +156,7 @@ class JoinedCalls:
 
 
 def _anonymous(request: Request) -> Request:
-    """What is asked, whoever asks."""
+    """Return the request without its address."""
     return msgspec.structs.replace(request, address=Address(request.address.scenario, 0), seed=0, alike=())
 
 
@@ -162,10 +165,10 @@ def _named(client: ModelClient, request: Request) -> Iterator[Place]:
 
 
 def share_out(answer: Answer, places: Sequence[Place], price: Callable[[int, int], float]) -> list[Share]:
-    """Each call's part of an answer, as far as there are choices.
+    """Return each call's share of an answer, as far as there are choices.
 
-    A service counts what all choices took together: each is given a part of the completion by its length, and the
-    first one the prompt and what is left. So the parts add up to what was counted and charged.
+    A service counts all choices together. Each call gets a part of the completion by length; the first also
+    gets the prompt and the remainder. So the parts add up to the counted and charged amounts.
     """
     if not answer.reply.others:
         return [Share(places[0], answer.reply, answer.charged_tokens, answer.cost_usd)]

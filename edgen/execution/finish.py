@@ -1,16 +1,15 @@
-"""From a settled ledger to the files people load: shards, manifest, rejected.jsonl; and whether they stand already.
+"""From a settled ledger to the final files: shards, manifest, rejected.jsonl.
 
-The files are streamed out of the ledger, and made again from it whenever that is asked for. Whether a run has nothing
-left to do is found out by reading alone, before anything of it is touched.
+The files are streamed from the ledger and can be made again from it at any time. Whether a run is finished is
+decided read-only, before anything is changed.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import copy
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +18,7 @@ from edgen.config import Job, load_job, protocol_of, resolved_values
 from edgen.core.digest import fingerprint, sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
+from edgen.core.threads import run_in_thread
 from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text
 from edgen.families.base import record_id
@@ -27,6 +27,7 @@ from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
 from edgen.prompting.answer_schema import read_answer_schema, schema_file
 from edgen.space.splits import HeldOutGroups
+from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import (
     OPEN,
     SELECTION,
@@ -39,17 +40,17 @@ from edgen.store.ledger import (
     summary_at,
 )
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import MANIFEST, Counts, verify_manifest, write_shards
+from edgen.store.shards import MANIFEST, Counts, digest_shards, read_manifest, verify_manifest, write_shards
 from edgen.store.split_side import read_test_side
 
 # Facts in the ledger
-JOB = "job"  # the job as a manifest holds it
-_WRITTEN = "written"  # the mark of the files that were written
-_DIGESTS = "digests"  # the sha256 of those that no manifest tells of
+JOB = "job"  # the job as in a manifest
+_WRITTEN = "written"  # a mark for the written files
+_DIGESTS = "digests"  # the sha256 of files that no manifest covers
 
 
 class RunSummary(NamedTuple):
-    """What a run has come to, as its files tell it. `described`: its job, see `describe_job`."""
+    """A run's results by its files. `described`: its job, see `describe_job`."""
 
     job: Job
     status: RunStatus
@@ -59,14 +60,18 @@ class RunSummary(NamedTuple):
 
 
 def describe_job(job: Job) -> dict[str, Any]:
-    """The job as a manifest holds it, plain values: without what shapes neither answers nor files, so that pieces
-    which were made otherwise come to the same."""
-    return {key: value for key, value in resolved_values(job).items() if key not in ("limits", "batch")}
+    """Return the job for a manifest, as plain values: without settings that shape neither answers nor files,
+    so that pieces made differently have equal manifests."""
+    return {
+        key: value
+        for key, value in resolved_values(job).items()
+        if key not in ("limits", "batch", "stop_when_useless")
+    }
 
 
 def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: int | None = None) -> RunPlan:
-    """What a run of a job is to make under a fingerprint: `part` of its scenarios, None for all. `scenarios`: how many
-    there are with a top-up."""
+    """Return the plan of a run of a job under a fingerprint: `part` of its scenarios, None for all.
+    `scenarios`: their number with a top-up."""
     whole = range(job.conversations)
     wanted = whole if part is None else part
     return RunPlan(
@@ -84,22 +89,23 @@ def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: i
 async def write_files(
     made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, anew: bool = True
 ) -> None:
-    """Write the files of a run; `side` is the test side of all the job's arms.
-    Not `anew`: leave them as they are if they stand, and are those of what was made."""
+    """Write the files of a run; `side` is the test side over all the job's arms. Unless `anew`, keep them if
+    they exist and match the results."""
     mark = _written_mark(made.job, made.status, side)
     known = ledger.fact(_WRITTEN) == mark, ledger.fact(_DIGESTS)
-    if not anew and known[0] and await asyncio.to_thread(_files_intact, rundir, known[1]):
+    if not anew and known[0] and await run_in_thread(_files_intact, rundir, known[1]):
         return
-    # Until all of them are there, no mark says that any is.
+    keep_copy(ledger, rundir)
+    # Until all files are written, no mark vouches for any.
     ledger.set_fact(_WRITTEN, "")
     await ledger.flush()
-    await asyncio.to_thread(_write, made, rundir, ledger, side)
-    ledger.set_fact(_DIGESTS, await asyncio.to_thread(_digests, rundir))
+    await run_in_thread(_write, made, rundir, ledger, side)
+    ledger.set_fact(_DIGESTS, await run_in_thread(_digests, rundir))
     ledger.set_fact(_WRITTEN, mark)
 
 
 def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups) -> None:
-    """Write what was accepted to shards, and the rest, with reasons, to rejected.jsonl."""
+    """Write accepted conversations to shards, and the rest, with reasons, to rejected.jsonl."""
     outcomes = ledger.outcomes(made.status.plan.scope)
     counts: Counter[bool] = Counter()
     for group, count in outcomes.groups():
@@ -125,8 +131,37 @@ def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGro
     write_lines(rundir.rejected, map(msgspec.json.encode, refused))
 
 
+def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str, str]]:
+    """Yield (file, difference) for each finished file that does not match the run's ledger. `side`: the test
+    side over all the job's arms. An unfinished run has no finished files of its present form. Memory: one
+    record."""
+    with LedgerReader(run.ledger) as view:
+        job = load_job(run.job)
+        if view.fact(_WRITTEN) != _written_mark(job, view.status, side):
+            return
+        counts: Counter[bool] = Counter()
+        for group, count in view.groups():
+            counts[side.is_test(group)] += count
+        wanted = digest_shards(
+            ((side.is_test(group), record) for _, _, group, record in view.records()),
+            Counts(train=counts[False], test=counts[True]),
+            job.shards,
+        )
+        listed = {file.path: file for file in read_manifest(run.shards).files}
+        for file in wanted:
+            if listed.pop(file.path, None) != file:
+                yield f"shards/{file.path}", "it does not hold the records of the ledger"
+        for name in listed:
+            yield f"shards/{name}", "the manifest lists it, and the ledger has no records for it"
+        known = view.fact(_DIGESTS)
+    for name, digest in (msgspec.json.decode(known, type=dict[str, str]) if known else {}).items():
+        path = run.shards / name if name == MANIFEST else run.path / name
+        if not path.is_file() or sha256_of_file(path) != digest:
+            yield path.relative_to(run.path).as_posix(), "it was changed after edgen wrote it"
+
+
 def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
-    """What a manifest holds beside its files."""
+    """Return the manifest's contents besides its files."""
     status, under = made.status, made.status.plan.fingerprint
     selection = read_selection(ledger.fact(SELECTION), ledger.path)
     return {
@@ -144,8 +179,8 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
 
 
 def _files_intact(rundir: RunFolder, digests: str | None) -> bool:
-    """Whether the finished files are there, whole: the shards as their manifest has them, the others as `digests`
-    has them; None where an earlier edgen kept none."""
+    """Return whether the finished files exist unchanged: shards by their manifest, others by `digests`; None
+    if an earlier edgen kept none."""
     try:
         found = _digests(rundir)
         return (digests is None or found == digests) and not verify_manifest(rundir.shards)
@@ -154,13 +189,13 @@ def _files_intact(rundir: RunFolder, digests: str | None) -> bool:
 
 
 def _digests(rundir: RunFolder) -> str:
-    """The sha256 of the files that no manifest tells of, as JSON."""
+    """Return the sha256 of the files that no manifest covers, as JSON."""
     files = (rundir.shards / MANIFEST, rundir.rejected)
     return msgspec.json.encode({path.name: sha256_of_file(path) for path in files}).decode()
 
 
 def _written_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
-    """A name for what would be written: equal marks, equal files."""
+    """Return a mark for the files to be written: equal marks, equal files."""
     plan = status.plan
     facts = (
         plan.fingerprint,
@@ -184,10 +219,11 @@ def is_finished(
     rundir: RunFolder,
     part: range | None,
 ) -> bool:
-    """Whether all that is asked for was made in the folder, under this very form of the job, and its files stand.
+    """Return whether everything was made in the folder, under exactly this form of the job, and its files are
+    intact.
 
-    `whole` is the job as `planning.load.held_values` has it, `plans` and their fingerprints are by arm; `part` is the piece that is asked for, None for all. What cannot be read,
-    or is being worked on, is not finished.
+    `whole` is the job as `planning.load.held_values` has it, `plans` and their fingerprints are by arm;
+    `part` is the requested piece, None for all. An unreadable or locked run is not finished.
     """
     runs = {arm: rundir.arm(arm) for arm in plans}
     if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
@@ -206,13 +242,13 @@ def is_finished(
             return False
         side = read_test_side(runs.values(), whole["split"]["test"])
         return all(_stands(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
-    except (EdgenError, OSError):  # the work itself says what is wrong
+    except (EdgenError, OSError):  # the work itself reports the error
         return False
 
 
 def _same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt]) -> bool:
-    """Whether the run's own copy of the job says the same, but for where its inputs are, and these are there; the
-    templates in `extra`, which are in no fingerprint, to the letter."""
+    """Return whether the run's own copy of the job is equal, except for paths of inputs, and these exist;
+    templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
     there = load_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
     ours, theirs = copy.deepcopy(dict(job)), resolved_values(there)
@@ -236,7 +272,7 @@ def _same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt
 
 
 def _has_schemas(run: RunFolder, plan: Plan) -> bool:
-    """Whether the schemas of the plan's templates stand beside the run's own copies of these."""
+    """Return whether the schemas of the plan's templates stand next to the run's own copies."""
     there = load_job(run.job)
     named = {"default": there.prompt, **there.prompts}
     asked = [use for use, prompt in plan.prompts.items() if prompt.schema is not None]
@@ -253,8 +289,8 @@ def _is_made(kept: LedgerSummary, job: Job, under: str, part: range | None) -> b
 
 
 def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) -> bool:
-    """Whether the files are there and are those of what was made, and nothing in the ledger that is made of answers is
-    damaged; else it is to be made again."""
+    """Return whether the files match the results and nothing derived from answers is damaged in the ledger;
+    else they are made again."""
     facts = kept.facts
     if facts.get(_WRITTEN) != _written_mark(job, kept.status, side):
         return False

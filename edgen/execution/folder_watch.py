@@ -1,8 +1,8 @@
-"""Whether the ledger that is worked on still has its name: its folder may be moved or removed meanwhile.
+"""Watch for a moved or removed ledger folder during work.
 
-The system lets a process go on with a file that was moved or removed. So answers would go on being paid for, and
-nobody would find them. A look costs a question or two to the system, and opens nothing: to close a second
-descriptor of a ledger would give up the locks that SQLite has on it.
+The system lets a process continue with a moved or removed file. Answers would be paid for, and nobody would
+find them. A look costs a system call or two, and opens nothing: closing a second descriptor of a ledger would
+drop SQLite's locks on it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import contextlib
 import os
 from pathlib import Path
 
+from edgen.core import system
 from edgen.core.errors import EdgenError, RunError, StoppedError
 
 
 class FolderWatch:
-    """The ledger at `path`, as it is there now. Use as a context manager."""
+    """Identity of the ledger at `path`. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
         self._shown = path
-        self._folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._folder = system.open_folder(self._path.parent)
         self._known = _identity(self._path)
 
     def __enter__(self) -> FolderWatch:
@@ -30,24 +31,24 @@ class FolderWatch:
         os.close(self._folder)
 
     def look(self) -> EdgenError | None:
-        """Why the work is to stop, if the ledger is not there any more."""
+        """Return the error that stops the work if the ledger is gone."""
         try:
             if _identity(self._path) == self._known:
                 return None
             gone = f"{self._shown}: this ledger has been replaced by another one"
         except (FileNotFoundError, NotADirectoryError):
             gone = f"{self._shown}: this ledger, or the folder that it was in, has been removed"
-        except OSError:  # a disk that cannot be asked now; who writes hears of it
+        except OSError:  # an unresponsive disk; the writer notices it
             return None
         if self._moved():
             return StoppedError(
                 f"{self._shown}: the folder of this ledger has been moved{self._whereto()} while it was worked on. "
-                "Nothing more was asked, and what was answered is stored where it is now: name that folder with "
-                "-o, and the same command goes on."
+                "No further call was made, and all answers are stored where the folder is now: name it with "
+                "-o, and the same command resumes the run."
             )
         return RunError(
             f"{gone} while it was worked on. Nothing more was asked; what was answered is lost with it. "
-            "Restore it from a copy, or start again in another folder with -o."
+            "Restore it from a copy, or start again in another run folder."
         )
 
     def _moved(self) -> bool:

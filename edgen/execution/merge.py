@@ -1,7 +1,7 @@
-"""Pieces of a job, or runs of it, made one run: what each has is put together, and the files are written.
+"""Merging of pieces or runs of a job into one run with its files.
 
-The inputs are held against others meanwhile and never changed. The new run is made in a hidden folder beside its
-place and renamed in the end, so that what stands there is whole.
+Inputs are locked against writers and never changed. The new run is made in a hidden folder next to its
+destination and renamed at the end, so the destination is always whole.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DUPLICATES = "duplicates.jsonl"
 
 
 class MergeInput(msgspec.Struct, frozen=True, kw_only=True):
-    """A ledger that was put in: the scenarios that it was to make, half open, and how it stands."""
+    """A merged ledger: its planned scenarios, half open, and its status."""
 
     run: str
     arm: str
@@ -53,29 +53,33 @@ class MergeInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it. `same` and `other` count conversations that are settled in several inputs, alike or not;
-    `others` are the ids of the first that are not. `answered_twice` counts calls, and `answered_otherwise` those
-    of them whose answers differ. `gaps` are scenarios, half open, that no input was to make, by arm; `notes`
-    are sentences."""
+    """The result of a merge."""
 
     inputs: tuple[MergeInput, ...]
     same: int
+    """Conversations settled alike in several inputs."""
     other: int
+    """Conversations settled differently in several inputs."""
     others: tuple[str, ...]
+    """The ids of the first conversations that differ."""
     answered_twice: int
+    """Calls answered in several inputs."""
     answered_otherwise: int
+    """Calls in `answered_twice` with different answers."""
     gaps: dict[str, tuple[tuple[int, int], ...]]
+    """Scenarios, half open, that no input planned, by arm."""
     notes: tuple[str, ...]
+    """Sentences for the user."""
     complete: bool
 
 
 def merge(
     paths: Sequence[Path], output: Path, tell: Callable[[str], None] = lambda _stage: None
 ) -> MergeResult:
-    """Make one run, in the folder `output`, of those in the folders `paths`.
+    """Merge the runs in the folders `paths` into one, in the folder `output`.
 
-    Raises UsageError where there is nothing to do or `output` is taken, RunError where a run cannot be read, has
-    batches that are open, or is of another job than the first; LockedError where somebody works on one.
+    Raises UsageError if there is nothing to do or `output` is taken. Raises RunError if a run cannot be read,
+    has open batches, or belongs to another job than the first. Raises LockedError if a process works on one.
     """
     refuse_target(paths, output)
     runs = [RunFolder(path) for path in paths]
@@ -88,16 +92,17 @@ def merge(
         job, parts, notes = compare_runs(runs)
         if asks_for_near_duplicates(part.job for part in parts):
             raise RunError(
-                f"{paths[0]}: its job has a gate on near_duplicate, which was decided in each run by itself: what is new "
-                "in one may be in another, too. Runs without that gate can be merged, and near-duplicates left out of what "
-                "comes of it (`edgen select RUN --where 'not near_duplicate'`)."
+                f"{paths[0]}: its job has a gate on near_duplicate, which was decided in each run "
+                "separately: a conversation that is new in one may be in another, too. Merge runs without "
+                "that gate, and leave near-duplicates out of the result "
+                "(`edgen select RUN --where 'not near_duplicate'`)."
             )
         work = stack.enter_context(making(output, "merging"))
         return _Merger(runs, job, parts, work, tell).make(notes)
 
 
 class _Merged(NamedTuple):
-    """A part whose ledgers are one, in its new folder."""
+    """A part with merged ledgers, in its new folder."""
 
     folder: RunFolder
     summary: RunSummary
@@ -106,7 +111,7 @@ class _Merged(NamedTuple):
 
 
 class _Merger:
-    """The work, in the folder `work`; `job` is that of the new run."""
+    """A merge in the folder `work`; `job` is that of the new run."""
 
     def __init__(
         self,
@@ -122,13 +127,13 @@ class _Merger:
         self._work = work
         self._tell = tell
         self._scratch = work.path / ".copies"
-        # The folders of which one is made, with that one: the runs' own, and those of each arm.
+        # Source folders with their merged folder: the runs' own, and those of each arm.
         self._folders = [(runs, work), *((part.runs, work.arm(part.arm)) for part in parts if part.arm)]
         self._made: dict[str, _Merged] = {}
 
     def make(self, notes: Iterable[str]) -> MergeResult:
         self._scratch.mkdir()
-        # Everything is looked at before anything is written.
+        # Check everything before writing anything.
         sources = [(part, self._sources(part)) for part in self._parts]
         for runs, _ in self._folders:
             for run, path in judge_ledgers(runs):
@@ -169,7 +174,7 @@ class _Merger:
         )
 
     def _sources(self, part: Part) -> list[SourceLedger]:
-        """The ledgers of a part. Raises RunError for one that is damaged or has open batches."""
+        """Return the ledgers of a part. Raises RunError for one that is damaged or has open batches."""
         found = []
         for run in part.runs:
             self._tell(f"looking at {run.path}")
@@ -179,8 +184,8 @@ class _Merger:
             expected = part.job.resolved.fingerprint if part.job.resolved is not None else ""
             if source.fingerprint not in ("", expected):
                 raise RunError(
-                    f"{run.path}: its conversations were not made by the job that is noted there: generation with a "
-                    "changed job was begun and not ended. Run `edgen generate` with the job again, to its end."
+                    f"{run.path}: its conversations were not made by the job that it names: `edgen generate` with a "
+                    "changed job did not finish. Run it again until it ends."
                 )
             found.append(source)
         return found
@@ -193,7 +198,7 @@ class _Merger:
             for source in sources:
                 self._tell(f"adding {source.run}")
                 ledger.add(source)
-            # All of the job; with a top-up what was planned, whoever planned the most.
+            # The whole job; with a top-up the largest plan.
             planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
             plan = plan_of_run(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
             described = described_job(job, sources)
@@ -207,7 +212,7 @@ class _Merger:
         return _Merged(own, summary, twice, gaps)
 
     def _keep_job(self) -> None:
-        """The first run's job, and those of the arms, as large as the largest."""
+        """Write the first run's job, and those of the arms, with the largest counts."""
         for part in self._parts:
             copy_job(part.runs[0], self._work.arm(part.arm), part.job)
         if self._runs[0].arms_folder.exists():
@@ -217,13 +222,13 @@ class _Merger:
             self._work.numbered_arms(longest)
 
     def _settled(self) -> bool:
-        """Whether all that is planned is settled, in every arm that the job has."""
+        """Return whether everything planned is settled, in every arm of the job."""
         return all(
             arm in self._made and not self._made[arm].summary.status.pending for arm in self._job.arm_names
         )
 
     async def _write_files(self) -> None:
-        """Write the files, where all is settled: what a run's own end would have written."""
+        """Write the files, if everything is settled, as at the end of a run."""
         if not self._settled():
             return
         self._tell("writing files")
@@ -240,10 +245,10 @@ class _Merger:
 
 
 def _refuse_selected(run: RunFolder, source: SourceLedger) -> None:
-    """Raise RunError for a run that was selected of another: what was left out of it would count as settled."""
+    """Raise RunError for a selected run: its omitted conversations would count as settled."""
     if SELECTION in source.facts:
         raise RunError(
-            f"{run.path}: this run was selected of another (`edgen select`), so it is no piece of a job. Merge the runs "
+            f"{run.path}: this run was selected of another (`edgen select`), so it is not a piece of a job. Merge the runs "
             "that were generated, and select of what comes of it."
         )
 
@@ -262,7 +267,7 @@ def _input(arm: str, source: SourceLedger) -> MergeInput:
 
 
 def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
-    """The scenarios below `end`, half open, that are in none of the plans."""
+    """Return the scenarios below `end`, half open, that are in none of the plans."""
     found, at = [], 0
     for first, stop in sorted((plan.first, plan.scenarios) for plan in plans):
         if first > at:
@@ -275,7 +280,7 @@ def _shortage(status: RunStatus) -> str | None:
     if status.pending:
         return (
             f"Merged, with {status.pending} of {status.planned} conversations pending: `edgen generate` with the job "
-            "goes on with them."
+            "makes them."
         )
     if status.accepted < status.plan.asked:
         return f"Merged: {status.accepted} of {status.plan.asked} conversations were accepted."

@@ -1,7 +1,6 @@
-"""What a merged run has of its inputs beside their conversations: judges' and annotators' ledgers, layers, votes, earlier
-files.
+"""Merging of everything besides conversations: judges' and annotators' ledgers, layers, votes, earlier files.
 
-What is derived of a run, its pairs, comparisons and report, goes into `previous/`, as it does where a job changes.
+Derived files of a run (pairs, comparisons, report) move to `previous/`, as after a change of the job.
 """
 
 from __future__ import annotations
@@ -14,24 +13,29 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.digest import fingerprint
+from edgen.core.files import open_regular
+from edgen.core.kept_files import require_kept
 from edgen.core.pair import HumanVote
-from edgen.execution.carried_layers import carry_layers, find_unlike_layers, layer_of
+from edgen.execution.carried_layers import carry_layers, copy_noted, find_unlike_layers, layer_of
 from edgen.store.ledger import Drop, MergedLedger, RunPlan, SourceLedger
 from edgen.store.run_folder import RunFolder
 from edgen.store.votes import store_votes, stored_votes
 
 
 def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> list[str]:
-    """Put into the run `to` what is beside the conversations in `runs`; returns sentences about what does not fit together."""
+    """Merge everything besides the conversations of `runs` into the run `to`; return sentences about
+    conflicts."""
+    for run in runs:
+        require_kept(
+            run.pairs, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored."
+        )
     notes = find_unlike_layers(runs)
-    those: defaultdict[Path, list[Path]] = defaultdict(
-        list
-    )  # judges' ledgers, by the one that is made of them
+    those: defaultdict[Path, list[Path]] = defaultdict(list)  # judges' ledgers, by merged ledger
     for run, path in judge_ledgers(runs):
         if layer_of(run, path) not in notes:
             those[to.path / path.relative_to(run.path)].append(path)
     for made in sorted(those, key=lambda path: (path.parent != to.judged, path.name)):
-        _merge_judge(those[made], made, scratch, drop)
+        _merge_judge(to, those[made], made, scratch, drop)
     carry_layers(runs, to, notes, drop)
     _merge_votes(runs, to, drop)
     notes |= _carry_candidates(runs, to)
@@ -50,23 +54,26 @@ def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Dro
 
 
 def _carry_candidates(runs: Sequence[RunFolder], to: RunFolder) -> dict[str, str]:
-    """Have one run's written texts in the run `to`; of several, sentences about how they are made of what was written."""
+    """Copy one run's candidate texts to the run `to`; for several, return how to make them from the writers'
+    ledgers."""
     notes = {}
     for run in runs:
         for file in sorted(run.candidates.glob("*.jsonl")):
             if len(runs) == 1:
+                require_kept(file, f"`edgen annotate {run.path} --write {file.stem}` writes it again.")
                 to.candidates.mkdir(exist_ok=True)
-                shutil.copyfile(file, to.candidates / file.name)
+                with open_regular(file) as lines:
+                    to.write_lines(to.candidates / file.name, (line.removesuffix(b"\n") for line in lines))
             else:
                 notes[file.name] = (
-                    f"candidates/{file.name} is not there yet: `edgen candidates {to.path} --write {file.stem}` makes it of what "
-                    "was written for the pieces."
+                    f"candidates/{file.name} is missing: `edgen annotate {to.path} --write {file.stem}` makes it from the "
+                    "texts of the pieces."
                 )
     return notes
 
 
 def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
-    """Every ledger of a judge, of rollouts, of an annotator or of a writer of these runs."""
+    """Return every ledger of judges, rollouts, annotators, writers and other askers of these runs."""
     return [
         (run, path)
         for run in runs
@@ -76,17 +83,19 @@ def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
             run.adherence,
             *sorted(run.layers.glob("*/annotators")),
             *run.writers(),
+            *run.askers(),
         )
         for path in sorted(folder.glob("*.db"))
         if path.stat().st_size
     ]
 
 
-def _merge_judge(ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -> None:
-    """Make one ledger of a judge of all that it has."""
+def _merge_judge(run: RunFolder, ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -> None:
+    """Merge all of a judge's ledgers."""
     sources = [SourceLedger(path, str(path), scratch) for path in ledgers]
     to.parent.mkdir(parents=True, exist_ok=True)
-    # The judge's work on other conversations has another fingerprint; what was judged is known by its texts.
+    # A judge's work on other conversations has another fingerprint; comparisons are identified by their
+    # texts.
     prints = sorted({source.fingerprint for source in sources})
     under = prints[0] if len(prints) == 1 else fingerprint(prints)
     with MergedLedger(to, under, drop) as ledger:
@@ -105,11 +114,11 @@ def _merge_judge(ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -
         ledger.close(plan, {"simulated": under} if simulated else {}, lambda _status: None)
     noted = (path.with_suffix(".json") for path in ledgers)
     if (first := next(filter(Path.is_file, noted), None)) is not None:
-        shutil.copyfile(first, to.with_suffix(".json"))
+        copy_noted(first, run, to.with_suffix(".json"))
 
 
 def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:
-    """All votes; of a rater who votes otherwise on the same pair, the one in the first of the runs."""
+    """Merge all votes; if a rater's votes on a pair differ, the first run's counts."""
     kept: dict[tuple[str, str], dict[str, HumanVote]] = {}
     for run in runs:
         for (a, b), votes in stored_votes(run).items():

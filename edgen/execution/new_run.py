@@ -1,4 +1,5 @@
-"""A run made of others: in a hidden folder beside its place, and renamed in the end, so that what stands there is whole."""
+"""Creation of a run from others: in a hidden folder next to its destination, renamed at the end, so the
+destination is always whole."""
 
 from __future__ import annotations
 
@@ -13,18 +14,21 @@ import msgspec
 from edgen.config import Job
 from edgen.core.errors import JobError, RunError, UsageError
 from edgen.core.files import sync_folder
+from edgen.core.system import require_locks
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.execution.finish import JOB, describe_job
 from edgen.execution.run_identity import OF_ALL
 from edgen.store.ledger import OPEN, SourceLedger
 from edgen.store.ledger.opening import damaged_error
-from edgen.store.run_folder import RunFolder, inputs_beside, inputs_named, run_around
+from edgen.store.run_folder import RunFolder, run_around
+from edgen.store.run_inputs import inputs_beside, inputs_named
 
 
 @contextlib.contextmanager
 def making(output: Path, word: str) -> Iterator[RunFolder]:
-    """The folder in which the body makes a run; at its end it is `output`. `word` names the work in the hidden folder's
-    name."""
+    """Yield the folder in which the body makes a run; rename it to `output` at the end. `word` names the work
+    in the hidden folder's name."""
+    require_locks()
     output.parent.mkdir(parents=True, exist_ok=True)
     work = RunFolder(output.with_name(f".{output.name}.{word}"))
     _refuse_stranger(work)
@@ -40,14 +44,14 @@ def making(output: Path, word: str) -> Iterator[RunFolder]:
 
 
 def refuse_target(paths: Sequence[Path], output: Path) -> None:
-    """Raise UsageError where one of the runs is named twice, or the new one's place is taken or in a run."""
+    """Raise UsageError if one of the runs is named twice, or the destination exists or is in a run."""
     seen: set[Path] = set()
     for path in paths:
         if (real := path.resolve()) in seen:
             raise UsageError(f"{path}: this run is named twice; name each once.")
         seen.add(real)
     if output.exists() or output.is_symlink():
-        raise UsageError(f"{output}: something is there already; name a new folder with -o.")
+        raise UsageError(f"{output}: this already exists; name a new folder with -o.")
     if (around := run_around(output.parent)) is not None:
         raise UsageError(
             f"{output}: this is in the folder of the run {around}; name a folder elsewhere with -o."
@@ -55,17 +59,17 @@ def refuse_target(paths: Sequence[Path], output: Path) -> None:
 
 
 def _refuse_stranger(work: RunFolder) -> None:
-    """Raise UsageError where the hidden folder is there, and no killed merge has left it."""
+    """Raise UsageError if the hidden folder exists and was not left by a killed merge."""
     path = work.path
     ours = path.is_dir() and not path.is_symlink() and (work.lock.is_file() or not any(path.iterdir()))
     if (path.exists() or path.is_symlink()) and not ours:
         raise UsageError(
-            f"{path}: the new run would be made here first, and something is there; move it away."
+            f"{path}: the new run would be made here first, and this already exists; move it away."
         )
 
 
 def _clear(work: RunFolder) -> None:
-    """Remove what a killed merge left."""
+    """Remove the remains of a killed merge."""
     for path in work.path.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -78,26 +82,26 @@ def _publish(work: RunFolder, output: Path) -> None:
         work.path.rename(output)
     except OSError:
         raise UsageError(
-            f"{output}: something has come there meanwhile; name a new folder with -o."
+            f"{output}: another process has created this meanwhile; name a new folder with -o."
         ) from None
     sync_folder(output.parent)
 
 
 def described_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str, Any]:
-    """The job as a manifest holds it: as it was given, and not as the run keeps it."""
+    """Return the job for a manifest: as given, not as the run keeps it."""
     noted = next((source for source in sources if JOB in source.facts), None)
     plain = describe_job(job)
     if noted is not None:
         try:
             known = msgspec.json.decode(noted.facts[JOB], type=dict[str, Any])
         except (ValueError, RecursionError) as problem:
-            raise damaged_error(noted.path, f"the job that it notes is none: {problem}") from None
+            raise damaged_error(noted.path, f"the job that it notes is invalid: {problem}") from None
         plain = {key: value for key, value in known.items() if key in plain}
     return {**plain, **{key: getattr(job, key) for key in OF_ALL}}
 
 
 def refuse_open(run: RunFolder, source: SourceLedger) -> None:
-    """Raise RunError where batches of a ledger are open: what they answer would be lost to the new run."""
+    """Raise RunError if a ledger has open batches: the new run would lose their answers."""
     if waiting := [batch for batch in source.batches if batch.state in OPEN]:
         which = ", ".join(f"{batch.number} ({batch.state})" for batch in waiting[:5])
         raise RunError(
@@ -108,7 +112,7 @@ def refuse_open(run: RunFolder, source: SourceLedger) -> None:
 
 
 def copy_job(run: RunFolder, to: RunFolder, job: Job) -> None:
-    """Copy a run's job and its inputs, with the numbers of `job`."""
+    """Copy a run's job and its inputs, with the counts of `job`."""
     value = read_yaml(read_text(run.job, JobError), str(run.job), JobError)
     named = inputs_named(value)
     inputs = (run.path / name for name in sorted(named | inputs_beside(run, named)))

@@ -1,7 +1,7 @@
-"""Runs tasks online: a bounded set of workers, each with one task at a time.
+"""Online scheduler: a bounded set of workers, each with one task at a time.
 
-A worker takes the next task, asks the backends for what the ledger does not know, and stores every answer before the
-task sees it. A bad answer is data; only bugs raise.
+A worker takes the next task, requests answers that the ledger lacks, and stores each before the task sees it.
+A bad answer is data; only bugs raise.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.core.errors import CallError, EdgenError, StoppedError
+from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
+from edgen.core.plugin_faults import find_fault
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.open_batches import open_batches_error
 from edgen.execution.choices import JoinedCalls, Place, Share, share_out
@@ -22,15 +23,15 @@ from edgen.execution.scheduler import Work
 from edgen.execution.watchdog import Watchdog
 from edgen.store.ledger import OPEN
 
-GRACE = 30.0  # seconds that calls in flight are given to end once the run is to stop
-MOST_WAITING = 16  # workers that may wait for one, as far as more workers are made for that
+GRACE = 30.0  # seconds for calls in flight to end once the run stops
+MOST_WAITING = 16  # workers that may wait for one, as far as extra workers are created for that
 MOST_WORKERS = 8192
-_SHARE = 8  # the part of the calls in flight whose answers may wait for one commit
-SLACK = 256  # workers beyond the calls in flight: those that wait to try again hold up nobody
+_SHARE = 8  # fraction of the calls in flight whose answers may share one commit
+SLACK = 256  # extra workers: those that wait for a retry do not block others
 
 
 class OnlineScheduler:
-    """A Scheduler that asks call by call."""
+    """A Scheduler that makes single calls."""
 
     def __init__(self, work: Work) -> None:
         self.stopped: EdgenError | None = None
@@ -39,12 +40,12 @@ class OnlineScheduler:
         self._grace = GRACE
         self._recorder = OutcomeRecorder(work, self.stop)
         self._stopping = asyncio.Event()
-        self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # shared requests that are being asked now
+        self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running shared requests
         self._joined = JoinedCalls(work, self._ask_for)
 
     @property
     def in_flight(self) -> int:
-        """Calls that the backends work on now."""
+        """The number of calls running at the backends."""
         return sum(client.in_flight for client in {*self._work.clients.values()})
 
     @property
@@ -56,31 +57,35 @@ class OnlineScheduler:
         return {client.admission for client in self._work.clients.values()}
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
-        """Admit nothing more; calls in flight may end, in `grace` seconds (None: the usual). The first reason
-        counts."""
+        """Admit no more calls; calls in flight may end within `grace` seconds (None: the default). The first
+        reason counts."""
         if self.stopped is not None:
             return
         self.stopped = reason
+        if grace is None and isinstance(reason, UselessError):
+            grace = self._limits.timeout  # calls in flight are paid for
         if grace is not None:
             self._grace = grace
         self._stopping.set()
+        # Hopeless work stops alone: concurrent work continues with the same services.
+        alone = isinstance(reason, UselessError) and len(self._work.beside) > 1
         for client in self._work.clients.values():
-            client.close()
-        for other in self._work.beside:
+            client.close(shared=alone)
+        for other in () if alone else self._work.beside:
             other.stop(reason, grace)
 
     def hurry(self) -> None:
-        """End the wait for calls in flight, and for a database that another program holds."""
+        """End the wait for calls in flight, and for a database held by another program."""
         self._grace = 0.0
         self._work.ledger.writer.hurry()
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
-        """See Scheduler."""
+        """Run the units; see Scheduler."""
         in_flight, sharers = self._limits.in_flight, self._work.tasks.sharers
         count = in_flight * len(self._admissions) + SLACK
-        if sharers > 1:  # most of a scenario's replicates wait for what the first of them asks
+        if sharers > 1:  # most of a scenario's replicates wait for the first one's request
             count = min(count * min(sharers, MOST_WAITING), max(count, MOST_WORKERS))
-        # Answers hold their calls' places until they are stored: so many may wait for others to share their commit.
+        # Answers hold their calls' places until stored: this many may wait to share a commit.
         self._work.ledger.writer.enough = max(1, in_flight // _SHARE)
         workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(count)]
         everybody = asyncio.gather(*workers)
@@ -89,7 +94,7 @@ class OnlineScheduler:
             await self._until_stopped(everybody)
             await self._let_end(everybody)
         except asyncio.CancelledError:
-            # As with any stop, what is in flight is paid for and is kept; a second cancellation ends the wait.
+            # As with any stop, calls in flight are paid for and kept; a second cancellation ends the wait.
             self.stop(StoppedError("The task was cancelled."))
             await self._let_end(everybody)
             raise
@@ -98,13 +103,13 @@ class OnlineScheduler:
                 task.cancel()
             await asyncio.gather(*workers, listening, return_exceptions=True)
         if everybody.done() and not everybody.cancelled():
-            everybody.result()  # a worker's bug, if there was one
+            everybody.result()  # raises a worker's bug
         self._recorder.end(silent=any(client.begun > 1 for client in self._work.clients.values()))
         if self.stopped is not None:
             raise self.stopped
 
     async def _until_stopped(self, work: asyncio.Future[Any]) -> None:
-        """Wait until the work is done, or the run is to stop."""
+        """Wait until the work is done, or the run is stopped."""
         stopping = asyncio.create_task(self._stopping.wait())
         either: set[asyncio.Future[Any]] = {work, stopping}
         try:
@@ -113,7 +118,7 @@ class OnlineScheduler:
             stopping.cancel()
 
     async def _listen(self) -> None:
-        """Stop the run at once where a service answers nothing any more."""
+        """Stop the run as soon as a service has fallen silent."""
         watchdog = Watchdog(self._work.clients, self._limits)
         clock = asyncio.get_running_loop().time
         while self.stopped is None:
@@ -124,7 +129,7 @@ class OnlineScheduler:
                 self._work.events.tell("note", text)
 
     async def _let_end(self, everybody: asyncio.Future[list[None]]) -> None:
-        """Wait for the workers' calls in flight, as long as the grace lasts; `hurry` ends it."""
+        """Wait for calls in flight until the grace period ends; `hurry` ends it."""
         clock = asyncio.get_running_loop().time
         started = clock()
         while not everybody.done() and clock() - started < self._grace:
@@ -144,18 +149,24 @@ class OnlineScheduler:
                     raise
                 return
             except BudgetExhausted as error:
-                # What is in flight is paid for: it may take as long as calls may.
+                # Calls in flight are paid for: let them use their full timeout.
                 self.stop(error, self._limits.timeout)
                 return
             except EdgenError as error:
                 self.stop(error)
                 return
+            except Exception as error:
+                if (fault := find_fault(error)) is None:
+                    raise
+                fault.__cause__ = error
+                self.stop(fault)  # calls in flight are paid for and kept
+                return
 
     async def _ask_once(self, rollout: Rollout, request: Request) -> Reply:
-        """Ask what several tasks may want to know: whoever comes first asks, the others get the answer."""
+        """Send a request that several tasks share once, and return its answer to all."""
         key = rollout.key
         if (asked := self._asking.get(key)) is not None:
-            return await asyncio.shield(asked)  # who stops waiting leaves the others waiting
+            return await asyncio.shield(asked)  # a waiter that stops leaves the others waiting
         if (stored := self._work.ledger.reply(request.address, key)) is not None:
             return stored
         asked = self._asking[key] = asyncio.get_running_loop().create_future()
@@ -163,7 +174,7 @@ class OnlineScheduler:
             reply = await self._ask(rollout, request)
         except BaseException as problem:
             asked.set_exception(problem if isinstance(problem, CallError) else AdmissionClosed())
-            asked.exception()  # nobody may have waited for it
+            asked.exception()  # retrieve it, since there may be no waiter
             raise
         finally:
             del self._asking[key]
@@ -171,13 +182,13 @@ class OnlineScheduler:
         return reply
 
     async def _ask(self, rollout: Rollout, request: Request) -> Reply:
-        """Ask and store. Returns when the answer is on the disk."""
+        """Send a request and store the answer; return when it is on disk."""
         if rollout.client.most_choices > 1:
             return await self._joined.ask(rollout, request)
         return await self._ask_for(rollout, request, (Place(request.address, rollout.key),))
 
     async def _ask_for(self, rollout: Rollout, request: Request, places: Sequence[Place]) -> Reply:
-        """Ask for an answer to each place, the first of which is the rollout's own, and store what comes."""
+        """Request an answer for each place, the rollout's own first, and store the results."""
         shares: list[Share] = []
 
         async def store(answer: Answer) -> None:
@@ -197,7 +208,8 @@ class OnlineScheduler:
 
 
 def call_by_call(work: Work) -> OnlineScheduler:
-    """The scheduler where no batches are wanted. Raises UsageError while some of the ledger's are out."""
+    """Return the scheduler for single calls. Raises UsageError while batches of the ledger are
+    outstanding."""
     if waiting := work.ledger.out.batches(*OPEN):
         raise open_batches_error(waiting)
     return OnlineScheduler(work)

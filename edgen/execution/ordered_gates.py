@@ -1,17 +1,17 @@
-"""Gates about near-duplicates, decided in the order of scenarios and replicates, whatever came first.
+"""Near-duplicate gates, decided in the order of scenarios and replicates, not of arrival.
 
-All that passed everything else is streamed out of the ledger, that which these gates refused before among it: its
-record is kept. Each is held against the earlier ones that are accepted, and what has changed is noted. So the outcome is a
-function of what was answered and of the order of the scenarios alone, and doing it again changes nothing; when a
-scenario that failed is made later, whatever comes after it is decided anew.
+Conversations that passed everything else are streamed from the ledger, including those that these gates
+rejected earlier, whose records are kept. Each is compared with the earlier accepted ones, and changes are
+noted. So the outcome depends only on the answers and the order of scenarios, and deciding is idempotent; when
+a failed scenario is made later, those after it are decided again.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from edgen.core.threads import run_in_thread
 from edgen.core.values import Status
 from edgen.execution.scheduler import ProgressCounts
 from edgen.expressions.conversation import Facts
@@ -25,12 +25,12 @@ KEPT = -1
 
 
 class InOrder(Protocol):
-    """Conversations that are to meet expressions, in order: all are added, then decided."""
+    """A decision on expressions over conversations in order: add all, then decide."""
 
     def add(self, facts: Facts) -> None: ...
 
     def decide(self) -> Iterator[int]:
-        """Of each the place of the first expression that it does not meet; KEPT if it meets all."""
+        """Yield for each the index of the first expression that it fails; KEPT if it meets all."""
 
 
 MakeInOrder = Callable[[Sequence[Expression]], InOrder]
@@ -39,19 +39,18 @@ MakeInOrder = Callable[[Sequence[Expression]], InOrder]
 async def decide_in_order(
     plan: Plan, ledger: Ledger, counts: ProgressCounts, scope: Scope, make: MakeInOrder
 ) -> None:
-    """Decide the ordered gates of a plan for all of a scope, which is settled otherwise. Returns when it is on the
-    disk."""
+    """Decide the ordered gates of a plan for a scope that is settled otherwise. Return when it is on disk."""
     await ledger.flush()
-    for before, after in await asyncio.to_thread(_changes, plan, ledger, scope, make):
+    for before, after in await run_in_thread(_changes, plan, ledger, scope, make):
         ledger.settle(after, scope.fingerprint, None)
         counts.settle(before.status, before.reason, -1)
         counts.settle(after.status, after.reason)
-    counts.rejected = +counts.rejected  # without reasons that nothing has any more
+    counts.rejected = +counts.rejected  # drop reasons with a count of zero
     await ledger.flush()
 
 
 def _changes(plan: Plan, ledger: Ledger, scope: Scope, make: MakeInOrder) -> list[tuple[Outcome, Outcome]]:
-    """What is decided otherwise than it was: how it stood, and how it stands now."""
+    """Return changed decisions: the outcome before, and the outcome now."""
     gates = plan.gates.ordered
     reasons = [gate.reason for gate in gates]
     outcomes, in_order = ledger.outcomes(scope), make([gate.expression for gate in gates])

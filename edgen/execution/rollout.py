@@ -1,7 +1,7 @@
-"""One task from its start to its outcome: what every scheduler shares.
+"""One task from start to outcome, shared by every scheduler.
 
-`run_task` is the loop around a task's generator: it answers from the ledger as far as that leads, has the rest asked,
-and records what became of the task.
+`run_task` is the loop around a task's generator: it answers from the ledger as far as possible, requests the
+rest, and records the outcome.
 """
 
 from __future__ import annotations
@@ -9,22 +9,36 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from edgen.core.errors import FATAL, RETRYABLE, CallError, EdgenError, FailureKind, ProviderError
-from edgen.core.values import Reply, Request, Status, TaskId
+from edgen.core.errors import (
+    FATAL,
+    RETRYABLE,
+    CallError,
+    EdgenError,
+    FailureKind,
+    FailuresError,
+    ProviderError,
+)
+from edgen.core.plugin_faults import refuse_value
+from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.scheduler import Work
+from edgen.execution.usefulness import Usefulness
 from edgen.protocols.labelled_units import ABOUT
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.ledger import Outcome
 
-_GONE = 3  # scenarios in a row without an answer at the end of a run: no accident any more
+_GONE = 3  # scenarios in a row without an answer at the end of a run: not a coincidence
 
 
 class Rollout:
-    """A task on its way. `request` is what it asks now, with its ledger `key` and the `client` that answers for its
-    role; None once the task has come to its `result`."""
+    """A task in progress. `request` is its present request, with its ledger `key` and the `client` of its
+    role; None once the task has its `result`. `last` is the latest answered request, with its answer;
+    `refused` says why that answer was unusable, empty if it was usable. `fresh` counts newly fetched answers.
+    """
 
-    __slots__ = ("_clients", "client", "key", "request", "result", "spent", "task")
+    __slots__ = (
+        "_clients", "client", "fresh", "key", "last", "refused", "request", "result", "spent", "task",
+    )  # fmt: skip
 
     request: Request | None
     client: ModelClient
@@ -34,18 +48,33 @@ class Rollout:
         self.task = task
         self.spent = Spent()
         self.result: Any = None
+        self.last: tuple[Request, Reply] | None = None
+        self.refused = ""
+        self.fresh = 0
         self._clients = clients
         self._step(task.protocol.send, None)
 
     def answer(self, reply: Reply) -> None:
-        """Go on with the reply to the present request."""
-        assert self.request is not None, "nothing was asked"
-        if self.request.address.step < ABOUT:  # a record tells who made it, not who labelled it
-            self.spent.add(reply, self.key, self.request.role, self.client.kind, self.client.backend.model)
+        """Continue with the reply to the present request."""
+        asked = self.request
+        assert asked is not None, "nothing was asked"
+        if asked.address.step < ABOUT:  # a record names who made it, not who labelled it
+            self.spent.add(reply, self.key, asked.role, self.client.kind, self.client.backend.model)
         self._step(self.task.protocol.send, reply)
+        self.last, self.refused = (asked, reply), self._refusal()
+
+    def _refusal(self) -> str:
+        """Return why the previous answer was unusable, from the next request or the result; gates do not
+        judge answers."""
+        if self.request is not None:
+            return self.request.retry_reason
+        result = self.result
+        if isinstance(result, Rejection) and result.reason is not RejectionReason.GATE:
+            return result.code
+        return ""
 
     def answer_from(self, stored: Mapping[bytes, Reply]) -> int:
-        """Go on with stored replies as far as they lead. Returns how many there were."""
+        """Continue with stored replies as far as they lead. Return their number."""
         count = 0
         while self.request is not None and (reply := stored.get(self.key)) is not None:
             self.answer(reply)
@@ -53,8 +82,8 @@ class Rollout:
         return count
 
     def fail(self, failure: CallError) -> None:
-        """Go on after a call that got no answer. The protocol may know better than to fail: what it asked last
-        may be what is wrong. Raises the CallError where it does not."""
+        """Continue after a call without answer. The protocol may handle the failure, if its last request was
+        the cause. Raises the CallError if it does not."""
         self._step(self.task.protocol.throw, failure)
 
     def close(self) -> None:
@@ -66,24 +95,38 @@ class Rollout:
         except StopIteration as end:
             self.request, self.result = None, end.value
             return
-        self.client = self._clients[request.role]
+        if not isinstance(request, Request):
+            refuse_value("protocol", self.task.made_by, f"yielded a {type(request).__name__}, not a Request")
+        if (client := self._clients.get(request.role)) is None:
+            known = ", ".join(sorted(self._clients))
+            said = f"asked the role {request.role!r}, which its `roles` does not list (listed: {known})"
+            refuse_value("protocol", self.task.made_by, said)
+        self.client = client
         self.key = self.client.key(request)
 
 
-# Gets the reply to a rollout's present request, stored; None where it will come in a later round. Raises CallError.
+# Gets the stored reply to a rollout's present request; None if it comes in a later round. Raises CallError.
 Ask = Callable[[Rollout, Request], Awaitable[Reply | None]]
 
 
-async def run_task(work: Work, recorder: OutcomeRecorder, unit: tuple[int, TaskId], ask: Ask) -> bool:
-    """Run the task of a unit, (index, replicate), to its outcome; False where an answer is still to come."""
+async def run_task(
+    work: Work, recorder: OutcomeRecorder, unit: tuple[int, TaskId], ask: Ask, *, fresh: bool = False
+) -> bool:
+    """Run the task of a unit, (index, replicate), to its outcome; return False if an answer is outstanding.
+    `fresh`: this start fetched the ledger's last answer."""
     rollout = Rollout(work.tasks.task(*unit), work.clients)
     stored = work.ledger.replies(*unit)
     try:
         while True:
             if stored:
-                work.counts.replayed += rollout.answer_from(stored)
+                count = rollout.answer_from(stored)
+                work.counts.replayed += count
+                if fresh and count:
+                    recorder.count_answer(unit, rollout)
+                fresh = False
             if (request := rollout.request) is None:
                 break
+            recorder.usefulness.require_hope()
             try:
                 reply = await ask(rollout, request)
             except CallError as failure:
@@ -92,6 +135,7 @@ async def run_task(work: Work, recorder: OutcomeRecorder, unit: tuple[int, TaskI
             if reply is None:
                 return False
             rollout.answer(reply)
+            recorder.count_answer(unit, rollout)
     except CallError as failure:
         recorder.fail(unit, rollout, failure)
     else:
@@ -102,39 +146,65 @@ async def run_task(work: Work, recorder: OutcomeRecorder, unit: tuple[int, TaskI
 
 
 class OutcomeRecorder:
-    """Records what becomes of tasks, in the ledger and in the counts, and notices when to give up.
+    """Recorder of outcomes in the ledger and in the counts, which also decides when to give up.
 
-    `stop` is told why the run cannot go on; limits.stop_after_failures scenarios in a row without an answer are such
-    a reason, unless `lenient`.
+    It calls `stop` with the reason if the run cannot continue: limits.stop_after_failures scenarios in a row
+    without an answer, unless `lenient`.
     """
 
     def __init__(self, work: Work, stop: Callable[[EdgenError], None]) -> None:
         self.lenient = False
+        settings = work.tasks.call_settings
+        self.usefulness = Usefulness(
+            settings, work.ledger, work.fingerprint, work.counts, work.tasks.useless_help
+        )
         self._work = work
         self._stop = stop
         self._stop_after = work.tasks.call_settings.limits.stop_after_failures
-        # Those that failed since the last answer. What several of one index wait for fails for all of them.
+        # Failed since the last answer, by index: a shared request fails for all replicates that wait for it.
         self._failed_in_a_row: set[int] = set()
-        self._last: CallError | None = None  # of them, where no service answered at all
+        self._last: CallError | None = None  # of them, if no service answered at all
         self._simulated = False
+        self._useless = False
 
     def note_answer(self) -> None:
-        """An answer came."""
+        """Record that an answer came."""
         self._failed_in_a_row.clear()
 
+    def count_answer(self, unit: tuple[int, TaskId], rollout: Rollout) -> None:
+        """Count a rollout's latest, newly fetched answer. A shared answer counts for the task that requested
+        it."""
+        assert rollout.last is not None, "it was answered"
+        request, reply = rollout.last
+        if request.address.task != unit[1]:
+            return
+        rollout.fresh += 1
+        retried = rollout.request is not None
+        self.usefulness.count_answer(request, reply, rollout.refused, retried=retried)
+        self._stop_if_useless()
+
+    def _stop_if_useless(self) -> None:
+        if not self._useless and (reason := self.usefulness.verdict()) is not None:
+            self._useless = True
+            self._stop(reason)
+
     def settle(self, unit: tuple[int, TaskId], rollout: Rollout) -> None:
-        """Record the outcome of a task that came to its result."""
+        """Record the outcome of a task with a result."""
         if rollout.spent.simulated and not self._simulated:
             self._simulated = True
             self._work.ledger.set_fact("simulated", self._work.fingerprint)
-        self._record(unit, rollout, rollout.task.settled(rollout.result, rollout.spent))
+        settled = rollout.task.settled(rollout.result, rollout.spent)
+        self._record(unit, rollout, settled)
+        if rollout.fresh:
+            self.usefulness.count_settled(settled.status, settled.reason)
+            self._stop_if_useless()
 
     def fail(self, unit: tuple[int, TaskId], rollout: Rollout, failure: CallError) -> None:
-        """Record that a task got no answer; stop the run where the next would get none either."""
+        """Record that a task got no answer; stop the run if the next would get none either."""
         if self.lenient:
             self.note_answer()
         if failure.kind in FATAL:
-            self._work.ledger.out.forgive(FATAL)  # the next start asks again
+            self._work.ledger.out.forgive(FATAL)  # the next start retries
             role = rollout.request.role if rollout.request is not None else "default"
             self._stop(ProviderError(f"{backend_prefix(role)}{advice(failure)} {GO_ON}"))
             return
@@ -145,9 +215,9 @@ class OutcomeRecorder:
             self._give_up(failure)
 
     def end(self, *, silent: bool) -> None:
-        """All tasks have ended. Several without an answer, and none after them: the service is gone, and there were
-        not enough left to notice it by. `silent`: whether several calls were begun after the last answer; else those
-        that took too long are stragglers that others overtook."""
+        """Handle the end of all tasks. If the last several had no answer, the service is gone, but too few
+        were left to detect it earlier. `silent`: several calls began after the last answer; else the
+        unanswered ones are stragglers."""
         last = self._last
         if len(self._failed_in_a_row) < min(_GONE, self._stop_after) or last is None:
             return
@@ -156,10 +226,10 @@ class OutcomeRecorder:
 
     def _give_up(self, failure: CallError) -> None:
         self._stop(
-            ProviderError(
+            FailuresError(
                 f"{len(self._failed_in_a_row)} scenarios in a row got no answer, the last with "
-                f"{describe_failure(failure)}. The run stopped rather than go on for nothing. See what is wrong with "
-                f"`edgen doctor JOB`. {GO_ON}"
+                f"{describe_failure(failure)}. The run stopped, because more calls would be useless. `edgen doctor "
+                f"JOB` shows what is wrong. {GO_ON}"
             )
         )
 
@@ -171,7 +241,7 @@ class OutcomeRecorder:
         self._work.counts.settle(settled.status, settled.reason)
 
 
-GO_ON = "Then start the same command again: it goes on where it stopped."
+GO_ON = "Then run the same command again to resume."
 _ADVICE = {
     FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the job names.",
     FailureKind.PERMISSION: "The key may not use this model or service: check its project and permissions.",
@@ -185,16 +255,16 @@ _ADVICE = {
 
 
 def advice(failure: CallError) -> str:
-    """A failure, and what a person can do about it."""
+    """Return a failure with advice for the user."""
     what = _ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
     return f"The service refused: {describe_failure(failure)}. {what}"
 
 
 def backend_prefix(role: str) -> str:
-    """What a sentence about a role's backend begins with; empty where a job has one backend alone."""
+    """Return the prefix of a sentence about a role's backend; empty if a job has only one backend."""
     return "" if role == "default" else f"Backend {role}: "
 
 
 def describe_failure(failure: CallError) -> str:
-    """A failure without its full stop."""
+    """Return a failure without its full stop."""
     return str(failure).rstrip(" .?!")

@@ -1,18 +1,19 @@
-"""What lies between two rounds of a job: the earlier one is settled, and the next is prepared from what it made.
+"""The transition between two rounds of a job: the earlier round is settled, and the next is prepared from its
+results.
 
-A round's conversations are streamed out of the ledger in the order of scenarios. Which of them count is fixed the first
-time that the next round is begun (`store/ledger/rounds`), so that it is the same after every kill and resume.
+A round's conversations are streamed from the ledger in the order of scenarios. The first start of the next
+round fixes which of them count (`store/ledger/rounds`), so that kills and resumes do not change it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Generator
 
 import msgspec
 
 from edgen.core.errors import DamagedError
+from edgen.core.threads import run_in_thread
 from edgen.core.values import Status
 from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
@@ -22,15 +23,15 @@ from edgen.store.ledger.rounds import RoundEnd, fact_of_round, read_round_end
 
 
 async def prepare_rounds(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> None:
-    """Have the rounds up to `number` ready. Those before it are settled."""
+    """Prepare the rounds up to `number`. Those before it are settled."""
     while plan.prepared_rounds <= number:
         last = plan.prepared_rounds - 1
         end = await _note_end(plan, ledger, fingerprint, last)
-        await asyncio.to_thread(_prepare_next, plan, ledger, _scope(plan, fingerprint, last), end)
+        await run_in_thread(_prepare_next, plan, ledger, _scope(plan, fingerprint, last), end)
 
 
 def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
-    """Have those rounds ready whose earlier ones have ended under another form of the job; nothing is noted."""
+    """Prepare the rounds whose earlier ones ended under another form of the job, without noting anything."""
     while plan.prepared_rounds < plan.rounds.total:
         last = plan.prepared_rounds - 1
         end = read_round_end(ledger.fact(_fact(plan, last)), ledger.path)
@@ -38,13 +39,13 @@ def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
             return
         try:
             _prepare_next(plan, ledger, _scope(plan, fingerprint, last), end)
-        except DamagedError:  # or records of another family: the work itself says what is wrong
+        except DamagedError:  # or records of another family: the work itself reports the error
             return
 
 
 async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> RoundEnd:
-    """Note that a round has ended, unless that is known. What had failed when it was noted first stays out under
-    another form of the job, too: an upgrade must not undo what was paid for."""
+    """Note that a round has ended, unless noted. Conversations that had failed then stay excluded under
+    another form of the job, too: an upgrade must not discard paid answers."""
     await ledger.flush()
     known = read_round_end(ledger.fact(_fact(plan, number)), ledger.path)
     if known is not None and known.fingerprint == fingerprint:
@@ -63,7 +64,7 @@ def _prepare_next(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> No
 
 
 def _made(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> Generator[Recorded, None, None]:
-    """The accepted conversations of a round that count for later ones."""
+    """Yield the accepted conversations of a round that count for later ones."""
     failed = {*end.failed}
     for scenario, task, _, record in ledger.outcomes(scope).records():
         if (scenario, task) in failed:
@@ -79,6 +80,6 @@ def _fact(plan: Plan, number: int) -> str:
 
 
 def _scope(plan: Plan, fingerprint: str, number: int) -> Scope:
-    """The conversations of a round that is not the last."""
+    """Return the conversations of a round that is not the last."""
     first = number * plan.rounds.size
     return Scope(fingerprint, first + plan.rounds.size, plan.job.replicates, first)

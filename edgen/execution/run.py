@@ -1,7 +1,7 @@
 """One run from start to end: conversations, then the finished files.
 
-What the job asks for is made first, or the piece of it that this run is. With `top_up`, just as many scenarios as are
-still missing are planned then, and again, so that what is made depends on outcomes alone, not on their order. Where the
+First the job's conversations, or this piece of them, are made. With `top_up`, exactly as many scenarios as
+are missing are then planned, repeatedly, so that the result depends on outcomes, not on their order. If the
 protocol divides scenarios into rounds, one is settled before the next begins (`execution/rounds`).
 """
 
@@ -20,16 +20,15 @@ from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, w
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.rounds import prepare_rounds
 from edgen.execution.session import Session
+from edgen.execution.usefulness import GATED
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
 from edgen.space import space_files
 from edgen.space.splits import HeldOutGroups, choose_common_side
+from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
-
-# Scenarios in a row that were planned together, of which none is accepted: no more are planned.
-_HOPELESS = 50
 
 
 def check_part(job: Job, part: range | None) -> None:
@@ -39,7 +38,7 @@ def check_part(job: Job, part: range | None) -> None:
     if job.top_up:
         raise UsageError(
             "--range and `top_up: true` do not go together: how many scenarios a top-up plans depends on what "
-            "becomes of all of them. Say --set top_up=false, and ask for some more conversations instead."
+            "becomes of all of them. Use --set top_up=false and a larger number of conversations instead."
         )
     if asks_for_near_duplicates(arm_jobs(job, job.name).values()):
         raise UsageError(
@@ -54,32 +53,37 @@ def check_part(job: Job, part: range | None) -> None:
         )
     if part.start and protocol_of(job).rounds(job).total > 1:
         raise UsageError(
-            f"--range {part.start}:{part.stop}: this job is made in rounds, and a later round is made with what the "
-            f"earlier ones made, so a piece of it begins with scenario 0. Say --range 0:{part.stop}."
+            f"--range {part.start}:{part.stop}: this job is made in rounds, and later rounds use the results of "
+            f"earlier ones, so a piece of it starts at scenario 0. Use --range 0:{part.stop}."
         )
 
 
 def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> None:
-    """Raise UsageError unless all that the run in `folder` was to hold until now is in what is asked for."""
+    """Raise UsageError unless the request includes everything that the run in `folder` was planned to
+    hold."""
     there = known.of is not None
     if asked is None and there:
         raise UsageError(
             f"{folder}: this run is a piece of its job, scenarios {known.first} to {known.scenarios - 1} of "
-            f"{known.of}. Say --range {known.first}:{known.scenarios} to go on with it, "
+            f"{known.of}. Use --range {known.first}:{known.scenarios} to resume it, "
             f"--range 0:{job.conversations} to make all of them here, or choose another folder with -o."
         )
     if asked is not None and not (asked.start <= known.first and known.scenarios <= asked.stop):
         held = f"scenarios {known.first} to {known.scenarios - 1}" if there else "all scenarios of its job"
-        again = f"--range {known.first}:{known.scenarios}, or one that it is in," if there else "no --range"
+        again = (
+            f"--range {known.first}:{known.scenarios}, or a range that contains it,"
+            if there
+            else "no --range"
+        )
         raise UsageError(
             f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them out. "
-            f"Say {again} to go on with it, or choose another folder for the piece with -o."
+            f"Use {again} to resume it, or choose another folder for the piece with -o."
         )
 
 
 class Run:
-    """A plan, the session that works on it, and the run's folder. `part`: the scenarios to make, None for all;
-    `in_order`: what decides gates that depend on the conversations before."""
+    """A plan, its session, and the run's folder. `part`: the scenarios to make, None for all; `in_order`:
+    decides gates that depend on earlier conversations."""
 
     def __init__(
         self,
@@ -106,18 +110,18 @@ class Run:
             session.count_kept(self._wanted.first, self._wanted.scenarios, plan.job.replicates)
 
     def _plan_of(self, scenarios: int | None = None) -> RunPlan:
-        """What is to be made; with a top-up of so many scenarios in all."""
+        """Return the run's plan; with a top-up for that many scenarios in total."""
         return plan_of_run(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
 
     def adopt(self, note: Callable[[str], None]) -> None:
-        """Make the folder this plan's: note the job, and set aside what another form of it finished."""
+        """Bind the folder to this plan: note the job, and set aside the files of another form of it."""
         known = self._ledger.plan
         before = known.fingerprint if known is not None else self.session.fingerprint
         if self.session.fingerprint in (before, self._noted_fingerprint()):
-            self._rundir.end_setting_aside()  # which a start that was killed began
+            self._rundir.end_setting_aside()  # begun by a killed start
         elif (aside := self._rundir.set_aside()) is not None:
             note(
-                "The job, its template or space, or edgen itself has changed since this run was last worked on: "
+                "The job, its template or space, or edgen itself has changed since this run last ran: "
                 f"its earlier files are kept in {aside}. Answers that the change does not touch are used again."
             )
         plan, job = self._plan, self._plan.job
@@ -141,10 +145,12 @@ class Run:
             },
         }
         self._rundir.write_job(facts, texts)
+        keep_copy(self._ledger, self._rundir)
         self._ledger.set_fact(JOB, msgspec.json.encode(describe_job(job)).decode())
 
     def _noted_fingerprint(self) -> str | None:
-        """The fingerprint of the job that is noted in the folder: this plan's, if a kill came before any work."""
+        """Return the fingerprint of the job noted in the folder: this plan's, if a kill came before any
+        work."""
         try:
             noted = load_job(self._rundir.job).resolved
         except EdgenError:
@@ -152,17 +158,18 @@ class Run:
         return None if noted is None else noted.fingerprint
 
     async def drive(self) -> None:
-        """Make everything. Raises whatever stopped the run."""
+        """Make everything. Raises the error that stopped the run."""
         await self._make()
         await self._ledger.flush()
+        self.session.close_budget()
 
     def groups(self) -> Iterator[tuple[int, int]]:
-        """(group hash, accepted conversations) of what was made, by ascending hash."""
+        """Yield (group hash, accepted conversations) of the results, by ascending hash."""
         return self._ledger.outcomes(self._announced.scope).groups()
 
     async def write(self, side: HeldOutGroups | None = None) -> None:
-        """Write the files of what was made, unless they stand; `side` is the test side, where it is chosen
-        for several runs together. Raises ShortError if less was accepted than asked for."""
+        """Write the result files, unless they are current; `side` is the test side, if chosen for several
+        runs together. Raises ShortError if too few conversations were accepted."""
         counts, plan = self.counts, self._plan
         described = describe_job(plan.job)
         made = RunSummary(plan.job, self._ledger.status(), described, plan.template_sha256, plan.space_sha256)
@@ -172,7 +179,7 @@ class Run:
             raise ShortError(self._shortage(of_arms=side is not None))
 
     async def _make(self) -> None:
-        """Work until enough is accepted or nothing more is planned."""
+        """Work until enough is accepted or no more is planned."""
         job = self._plan.job
         if self._sated is not None:
             self._announce(self._sated.plan.scenarios)
@@ -192,14 +199,15 @@ class Run:
             await self._decide_in_order(end)
             missing = self._wanted.asked - self.counts.accepted
             barren = 0 if self.counts.accepted > before else barren + end - first
-            if not job.top_up or missing <= 0 or barren >= _HOPELESS:
+            # If none of a large plan is accepted, plan no more.
+            if not job.top_up or missing <= 0 or barren >= GATED:
                 return
             first, end, before = end, end + -(-missing // job.replicates), self.counts.accepted
             self.session.count_kept(first, end, job.replicates)
 
     async def _decide_in_order(self, end: int) -> None:
-        """Decide the gates that depend on the conversations before, for all scenarios below `end`: what is planned next,
-        and what is made of what is here, rests on it."""
+        """Decide the gates that depend on earlier conversations, for all scenarios below `end`; further plans
+        and files depend on them."""
         if not self._plan.gates.ordered:
             return
         assert self._in_order is not None, "whoever makes a run with such gates brings what decides them"
@@ -207,8 +215,8 @@ class Run:
         await decide_in_order(self._plan, self._ledger, self.counts, scope, self._in_order)
 
     def _known_sated(self) -> RunStatus | None:
-        """The status of a top-up that already has all it wants: nothing of it is tried again."""
-        # Of ordered gates it is not known whether they are decided.
+        """Return the status of a top-up that has enough, so that no failure is retried."""
+        # Undecided ordered gates make the count unknown.
         if not self._plan.job.top_up or self._plan.gates.ordered:
             return None
         status = self._ledger.status()
@@ -232,7 +240,7 @@ class Run:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
         elif self._plan.job.top_up and any(_by_a_gate(reason) for reason in lost):
             more = (
-                f" Of the last {_HOPELESS} scenarios or more none passed, so no more are planned; rejected.jsonl has what "
+                f" Of the last {GATED} scenarios or more none passed, so no more are planned; rejected.jsonl has what "
                 "each of them was, and `gates` of the job what was asked."
             )
             if counts.rejected["no_labels"] and self._plan.gates.layers:
@@ -245,5 +253,5 @@ class Run:
 
 
 def _by_a_gate(reason: str) -> bool:
-    """Whether conversations were rejected by a gate, or for want of the labels that one asks for."""
+    """Return whether conversations were rejected by a gate, or for missing labels that a gate needs."""
     return reason.startswith(f"{RejectionReason.GATE}:") or reason == RejectionReason.NO_LABELS

@@ -1,4 +1,4 @@
-"""Whether runs belong together: pieces and runs of one job do, and what they differ in shapes no conversation."""
+"""Comparison of runs: pieces and runs of one job belong together; their differences shape no conversation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from edgen.core.errors import RunError
 from edgen.planning.job_differences import flat_values
 from edgen.store.run_folder import RunFolder
 
-OF_ALL = ("conversations", "replicates")  # of these the job that is kept has the largest
-_OF_FIRST = ("split", "shards", "limits", "top_up")  # and these are the first run's
+OF_ALL = ("conversations", "replicates")  # the merged job has the largest of these
+_OF_FIRST = ("split", "shards", "limits", "top_up")  # and the first run's of these
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One run, or one arm of it, in every input that has it. `job` is as large as the largest."""
+    """One run or arm in every input that has it. `job` has the largest counts."""
 
     arm: str
     runs: tuple[RunFolder, ...]
@@ -24,8 +24,8 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[Part], list[str]]:
-    """The job of the merged run, what is to be merged with what, and sentences about what differs all the same.
-    Raises RunError."""
+    """Return the merged run's job, the parts to merge, and sentences about remaining differences. Raises
+    RunError."""
     jobs = [load_job(run.job) for run in runs]
     first = jobs[0]
     for run, job in zip(runs[1:], jobs[1:], strict=True):
@@ -51,20 +51,20 @@ def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[Part], list[str]]
 
 
 def _largest(jobs: Sequence[Job]) -> Job:
-    """The first of these jobs, as large as the largest."""
+    """Return the first of these jobs, with the largest counts."""
     return msgspec.structs.replace(jobs[0], **{key: max(getattr(job, key) for job in jobs) for key in OF_ALL})
 
 
 def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
-    """Every arm that was begun in any of the runs. Raises RunError where they do not number them alike: a
-    candidate's number is made of its arm's, and what was judged is found by it."""
+    """Return every arm begun in any of the runs. Raises RunError if their numbers differ: a candidate's
+    number depends on its arm's, and judgements are found by it."""
     numbered = {run.path: run.numbered_arms() for run in runs}
     longest = max(numbered.values(), key=len)
     for path, arms in numbered.items():
         if arms != longest[: len(arms)]:
             raise RunError(
                 f"{path}: its arms came in another order ({', '.join(arms)}) than in the other runs "
-                f"({', '.join(longest)}), so the sides of their pairs are others. Merge each arm by itself "
+                f"({', '.join(longest)}), so the sides of their pairs are others. Merge each arm separately "
                 f"({path / 'arms' / arms[0]} and its like)."
             )
     begun = {arm for run in runs for arm in begun_arms(run)}
@@ -72,7 +72,7 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
 
 
 def _same_job(runs: Sequence[RunFolder]) -> Job:
-    """The job that all of these runs are of, as large as the largest. Raises RunError if there is none."""
+    """Return the common job of these runs, with the largest counts. Raises RunError if there is none."""
     jobs = [load_job(run.job) for run in runs]
     if protocol_of(jobs[0]).rounds(jobs[0]).total > 1:
         raise RunError(
@@ -82,19 +82,19 @@ def _same_job(runs: Sequence[RunFolder]) -> Job:
     prints = [None if job.resolved is None else job.resolved.fingerprint for job in jobs]
     for run, job, made_under in zip(runs, jobs, prints, strict=True):
         if made_under is None:
-            raise RunError(f"{run.job}: it does not say what the run was made under. Was it edited by hand?")
+            raise RunError(f"{run.job}: it does not describe the run's settings. Was it edited by hand?")
         if made_under != prints[0]:
             ours, theirs = _shaping_values(jobs[0]), _shaping_values(job)
             differ = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
             raise RunError(
                 f"{run.path}: this is a run of another job than {runs[0].path}: they differ in "
-                f"{', '.join(differ) or 'what they were made under'}. Only pieces and runs of one job become one."
+                f"{', '.join(differ) or 'what they were made under'}. Only runs and pieces of the same job can be merged."
             )
     return _largest(jobs)
 
 
 def _shaping_values(job: Job) -> dict[str, str]:
-    """What shapes a run's conversations, by its dotted key."""
+    """Return the settings that shape a run's conversations, by dotted key."""
     plain = shaping_values(job)
     for key in ("space", "prompt", "prompts"):
         plain.pop(key, None)
@@ -106,5 +106,5 @@ def _shaping_values(job: Job) -> dict[str, str]:
 
 
 def begun_arms(run: RunFolder) -> list[str]:
-    """The named arms that are there, those that the job has no longer among them."""
+    """Return the existing named arms, including those no longer in the job."""
     return sorted(path.parent.name for path in run.arms_folder.glob("*/run.db"))

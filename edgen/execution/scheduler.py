@@ -1,8 +1,8 @@
-"""What every scheduler is to the session that it is handed to, and what it works with.
+"""Interface between session and schedulers.
 
-A scheduler runs tasks to their outcomes; how the answers come, call by call or in batches, is its own affair. All
-keep the same promises: every reply is in the ledger before a task sees it, nothing is asked that the ledger knows,
-and a run that was stopped can go on.
+A scheduler runs tasks to their outcomes, by single calls or batches. Every scheduler guarantees: each reply
+is in the ledger before a task sees it, no request that the ledger can answer is sent, and a stopped run can
+resume.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from edgen.core.events import Events
 from edgen.core.values import Status, TaskId, Usage
 from edgen.store.ledger import Counts, Ledger, RunStatus
 
-if TYPE_CHECKING:  # whoever shows counts needs no client
+if TYPE_CHECKING:  # showing counts needs no client
     from edgen.execution.client.budget import Budget
     from edgen.execution.client.model_client import ModelClient
     from edgen.protocols.task import Tasks
 
 
 class ProgressCounts(Counts):
-    """The running count of a run. At every moment planned = accepted + rejected + failed + pending. Calls, tokens and
-    cost are this session's; `cost_usd` is None while no backend has a price."""
+    """The running counts of a run. At every moment planned = accepted + rejected + failed + pending. Calls,
+    tokens and cost are this session's; `cost_usd` is None while no backend has a price."""
 
     planned: int = 0
     accepted: int = 0
     rejected: Counter[str] = msgspec.field(default_factory=Counter)
     failed: Counter[str] = msgspec.field(default_factory=Counter)
-    retried_by: Counter[str] = msgspec.field(default_factory=Counter)  # the same, by what went wrong
-    kept: int = 0  # outcomes that an earlier session settled
+    # Retried calls by reason: the kind of failure, or why an answer was unusable.
+    retried_by: Counter[str] = msgspec.field(default_factory=Counter)
+    kept: int = 0  # outcomes settled by earlier sessions
 
     def settle(self, status: Status, reason: str | None, count: int = 1) -> None:
         if status is Status.ACCEPTED:
@@ -44,7 +45,7 @@ class ProgressCounts(Counts):
             self.failed[reason or "unknown"] += count
 
     def add_answer(self, usage: Usage | None, cost_usd: float | None) -> None:
-        """Count an answer that was fetched, and what it is charged at."""
+        """Count a fetched answer and its charges."""
         self.made += 1
         if usage is not None:
             self.add(usage)
@@ -52,7 +53,7 @@ class ProgressCounts(Counts):
             self.cost_usd = (self.cost_usd or 0.0) + cost_usd
 
     def take(self, status: RunStatus) -> None:
-        """Count what earlier sessions settled, all of it."""
+        """Count everything that earlier sessions settled."""
         self.planned, self.accepted = status.planned, status.accepted
         self.rejected, self.failed = Counter(status.rejected), Counter(status.failed)
         self.kept = self.ended
@@ -67,9 +68,9 @@ class ProgressCounts(Counts):
 
 
 class Work(NamedTuple):
-    """The tasks, the client of each role, and where everything is kept and counted. `fingerprint` names what shapes
-    the outcomes; `budget` is None where nothing caps the run. `beside`: the schedulers of the sessions that share it, this
-    work's among them: what stops one of them stops all."""
+    """Tasks, clients by role, ledger and counts. `fingerprint` names everything that shapes the outcomes;
+    `budget` is None without caps. `beside`: the schedulers of all sessions that share the work, including
+    this one's: an error that stops one stops all."""
 
     tasks: Tasks
     clients: Mapping[str, ModelClient]
@@ -82,29 +83,30 @@ class Work(NamedTuple):
 
 
 class Scheduler(Protocol):
-    """Runs tasks until they are all settled or something stops the run."""
+    """A runner of tasks that ends when all are settled or the run is stopped."""
 
     @property
     def stopped(self) -> EdgenError | None:
-        """Why the run stops, None while it goes on."""
+        """The reason to stop, None while the run continues."""
 
     @property
     def in_flight(self) -> int:
-        """Requests that the services work on now."""
+        """The number of requests running at the services."""
 
     @property
     def paused_for(self) -> float:
         """Seconds that a service has asked to wait, 0 if none has."""
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
-        """Begin nothing more. Calls in flight may end, in `grace` seconds (None: the usual). The first reason counts."""
+        """Begin nothing more. Calls in flight may end within `grace` seconds (None: the default). The first
+        reason counts."""
 
     def hurry(self) -> None:
         """End the wait for calls in flight."""
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
-        """Work through (scenario, task) pairs. Raises the reason if the run was stopped. Cancelled, it stops cleanly
-        before it passes that on."""
+        """Work through (scenario, task) pairs. Raises the reason if the run was stopped. On cancellation,
+        stop cleanly before passing it on."""
 
 
 SchedulerFactory = Callable[[Work], Scheduler]

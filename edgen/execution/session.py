@@ -1,6 +1,6 @@
-"""One process's work on a ledger: backends behind their limits, a scheduler, and notes on how it stands.
+"""One process's work on a ledger: backends with limits, a scheduler, and notes of progress.
 
-What is worked on, conversations or comparisons, is the tasks' affair.
+The tasks define the work, such as conversations or comparisons.
 """
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -22,21 +25,25 @@ from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget, budget_of
 from edgen.execution.client.model_client import Service, make_clients
+from edgen.execution.client.purse import Purse
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
+from edgen.store.budget_book import PICO, BudgetBook, Used
 from edgen.store.ledger import OPEN, Ledger, RunPlan
+from edgen.store.ledger.endings import RETRIES, note_end, note_retries, read_retries
+from edgen.store.ledger.facts import OWNER
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
-# Tokens and US dollars that something has used, given what a token costs (prompt, completion).
+# Returns tokens and US dollars used, given a price function of (prompt, completion) tokens.
 Charged = Callable[[Callable[[int, int], float]], tuple[int, float]]
 
 
 class Shared:
-    """What sessions share that work side by side on one run: its budget, what admits calls to each service, and their
-    end. To be made for each start, for one event loop."""
+    """State shared by concurrent sessions of one run: its budget, the services' admissions, and their end.
+    Create one per start, for one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.budget = budget_of(limits)
@@ -45,11 +52,11 @@ class Shared:
 
 
 class Session:
-    """Tasks, the backends that answer for `roles`, and the ledger that keeps it all.
+    """Tasks, the backends of `roles`, and their ledger.
 
-    `backends` are by their names in the job. `elsewhere`: what other ledgers of the same run have used
-    of the same budget. `scheduler` makes what runs the tasks. `shared`: with the sessions beside this one, which count
-    what their own ledgers have used themselves.
+    `backends` are by their names in the job. `elsewhere`: what other ledgers of the same run have used of the
+    same budget. `scheduler` creates the scheduler. `shared`: state shared with concurrent sessions, which
+    count their own ledgers' use.
     """
 
     def __init__(
@@ -65,9 +72,9 @@ class Session:
     ) -> None:
         self.limits = tasks.call_settings.limits
         shared = shared or Shared(self.limits)
-        self.budget = shared.budget
         ledger.take_over()
         self.ledger = ledger
+        self.budget = None if shared.budget is None else self._open_budget(shared.budget)
         self.events = Events()
         self.counts = ProgressCounts()
         self._clients = make_clients(
@@ -90,12 +97,35 @@ class Session:
         self.scheduler = scheduler(work)
         shared.schedulers.append(self.scheduler)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
+        self._retried_before = Counter(read_retries(ledger.fact(RETRIES), ledger.path))
+        self._retries_noted = 0
+
+    def _open_budget(self, whole: Budget) -> Budget:
+        """Return this session's budget: under the caps of the whole run, with its own lease if runs share a
+        budget."""
+        if self.limits.budget is None:
+            return whole
+        tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
+        held = [self.ledger.out.sums(batch.number)[1:] for batch in self.ledger.out.batches(*OPEN)]
+        purse = Purse(BudgetBook(Path(self.limits.budget)), self._owner())
+        purse.settle_before(Used(tokens, round(usd * PICO)))
+        return whole.beside(
+            purse, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
+        )
+
+    def _owner(self) -> str:
+        """Return the owner of a lease: this ledger at this path. A copy elsewhere is another owner."""
+        known = self.ledger.fact(OWNER)
+        if known is None:
+            known = secrets.token_hex(8)
+            self.ledger.set_fact(OWNER, known)
+        return f"{known} {os.path.realpath(self.ledger.path)}"
 
     def _restore(self, budget: Budget, elsewhere: Iterable[Charged]) -> None:
-        """Count what was used of the budget before: what the ledger's batches have out is set aside, not spent."""
+        """Count the earlier use of the budget: outstanding batches are reserved, not spent."""
 
         def dearest(prompt_tokens: int, completion_tokens: int) -> float:
-            """The most that an answer stored without a cost can have cost, whichever backend gave it."""
+            """Return the highest possible cost of an answer stored without one, over all backends."""
             return max(client.price_of(prompt_tokens, completion_tokens) for client in self._clients.values())
 
         out = self.ledger.out
@@ -108,7 +138,7 @@ class Session:
 
     @property
     def admissions(self) -> dict[str, Admission]:
-        """What admits calls to each service, by the first of the roles that ask it."""
+        """The admission of each service, by the first of the roles that use it."""
         found: dict[str, Admission] = {}
         for role, client in self._clients.items():
             if client.admission not in found.values():
@@ -116,11 +146,11 @@ class Session:
         return found
 
     def announce(self, plan: RunPlan) -> None:
-        """Note what is planned."""
+        """Note the plan."""
         self.ledger.set_fact("plan", msgspec.json.encode(plan).decode())
 
     def count_kept(self, first: int, end: int, replicates: int) -> None:
-        """Count, all at once, the outcomes of first <= index < end that still stand."""
+        """Count at once the outcomes of first <= index < end that still count."""
         for status, reason, count in self.ledger.count_settled(self.fingerprint, first, end, replicates):
             self.counts.settle(status, reason, count)
             self.counts.kept += count
@@ -128,8 +158,8 @@ class Session:
     def pending(
         self, units: Iterable[tuple[int, TaskId]], first: int, end: int, *, counted: bool = False
     ) -> Iterator[tuple[int, TaskId]]:
-        """Of ascending (scenario, task) units with first <= index < end, those without an outcome that
-        still stands; the others are counted, unless they are already (`count_kept`)."""
+        """Yield the units, of ascending (scenario, task) with first <= index < end, without an outcome that
+        still counts; count the others, unless `count_kept` has."""
         settled = self.ledger.settled(self.fingerprint, first, end)
         known = next(settled, None)
         for here in units:
@@ -143,30 +173,55 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def record(self) -> AsyncIterator[None]:
-        """While the body works, note how it stands once a second; at its end, how it ended."""
+        """Within the body, note progress once a second; at its end, how it ended."""
         noting = asyncio.create_task(self._note_regularly())
-        state, message = "stopped", None
+        state, message, reason = "stopped", None, "bug"
         try:
+            if self.limits.budget is not None:
+                await (
+                    self.ledger.flush()
+                )  # a lease is settled by its owner, so `_owner` is noted before any lease
             yield
-            state = "complete"
+            state, reason = "complete", ""
         except EdgenError as error:
-            message = str(error)
+            message, reason = str(error), error.reason
             if isinstance(error, ShortError):
                 state = "short"
             raise
+        except asyncio.CancelledError:
+            reason = "interrupted"
+            raise
         finally:
             noting.cancel()
+            self.close_budget()
             if state != "stopped":
                 end_batch_period(self.ledger)
-            self._note(state, message)
+            self._note(state, message, reason)
+
+    def close_budget(self) -> None:
+        """Return this session's share of a common budget; a later need takes a new lease."""
+        if self.budget is None:
+            return
+        try:
+            self.budget.close()
+        except EdgenError as problem:
+            self.events.tell(
+                "note", f"{problem} What this run holds of the budget counts as spent until it starts again."
+            )
 
     async def _note_regularly(self) -> None:
         while True:
             await asyncio.sleep(_NOTE_EVERY)
             self._note("running", None)
 
-    def _note(self, state: str, message: str | None) -> None:
+    def _note(self, state: str, message: str | None, reason: str = "") -> None:
+        """Note the state. `reason`: one word for why the session ends early."""
         try:
+            if self.counts.retried_by.total() != self._retries_noted:
+                self._retries_noted = self.counts.retried_by.total()
+                note_retries(self.ledger, self._retried_before + self.counts.retried_by)
+            if reason:
+                note_end(self.ledger, self._number, reason)
             self.ledger.note_session(
                 self._number,
                 replayed=self.counts.replayed,
@@ -174,13 +229,13 @@ class Session:
                 state=state,
                 message=message,
             )
-        except EdgenError:  # the ledger stopped; that error is already on its way
+        except EdgenError:  # the ledger stopped; that error is already being raised
             return
 
 
 def interruption(signal_number: int) -> SignalError:
-    """The reason to stop with when a signal came."""
+    """Return the error that stops the run after a signal."""
     return SignalError(
         signal_number,
-        "Interrupted. Everything answered is stored; start the same command again and it goes on where it stopped.",
+        "Interrupted. All answers are stored; run the same command again to resume.",
     )

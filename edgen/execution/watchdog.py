@@ -1,33 +1,33 @@
-"""Whether a service has fallen silent: calls are out, and for too long none is answered."""
+"""Detection of silent services: calls are running, and none has been answered for too long."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from edgen.config import Limits
-from edgen.core.errors import ProviderError
+from edgen.core.errors import FailuresError, ProviderError
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import GO_ON, backend_prefix, describe_failure
 
-_LOOKS = 40  # in the time after which to give up
-_OFTEN = 1.0  # seconds between two looks at most
-START = 60.0  # seconds that a service is waited for that has not answered yet
-_STALL = 5  # looks: what lies further apart was spent by this process, not by the service
+_LOOKS = 40  # checks within the time after which to give up
+_OFTEN = 1.0  # maximum seconds between two checks
+START = 60.0  # seconds to wait for a service that has not answered yet
+_STALL = 5  # checks: a longer gap was spent by this process, not by the service
 
 
 class Watchdog:
-    """Listens to each client by itself: one backend of two may be the dead one.
+    """A watcher of each client separately: one of two backends may be dead.
 
-    One call that gets no answer may be its prompt's fault, and is the retry policy's business. So silence is
-    evidence only where a call begun after the last answer has none and is not alone: another one was begun since
-    then, too, or is still out from before. That other one is given the time of an attempt.
+    One unanswered call may be its prompt's fault, which the retry policy handles. So silence counts only if a
+    call begun after the last answer has none and is not alone: another one was begun since then, too, or is
+    still running from before. That other one is given the time of an attempt.
 
-    Time counts while a client has calls in flight or waiting to be tried again, and nobody has asked us to
-    wait: waiting for a turn, for the rates or for the budget is no silence of the service's.
+    Time counts while a client has calls in flight or waiting for a retry, unless the service asked to wait:
+    waits for a turn, the rates or the budget are not the service's silence.
 
-    A service that is away (its circuit says so) is silent whoever waits. One that has never answered gets `START`
-    seconds at most: more likely than a restart is an address that is wrong.
+    An unreachable service (by its circuit) is silent regardless of waiting calls. One that has never answered
+    gets at most `START` seconds: a wrong address is more likely than a restart.
     """
 
     def __init__(self, clients: Mapping[str, ModelClient], limits: Limits) -> None:
@@ -38,11 +38,12 @@ class Watchdog:
         self._looked: float | None = None
 
     def look(self, now: float) -> ProviderError | None:
-        """To be called every `every` seconds; `now` is any one clock's. The reason to give up, if there is one."""
+        """Check the clients; call this every `every` seconds, with `now` of any one clock. Return the reason
+        to give up, if there is one."""
         passed = 0.0 if self._looked is None else min(now - self._looked, self.every * _STALL)
         self._looked = now
         for role, heard in self._heard.items():
-            # Rather a look early than one late.
+            # Rather a check too early than one too late.
             silent, several = (seconds + 2 * self.every for seconds in heard.silent(passed))
             admission = heard.client.admission
             if admission.away:
@@ -55,11 +56,11 @@ class Watchdog:
         return None
 
     def patience(self, admission: Admission) -> float:
-        """Seconds that a service may be away."""
+        """Return the seconds that a service may be unreachable."""
         return self._give_up_after if admission.answered else min(START, self._give_up_after)
 
     def gone_away(self) -> Iterator[str]:
-        """What to say of services that have gone away, each time once."""
+        """Yield notes on services that have become unreachable, once each."""
         for role, heard in self._heard.items():
             away = heard.client.admission.away
             if away and not heard.told:
@@ -68,17 +69,17 @@ class Watchdog:
 
 
 class _ClientSilence:
-    """One client: its answers when last looked at, seconds of silence since they changed, and of these the seconds
-    since it was more than one call's."""
+    """A client's state: its answers at the last check, seconds of silence since they changed, and of these
+    the seconds since it concerned more than one call."""
 
     def __init__(self, client: ModelClient) -> None:
         self.client = client
-        self.told = False  # that it is away
+        self.told = False  # whether its absence was reported
         self._answers = client.answers
         self._silent = self._several = 0.0
 
     def silent(self, passed: float) -> tuple[float, float]:
-        """The seconds of silence, and of several calls' silence, another `passed` later."""
+        """Return the seconds of silence, and of several calls' silence, after another `passed` seconds."""
         client = self.client
         if client.answers != self._answers:
             self._answers, self._silent, self._several = client.answers, 0.0, 0.0
@@ -91,7 +92,7 @@ class _ClientSilence:
 
 def _silent_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     waiting = client.out + client.admission.waiting if client.admission.away else client.out
-    return ProviderError(
+    return FailuresError(
         f"{backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
         f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."
         f"{_last(client)} The run stopped rather than wait for ever. If the service is only slow, raise "
@@ -100,7 +101,7 @@ def _silent_error(role: str, client: ModelClient, seconds: float) -> ProviderErr
 
 
 def _unreachable_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
-    return ProviderError(
+    return FailuresError(
         f"{backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered once.{_last(client)} "
         f"Start the server, or correct the address in the job; `edgen doctor JOB` tries it. {GO_ON}"
     )
@@ -112,9 +113,9 @@ def _last(client: ModelClient) -> str:
 
 
 def _away_note(role: str, client: ModelClient, seconds: float) -> str:
-    """What is said when a service goes away."""
+    """Return the note on a service that became unreachable."""
     said = describe_failure(client.last_failure) if client.last_failure is not None else "no connection"
     return (
-        f"{backend_prefix(role)}The service is away ({said}). It is looked for again until it answers, for "
+        f"{backend_prefix(role)}The service is away ({said}). edgen retries until it answers, for "
         f"{seconds:g} s at most."
     )

@@ -1,1 +1,1 @@
-"""Finished runs as data sets: one file a format in `formats/`, and what all formats share beside it."""
+"""Exports of finished runs as data sets: one file per format in `formats/`, and shared code next to it."""

@@ -1,9 +1,8 @@
-"""The card of an export: a README.md that `datasets.load_dataset` and people read.
+"""The card of an export: a README.md for people and `datasets.load_dataset`.
 
-The front matter names the files of each table and split; the text says what the rows are, how many there
-are, what was left out and why, what the data was made with, what of it a simulator made, what a judge
-compared, how to load it, what became of what was planned, what is known to be wrong with it, and how to make
-it again. A licence and a language stand there only where the user named one.
+The front matter names the files of each table and split. The text covers rows and their number, omissions
+with reasons, how the data was made, simulated parts, what a judge compared, loading, outcomes of the plan,
+known limits, and commands to make it again. A licence and a language are stated only if the user named one.
 
 The keys of the front matter: https://huggingface.co/docs/hub/datasets-cards
 """
@@ -20,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from edgen.core.text import escape_invisible, escape_markdown
 from edgen.export.caveats import SETTLED, caveats, outcomes, unfinished
 from edgen.export.chat import DO_THIS, Chat
 from edgen.export.evidence import Evidence, Part, describe_judged, simulated_parts
@@ -28,11 +28,11 @@ from edgen.export.format import Format
 from edgen.export.options import ExportOptions
 from edgen.export.own_options import given_flags
 from edgen.export.public_facts import flatten_facts, public_facts
-from edgen.export.rows import REASONS, SPLITS, ColumnType, DataTable, SplitName
+from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
-# By the parts that a simulator made.
+# By the simulated parts.
 _BANNERS: Mapping[tuple[Part, ...], str] = {
     ("conversations",): "A simulator wrote these conversations. They are for rehearsal, not for training.",
     ("labels",): "A simulated judge gave the labels of these conversations, which no simulator wrote. "
@@ -43,31 +43,37 @@ _BANNERS: Mapping[tuple[Part, ...], str] = {
 
 Counts = dict[str, dict[str, int]]
 
-# The hub's own classes of size, by the number of rows at which the next one begins.
+# The hub's classes of size, by the number of rows at which the next one begins.
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B",
           "10B<n<100B", "100B<n<1T", "n>1T")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What was written: its tables, rows of each by split, what was left out by reason, the path pattern of each
-    table's split, rows by what stands behind them, notes that depend on the rows, the bytes of a table's
-    split in memory, where they are known, and the digest of each table's rows."""
+    """The written contents."""
 
     tables: Sequence[DataTable]
+    """Its tables."""
     rows: Counts
+    """Rows of each table by split."""
     left_out: dict[str, int]
+    """Omissions by reason."""
     patterns: Patterns
+    """The path pattern of each table's split."""
     evidence: Mapping[Evidence, int]
+    """Rows by their evidence."""
     notes: Sequence[str] = ()
+    """Notes that depend on the rows."""
     sizes: Mapping[tuple[str, SplitName], int] = field(default_factory=dict)
+    """Bytes of a table's split in memory, if known."""
     digests: Mapping[str, str] = field(default_factory=dict)
+    """The digest of each table's rows."""
 
 
 def write_card(
     format_: Format, run: RunReader, chat: Chat, contents: Contents, options: ExportOptions
 ) -> str:
-    """The whole text of the card; of the options it states licence and language."""
+    """Return the whole text of the card; of the options it states licence and language."""
     simulated = simulated_parts(run.simulated, contents.evidence)
     facts = run.describe()
     judged = describe_judged(format_.level, contents.evidence)
@@ -104,12 +110,12 @@ def write_card(
 def front_matter(
     run: RunReader, format_: Format, contents: Contents, simulated: bool, options: ExportOptions
 ) -> str:
-    """The YAML block at the top. A split without rows has no file and is not named."""
+    """Return the YAML block at the top. A split without rows has no file and is not named."""
     head: dict[str, Any] = {"pretty_name": run.name}
     if options.license is not None:
         head["license"] = options.license
     if options.language is not None:
-        # The hub takes the language alone, and what is more of it beside.
+        # The hub accepts the language only, with script and region stated separately.
         head["language"] = [options.language.split("-")[0]]
         if "-" in options.language:
             head["language_details"] = [options.language]
@@ -123,7 +129,7 @@ def front_matter(
             {
                 "config_name": table.name,
                 **({"default": True} if table is contents.tables[0] else {}),
-                # Without it, `datasets` takes other rows in a folder of this name for these.
+                # Without it, `datasets` confuses other rows in a folder of this name with these.
                 "description": f"sha256-{contents.digests[table.name]}",
                 "data_files": _files(table, contents),
             }
@@ -136,7 +142,7 @@ def front_matter(
 
 
 def keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
-    """The tags of a data set."""
+    """Return the tags of a data set."""
     return ["edgen", "synthetic", *run.family.tags, *format_.tags, *(["simulated"] if simulated else [])]
 
 
@@ -149,11 +155,12 @@ def _files(table: DataTable, contents: Contents) -> list[dict[str, str]]:
 
 
 def digest_table(table: DataTable, patterns: Patterns, folder: Path) -> str:
-    """SHA-256, in hex, over the files of a table in `folder`: split, name and content of each, in order of names.
+    """Return the SHA-256, in hex, over the files of a table in `folder`: split, name and content of each, in
+    order of names.
 
-    `datasets.load_dataset` keeps what it has built under the folder's last name and what the card says of the table,
-    not under what the files hold. A card whose tables state the digest of their rows is another card for other rows,
-    so that two exports to folders of one name are not taken for each other.
+    `datasets.load_dataset` caches its result under the folder's last name and the card's description of the
+    table, not by the files' contents. A digest of the rows in the card distinguishes exports to folders of
+    one name.
     """
     made = hashlib.sha256()
     for split in SPLITS:
@@ -164,14 +171,15 @@ def digest_table(table: DataTable, patterns: Patterns, folder: Path) -> str:
 
 
 def digest_file(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _info(table: DataTable, contents: Contents) -> dict[str, Any]:
-    """The types of a table's columns, and its rows, by which `datasets` finds that a file is missing. It takes no
-    rows without bytes; those are as they were in memory here, and a reader may need some more or fewer."""
+    """Return the types of a table's columns, and its rows, by which `datasets` detects a missing file. It
+    requires bytes with rows; these are the size in memory here, and a reader may need slightly more or fewer.
+    """
     features = [{"name": name, **_feature(kind)} for name, kind in table.types.items()]
     rows = contents.rows[table.name]
     splits = [
@@ -183,7 +191,8 @@ def _info(table: DataTable, contents: Contents) -> dict[str, Any]:
 
 
 def _feature(kind: ColumnType) -> dict[str, Any]:
-    """A type as `datasets` writes it, each anew: one that YAML has by reference is taken apart by the first reader."""
+    """Return a type as `datasets` writes it, as a new object: the first reader would modify one shared by
+    YAML reference."""
     match kind:
         case "turns":
             return {"list": [{"name": "role", "dtype": "string"}, {"name": "text", "dtype": "string"}]}
@@ -208,7 +217,7 @@ def _counts(rows: Counts) -> Iterator[str]:
     yield "| table | train | test |"
     yield "|---|---|---|"
     for name, counts in rows.items():
-        yield f"| {name} | {counts['train']} | {counts['test']} |"
+        yield f"| {_cell(name)} | {counts['train']} | {counts['test']} |"
 
 
 def _left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
@@ -224,7 +233,7 @@ def _left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[str, 
     yield "| reason | count | which means |"
     yield "|---|---|---|"
     for reason, count in left_out.items():
-        yield f"| {_cell(reason)} | {count} | {REASONS.get(reason, '')} |"
+        yield f"| {_cell(reason)} | {count} | {format_.meaning(reason)} |"
 
 
 def _columns(tables: Sequence[DataTable]) -> Iterator[str]:
@@ -232,14 +241,14 @@ def _columns(tables: Sequence[DataTable]) -> Iterator[str]:
     for table in tables:
         yield ""
         if len(tables) > 1:
-            yield f"Table `{table.name}`:"
+            yield f"Table {_code(table.name)}:"
             yield ""
         for name, meaning in table.columns.items():
-            yield f"- `{name}`: {meaning}"
+            yield f"- {_code(name)}: {meaning}"
 
 
 def describe_space(space: Space) -> Iterator[str]:
-    """The dimensions that scenarios vary in, with how many values each has and the roles that they are for."""
+    """Yield the dimensions of scenarios, each with its number of values and its roles."""
     yield f"Each is one draw from the space {_code(space.name)}:"
     yield ""
     yield "| dimension | values | for |"
@@ -254,9 +263,9 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
     yield from format_.notes
     if not format_.chat:
         return
-    users = " and the ".join(chat.users).lower()
+    users = _cell(" and the ".join(chat.users).lower())
     are = "is the user" if len(chat.users) == 1 else "are the user, each turn with the name of who speaks"
-    yield f"The trained side is the {chat.assistant.lower()} (assistant); the {users} {are}."
+    yield f"The trained side is the {_cell(chat.assistant.lower())} (assistant); the {users} {are}."
     opening = {
         "user": "Where the trained side speaks first, an opening line by the user stands before it.",
         "system": "Each conversation opens with a system message; where the trained side speaks first, it does so "
@@ -283,7 +292,7 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
 
 
 def _tried(format_: Format) -> Iterator[str]:
-    """What was run on exports in this format, if anything was."""
+    """Yield the trials of exports in this format, if any."""
     if not format_.tried:
         return
     yield from ("", "## How the format was tried", "")
@@ -306,7 +315,7 @@ def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, form
 
 
 def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
-    """How many rows have a preference by whom."""
+    """Yield the numbers of labelled rows by source."""
     rows: Counter[str] = Counter()
     for one, count in evidence.items():
         rows[str(one)] += count
@@ -315,7 +324,8 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
 
 
 def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) -> Iterator[str]:
-    """The commands that make the export again, of a piece with its range, of a selection with how it was made."""
+    """Yield the commands that make the export again, for a piece with its range, for a selection with its
+    options."""
     part, selection = facts.get("range"), facts.get("selection")
     chosen: list[str] = []
     while selection is not None and "options" in selection:
@@ -325,7 +335,7 @@ def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) ->
     select = [f"edgen select {names[i]} {one} -o {names[i + 1]}" for i, one in enumerate(chosen, 1)]
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
-    pairs = ["edgen pairs AGAIN --by ..."] if format_.of == "pairs" else []
+    pairs = ["edgen pairs AGAIN --signal ..."] if format_.of == "pairs" else []
     labelled = [f"edgen annotate AGAIN --layer {shlex.quote(name)} ..." for name in options.layers]
     chosen_here = "".join(f" {flag} {value}" for flag, value in given_flags(options.own))
     chosen_here += "".join(f" --layer {shlex.quote(name)}" for name in options.layers)
@@ -339,10 +349,11 @@ def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) ->
 
 
 def _code(value: Any) -> str:
-    """A value that others chose, as it is and without a meaning in Markdown."""
+    """Return a foreign value unchanged, without a meaning in Markdown."""
     text = "yes" if value is True else "no" if value is False else str(value)
-    return "`" + " ".join(text.replace("`", "'").split()) + "`"
+    return "`" + " ".join(escape_invisible(text).replace("`", "'").split()) + "`"
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "/").replace("`", "'").split())
+    """Return a foreign name as a cell of a table or a part of a line, shown literally and without effect."""
+    return escape_markdown(text.replace("|", "/").replace("`", "'"))

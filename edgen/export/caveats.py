@@ -1,6 +1,6 @@
-"""What became of everything that a run planned, and what is known to limit its data: lines of a card.
+"""Outcomes of a run's plan, and known limits of its data: lines of a card.
 
-All of it follows from the run's counts and its job. Nothing is claimed about what was not looked at.
+All of it follows from the run's counts and its job. It claims nothing that was not checked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from edgen.config import Job
 from edgen.core.registry import find
+from edgen.core.text import escape_markdown
 from edgen.space import Space
 
 SETTLED = (
@@ -19,33 +20,34 @@ SETTLED = (
     "rejected",
     "failed",
     "pending",
-)  # of a run's description, each by arm or run
+)  # of a run's description, by arm or run
 
 
 def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
-    """A table of planned = accepted + rejected + failed + pending, a row an arm, and the reasons under it."""
+    """Yield a table of planned = accepted + rejected + failed + pending, one row per arm, and the reasons
+    below."""
     if not all(key in facts for key in SETTLED):
         return
     yield "| conversations | " + " | ".join(SETTLED) + " |"
     yield "|---" * (len(SETTLED) + 1) + "|"
     for name in facts["planned"]:
         counts = [_total(facts[key][name]) for key in SETTLED]
-        yield f"| {name} | " + " | ".join(map(str, counts)) + " |"
+        yield f"| {escape_markdown(name)} | " + " | ".join(map(str, counts)) + " |"
     for name in facts.get("not_begun", ()):
-        yield f"| {name} | not begun |" + " |" * (len(SETTLED) - 1)
+        yield f"| {escape_markdown(name)} | not begun |" + " |" * (len(SETTLED) - 1)
     yield ""
     for key in ("rejected", "failed"):
         reasons: Counter[str] = Counter()
         for found in facts[key].values():
             reasons.update(found)
         if reasons:
-            said = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+            said = ", ".join(f"{escape_markdown(reason)} {count}" for reason, count in reasons.most_common())
             yield f"{key.capitalize()}, by reason: {said}."
             yield ""
 
 
 def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
-    """What whoever uses the data is to know of it."""
+    """Yield the limits that users of the data should know."""
     if "range" in facts:
         first, _, end = facts["range"].partition(":")
         yield (
@@ -65,6 +67,12 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
             "The arms share their scenarios and differ on purpose. Taken together they are no sample of anything; "
             "take the arm that is meant."
         )
+    if job.design == "even":
+        yield (
+            "The design is even, so nothing is as frequent as in classrooms: among the scenarios that were planned, every "
+            "value of a dimension occurs equally often, to within one, or as often as its weight in the space asks. "
+            "Conditions and exclusions of the space can shift these counts."
+        )
     if job.design == "balanced":
         yield (
             "The design is balanced, so nothing is as frequent as in classrooms: the scenarios that were planned have "
@@ -75,7 +83,7 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
 
 
 def unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
-    """What of the plan was not settled yet, a sentence for each run or arm that it is true of."""
+    """Yield a sentence on unsettled parts of the plan for each run or arm that has any."""
     for name, pending in facts.get("pending", {}).items():
         if pending:
             planned = facts["planned"][name]
@@ -85,7 +93,7 @@ def unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _spoken(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
-    """Who knew what of whom: a sentence for each protocol, with the arms that it is true of where there are several."""
+    """Yield a sentence per protocol on the roles' knowledge, with its arms if there are several."""
     protocols: dict[str, list[str]] = {}
     for name, changes in (job.arms or {job.name: {}}).items():
         if name not in facts.get("not_begun", ()):

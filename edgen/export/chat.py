@@ -1,10 +1,10 @@
-"""A conversation as the messages that a chat template takes.
+"""Conversations as the messages of a chat template.
 
-One role is trained and is the assistant; all others are the user. Two turns running of one side become one message,
-joined by a blank line, so that the two always alternate; where several roles are the user, each of their turns begins
-with the name of who speaks. A conversation that the assistant begins gets an opening user line, a system message, or
-both; one that the user begins needs no user line. A template that asks for turns, as the environment's do, opens as the
-environment shows it instead.
+One role is trained and is the assistant; all others are the user. Consecutive turns of one side are joined by
+a blank line, so that the two always alternate; with several user roles, each of their turns begins with the
+speaker's name. A conversation that the assistant begins gets an opening user line, a system message, or both;
+one that the user begins needs no user line. With a template that asks for turns, such as the environment's,
+the opening is as in the environment.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from edgen.export.options import ExportOptions, Opening, Told
 from edgen.export.own_options import FormatOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scene, Scenes
+from edgen.protocols.briefs import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
-from edgen.space.education import is_education, template_fields, template_variables
+from edgen.space.five_lists import has_five_dimensions, template_fields, template_variables
 
 if TYPE_CHECKING:
     from edgen.prompting import Prompt
 
 Message = dict[str, str]
-DO_THIS = "Do this now:"  # before the actions that a prompt asks for, as templates of tutoring say it
+DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in tutoring's templates
 
 
 def make_chat(options: ExportOptions, space: Space, scenes: Scenes | None = None) -> Chat:
-    """The chat that the options ask for. The assistant is the first role of the space where nobody chose one. `scenes` are
+    """Build the chat for the options. The default assistant is the first role of the space. `scenes` are
     those of the conversations' family.
 
-    Raises UsageError for a role that the space has not and for a tokenizer that cannot be used, TemplateError for such a
-    template.
+    Raises UsageError for an unknown role and an unusable tokenizer, TemplateError for an unusable template.
     """
     assistant = _role_of("--train", options.train, space)
     prompt = _load_opening(options.opening_prompt, assistant, space)
@@ -68,60 +68,68 @@ def make_chat(options: ExportOptions, space: Space, scenes: Scenes | None = None
 
 
 def _role_of(option: str, named: str | None, space: Space) -> Role:
-    """The role that an option names; the first of the space where it names none."""
+    """Return the role in an option; by default the first of the space."""
     roles = {role.name.lower(): role.name for role in space.roles}
     found = space.roles[0].name if named is None else roles.get(named.lower())
     if found is None:
         raise UsageError(
-            f"{option} {named}: the space {space.name} has no such role (there: {', '.join(roles)})."
+            f"{option} {named}: the space {space.name} has no such role (known: {', '.join(roles)})."
         )
     return found
 
 
 def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Prompt:
-    """The template of the opening: a file, or the name of a shipped one. One that asks for turns may use what the
-    environment tells the role. Raises TemplateError for one that cannot be used."""
+    """Load the template of the opening: a file, or the name of a shipped one. One that asks for turns may use
+    the environment's variables of the role. Raises TemplateError for an unusable one."""
     from edgen.prompting import load_prompt
     from edgen.prompting.front_matter import read_front
 
     if named is None:
-        named = "export_opening" if is_education(space) else "export_opening_roles"
+        named = "export_opening" if has_five_dimensions(space) else "export_opening_roles"
     shipped = str(named) in resources.shipped("prompts")
     path = resources.find("prompts", str(named)) if shipped else Path(named)
     if read_front(read_text(path, TemplateError), str(path)).expects != "turn":
         return load_prompt(path, opening_variables(space), expects="opening")
     sees = next(role.sees for role in space.roles if role.name == assistant)
-    return load_prompt(path, template_variables(space, sees), fields=template_fields(space))
+    return load_prompt(
+        path, (*TURN_VARIABLES, *template_variables(space, sees)), fields=template_fields(space)
+    )
 
 
 def opening_variables(space: Space) -> tuple[str, ...]:
-    """What a template of an opening may use: the role that is trained, the others, what that role may know as lines,
-    and the scenario."""
-    return ("role", "others", "brief", *template_variables(space))
+    """Return the variables of an opening's template: the trained role, the others, that role's knowledge as
+    lines, and the scenario."""
+    return (*TURN_VARIABLES, *template_variables(space))
 
 
 @dataclass(slots=True)
 class Chat:
-    """How turns become messages. `assistant` is the role that is trained; `prompt` gives the texts of the opening,
-    from `opening_variables`, or those of the environment if it asks for turns. `keeps_end`: the end marker stands
-    behind the last words of the assistant, where it spoke it. `masks`: formats that mark the trained messages do so. `min_turns_left`:
-    a pair is no row where fewer turns follow the one at which it parts. `scenes`: what single responses are said in, where
-    conversations are about several things. `agent` is the role that answers users. `actions`: what tells a prompt what the response is to do. `alternatives`:
-    responses that did not go on are responses, too. `own`: what was chosen of the format's own options."""
+    """A converter of turns to messages."""
 
     assistant: Role
+    """The trained role."""
     opening: Opening
     prompt: Prompt
+    """Gives the texts of the opening, from `opening_variables`, or those of the environment if it asks for
+    turns."""
     space: Space
     keeps_end: bool = False
+    """The end marker follows the assistant's last words, if it spoke it."""
     masks: bool = True
+    """Formats with masks mark the trained messages."""
     min_turns_left: int | None = None
+    """Minimum turns of a pair after the one at which it parts."""
     scenes: Scenes | None = None
+    """Contexts of single responses, if conversations have several parts."""
     actions: Told | None = None
+    """The source of the required actions in a prompt."""
     alternatives: bool = False
+    """Responses that were not continued count as responses, too."""
     agent: Role = ""
-    tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # where a tokenizer was given
+    """The role that answers users."""
+    tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # if a tokenizer was given
     own: FormatOptions | None = None
+    """The values of the format's own options."""
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
 
     @property
@@ -131,16 +139,16 @@ class Chat:
 
     @property
     def as_environment(self) -> bool:
-        """Whether a conversation opens as the environment shows it."""
+        """True if a conversation opens as in the environment."""
         return self.prompt.front.expects == "turn"
 
     def messages(
         self, turns: Sequence[Turn], scenario: Scenario, ended_by: Role | None = None
     ) -> list[Message]:
-        """The messages of a conversation of one or more turns, whatever it opens with included. `ended_by` is who
-        spoke the end marker, which turns do not hold.
+        """Return the messages of a conversation of at least one turn, with its opening. `ended_by` is the
+        speaker of the end marker, which turns do not have.
 
-        Raises TemplateError where the opening cannot be rendered.
+        Raises TemplateError if the opening cannot be rendered.
         """
         messages = self._open(scenario, assistant_first=turns[0].role == self.assistant)
         names_speakers = len(self.space.roles) > 2
@@ -156,16 +164,16 @@ class Chat:
         return messages
 
     def prompt_in(self, scene: Scene, turns: Sequence[Turn]) -> list[Message]:
-        """The messages before a response in a scene: its turns, one at least; what the assistant knows of the scene
-        stands at the end of the first message."""
+        """Return the messages before a response in a scene: its turns, at least one, with the assistant's
+        knowledge of the scene at the end of the first message."""
         messages = self.messages(turns[scene.begin :], scene.scenario)
         if scene.brief:
             messages[0]["content"] += f"\n\n{scene.brief}"
         return messages
 
     def tell(self, prompt: list[Message], response: Turn) -> list[Message] | None:
-        """The prompt with what the response is to do at the end of its last message, where that is wanted; None where
-        nothing says what."""
+        """Return the prompt with the response's required actions at the end of its last message, if
+        requested; None if they are unknown."""
         if self.actions is None:
             return prompt
         named = response.labels if self.actions == "labels" else response.data.get("wanted", ())
@@ -176,16 +184,17 @@ class Chat:
         return [*prompt[:-1], {**last, "content": f"{last['content']}\n\n{DO_THIS} {', '.join(actions)}"}]
 
     def mask(self, message: Message) -> dict[str, bool]:
-        """Whether a message is trained, as `train`; nothing where no masks are wanted."""
+        """Return whether a message is trained, as `train`; empty without masks."""
         return {"train": message["role"] == "assistant"} if self.masks else {}
 
     def _open(self, scenario: Scenario, *, assistant_first: bool) -> list[Message]:
-        """What stands before the first turn."""
+        """Return the messages before the first turn."""
         if self.as_environment:
             rendered = self._render(scenario)
             if assistant_first:
                 return [{**message} for message in rendered]
-            # As selfplay does: the brief of a role that does not open is one message, so that others come first.
+            # As in selfplay: the brief of a role that does not open is one message, so that others come
+            # first.
             text = "\n\n".join(message["content"] for message in rendered)
             return [{"role": rendered[0]["role"], "content": text}]
         blocks = [] if self.opening == "user" else ["system"]
@@ -194,7 +203,7 @@ class Chat:
         return [self._block(block, scenario) for block in blocks]
 
     def _block(self, block: str, scenario: Scenario) -> Message:
-        """The message of a block. Raises TemplateError where the template has none."""
+        """Return the message of a block. Raises TemplateError if the template lacks it."""
         for message in self._render(scenario):
             if message["role"] == block:
                 return {**message}
@@ -206,27 +215,31 @@ class Chat:
     def _render(self, scenario: Scenario) -> list[Message]:
         from edgen.prompting import scenario_variables
 
-        # Conversations come scenario by scenario, so the last opening is nearly always the next one.
+        # Conversations are ordered by scenario, so the last opening is almost always reused.
         if self._last is None or self._last[0] != scenario:
-            variables = {
-                **scenario_variables(scenario),
-                "role": self.assistant.lower(),
-                "others": " and the ".join(self.users).lower(),
-                "brief": self._brief(scenario),
-            }
+            variables = {**scenario_variables(scenario), **self._told(scenario)}
             made = self.prompt.messages(variables)
             self._last = (scenario, [{"role": one.role, "content": one.content} for one in made])
         return self._last[1]
 
+    def _told(self, scenario: Scenario) -> dict[str, str]:
+        """Return the roles and the assistant's knowledge: as stated in the run, if the template asks for
+        turns."""
+        if self.prompt.front.expects == "turn":
+            role = next(role for role in self.space.roles if role.name == self.assistant)
+            return turn_variables(scenario, self.space.roles, role, labels_of(self.space))
+        others = " and the ".join(self.users).lower()
+        return {"role": self.assistant.lower(), "others": others, "brief": self._brief(scenario)}
+
     def _brief(self, scenario: Scenario) -> str:
-        """What the assistant may know of the scenario, a line a dimension. What it sees of exercises is none."""
+        """Return the assistant's knowledge of the scenario, one line per dimension, without exercises."""
         seen = next(role.sees for role in self.space.roles if role.name == self.assistant)
         labels = {one.name: one.label or one.name.replace("_", " ") for one in self.space.dimensions}
         return "\n".join(f"- {labels[name]}: {scenario[name]}" for name in seen if name in labels)
 
 
 def _with_end(turns: Sequence[Turn], by: Role) -> tuple[Turn, ...]:
-    """The turns with the end marker behind the last words of whoever spoke it, or alone where it said no others."""
+    """Return the turns with the end marker after its speaker's last words, or alone if that role has none."""
     last = turns[-1]
     if last.role != by:
         return (*turns, Turn(by, END_MARKER))
@@ -234,10 +247,10 @@ def _with_end(turns: Sequence[Turn], by: Role) -> tuple[Turn, ...]:
 
 
 def without_trailing_user(messages: list[Message]) -> list[Message]:
-    """The messages up to the assistant's last one."""
+    """Return the messages up to the assistant's last one."""
     return messages[:-1] if messages[-1]["role"] == "user" else messages
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:
-    """16 bytes that stand for what messages say."""
+    """Return 16 bytes that identify the messages' content."""
     return blake2b(msgspec.json.encode(messages), digest_size=16).digest()

@@ -1,8 +1,8 @@
-"""Completions of turn-level pairs, each one good or bad: what formats of unpaired preferences share.
+"""Completions of turn-level pairs, each good or bad, for formats of unpaired preferences.
 
-Where an oracle labelled the pairs, its strengths decide. The completions after one prompt of a scenario are compared
-with the mean of their strengths. Those near it are neither good nor bad. Elsewhere a completion is good if it was
-chosen and bad if it was rejected.
+If an oracle labelled the pairs, its strengths decide. The completions after one prompt of a scenario are
+compared with the mean of their strengths. Those near it are neither good nor bad. Otherwise a completion is
+good if it was chosen and bad if it was rejected.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
 from edgen.export.rows import Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import RunReader
 
-# How far from the middle a completion must be: 2p - 1, where p is the probability that one is preferred to the other.
+# Minimum distance of a completion from the middle: 2p - 1, where p is the probability that one is preferred
+# to the other.
 CLEAR = 0.1
 
-# Reasons why `completions` leaves out a completion, not a pair.
+# Reasons why `completions` omits a completion, not a pair.
 OF_COMPLETIONS = frozenset({"contradictory", "middling", "repeated"})
 
 # The rule, for cards.
 RULE = (
-    "Where pairs carry strengths (`edgen pairs --by oracle`), these decide: after each prompt, the middle is the mean "
+    "Where pairs carry strengths (`edgen pairs --signal oracle`), these decide: after each prompt, the middle is the mean "
     "strength of the completions in a scenario's labelled pairs. A completion is good if it would be preferred to the "
     f"middle with a probability of at least {(1 + CLEAR) / 2:.2f}, bad if the middle would be preferred to it so. "
     "The others are left out as middling."
@@ -40,7 +41,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One assistant message after a prompt; `label` is whether it is good."""
+    """One assistant message after a prompt; `label` is True if it is good."""
 
     id: str
     split: SplitName
@@ -53,8 +54,8 @@ class Completion:
 
 @dataclass(slots=True)
 class _Said:
-    """What is known of a completion: the strengths of the conversations that it stands in, by their ids, and whether
-    it was chosen or rejected somewhere. A strength is None where the pairs carry none."""
+    """Evidence on a completion: the strengths of its conversations, by id, and whether it was chosen or
+    rejected in a pair. A strength is None if the pairs have none."""
 
     strengths: dict[str, float | None] = field(default_factory=dict)
     chosen: bool = False
@@ -62,10 +63,10 @@ class _Said:
 
 
 def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
-    """Every completion that turn-level pairs choose or reject, once, in the order of the pairs.
+    """Yield every completion that turn-level pairs choose or reject, once, in the order of the pairs.
 
-    One that is good and bad after the same prompt says nothing, and is left out. So is one that is neither. The run
-    is read twice; what is remembered of a completion is 16 bytes and a flag, beyond its scenario.
+    One that is good and bad after the same prompt is contradictory, and is left out. So is one that is
+    neither. The run is read twice; memory holds 16 bytes and a flag per completion, beyond its scenario.
     """
     good, bad = _verdicts(run, chat)
     given: set[bytes] = set()
@@ -94,8 +95,9 @@ def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
 def rows_of_turns(
     of_pair: Callable[[TurnPair], Item], of_completion: Callable[[Completion], Row | None]
 ) -> Rows:
-    """The rows of a format that makes one of each turn-level pair, and then one of each completion. The pairs' own reasons are
-    counted with them; `of_completion` returns None for a completion whose pair was counted."""
+    """Return the rows of a format with one row per turn-level pair, followed by one per completion. The
+    pairs' own omissions are counted with them; `of_completion` returns None for a completion whose pair was
+    counted."""
 
     def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         yield from rows_of_pairs(read_turn, of_pair)(run, chat)
@@ -110,7 +112,7 @@ def rows_of_turns(
 
 
 def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:
-    """The completions that are good somewhere, and those that are bad somewhere."""
+    """Return the completions that are good in some context, and those that are bad in some."""
     good: set[bytes] = set()
     bad: set[bytes] = set()
     for _, pairs in groupby(run.compared(), key=lambda compared: compared.pair.scenario):
@@ -123,7 +125,7 @@ def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:
 
 
 def _contexts(pairs: Iterable[TurnPair]) -> Iterable[dict[bytes, _Said]]:
-    """The completions of a scenario's pairs by their digest, together where they follow the same prompt."""
+    """Yield the completions of a scenario's pairs by digest, grouped by prompt."""
     contexts: dict[bytes, dict[bytes, _Said]] = defaultdict(lambda: defaultdict(_Said))
     for found in pairs:
         context = contexts[digest_of(found.prompt)]
@@ -138,7 +140,7 @@ def _contexts(pairs: Iterable[TurnPair]) -> Iterable[dict[bytes, _Said]]:
 
 
 def _sides(found: TurnPair) -> tuple[Side, Side]:
-    """The chosen and the rejected side of a pair."""
+    """Return the chosen and the rejected side of a pair."""
     pair = found.whole.pair
     return (pair.a, pair.b) if found.whole.label.chosen == "a" else (pair.b, pair.a)
 
@@ -148,7 +150,7 @@ def _strength(side: Side) -> float | None:
 
 
 def _judge(context: dict[bytes, _Said]) -> tuple[set[bytes], set[bytes]]:
-    """The good and the bad completions of those that follow one prompt."""
+    """Return the good and the bad completions after one prompt."""
     strengths = {key: _mean(list(said.strengths.values())) for key, said in context.items()}
     known = {key: value for key, value in strengths.items() if value is not None}
     if len(known) < len(strengths):
@@ -160,6 +162,6 @@ def _judge(context: dict[bytes, _Said]) -> tuple[set[bytes], set[bytes]]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean of the values; None where one is missing."""
+    """Return the mean of the values; None if one is missing."""
     known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None

@@ -1,4 +1,4 @@
-"""What the formats of whole conversations share: columns that any of them may hold, and no row twice."""
+"""Columns shared by the formats of whole conversations, and removal of repeated rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from edgen.core.text import escape_markdown
 from edgen.core.values import Scenario
 from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
+from edgen.families import family_of
 from edgen.space import Dimension, Space
-from edgen.space.education import TOPIC_FIELDS, is_education
+from edgen.space.five_lists import TOPIC_FIELDS, has_five_dimensions
 from edgen.store.run_reader import AcceptedConversation
 
-Columns = Mapping[str, tuple[ColumnType, str]]  # what a column holds, by its name: the type and the meaning
+Columns = Mapping[str, tuple[ColumnType, str]]  # a column's type and meaning, by name
 
 COLUMNS: Columns = {
     "id": ("string", "the conversation: the run (and arm), the scenario and the replicate"),
@@ -31,7 +33,7 @@ COLUMNS: Columns = {
     "arm": ("string", "the arm of the experiment; empty where there are none"),
     "probability": (
         "float64",
-        "the model's own estimate that the student understood, in [0, 1]; empty where it gave none",
+        "the model's own estimate{estimate}, in [0, 1]; empty where it gave none",
     ),
     "ended_by": ("string", "who spoke the end marker; empty where nobody did"),
     "model": ("string", "the model that wrote it (where there are several, the first role's)"),
@@ -55,7 +57,7 @@ _EDUCATION = {
     "teacher_reaction": "what the teacher does when the student does not go along",
 }
 
-# Names that a trainer gives a meaning of its own or hands to a reward function itself, and those of the formats.
+# Names with a meaning in trainers, or passed to reward functions by them, and names used by the formats.
 _OF_TRAINERS = frozenset((
     "prompt", "completion", "chosen", "rejected", "label", "labels", "margin", "p", "score", "messages",
     "prompts", "completions", "environment", "environments", "trainer_state", "log_extra", "log_metric",
@@ -70,7 +72,7 @@ _OF_TRAINERS = frozenset((
 
 
 class _Source(NamedTuple):
-    """Where the value of a column comes from: a dimension, or a field of its entries."""
+    """The source of a column's value: a dimension, or a field of its entries."""
 
     dimension: str
     field: str | None
@@ -78,21 +80,21 @@ class _Source(NamedTuple):
 
 
 class ScenarioColumns:
-    """The columns of a space: one for each dimension, and one for each field that an entry has besides its value, as
-    `topic.grade`. A topic's `subject` and `level` go by their bare names. A name that any conversation has a column of
-    gets `scenario.` before it, and so does one of `taken`."""
+    """The columns of a space: one per dimension, and one per further field of an entry, such as
+    `topic.grade`. A topic's `subject` and `level` use their bare names. Names of other columns and those in
+    `taken` get the prefix `scenario.`."""
 
     def __init__(
         self, space: Space, only: Iterable[str] | None = None, taken: Container[str] = frozenset()
     ) -> None:
-        """`only` are the dimensions that are wanted."""
+        """Select the columns; `only` are the wanted dimensions."""
         self._taken = taken
         self.columns: dict[str, tuple[ColumnType, str]] = {}
         self._sources: dict[str, _Source] = {}
-        education = is_education(space)
+        education = has_five_dimensions(space)
         wanted = [one for one in space.dimensions if only is None or one.name in only]
         for one in wanted:
-            meaning = one.label or (_EDUCATION.get(one.name) if education else None)
+            meaning = escape_markdown(one.label or "") or (_EDUCATION.get(one.name) if education else None)
             self._add(
                 one.name, meaning or f"the scenario's {_words(one.name)}", _Source(one.name, None, "string")
             )
@@ -102,8 +104,8 @@ class ScenarioColumns:
                 self._add_field(space, one, field)
 
     def read_texts(self, scenario: Scenario) -> dict[str, str]:
-        """The scenario's values by column as texts. A column that is null in one file and text in another cannot be
-        loaded."""
+        """Return the scenario's values by column as texts. A column that is null in one file and text in
+        another cannot be loaded."""
         return {name: as_text(value) for name, value in self.read(scenario).items()}
 
     def _add_field(self, space: Space, dimension: Dimension, field: str) -> None:
@@ -119,7 +121,7 @@ class ScenarioColumns:
         self._sources[name] = source
 
     def read(self, scenario: Scenario) -> dict[str, Any]:
-        """The scenario's values by column; what is no text, number or boolean as JSON."""
+        """Return the scenario's values by column; other types than text, number and boolean as JSON."""
         row: dict[str, Any] = {}
         for name, (dimension, field, type_) in self._sources.items():
             value = scenario[dimension] if field is None else scenario.field(dimension, field)
@@ -128,12 +130,12 @@ class ScenarioColumns:
 
 
 def columns_for_trainers(space: Space) -> ScenarioColumns:
-    """The columns of a space beside those that trainers read."""
+    """Return the columns of a space for use along with those of trainers."""
     return ScenarioColumns(space, taken=_OF_TRAINERS)
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, None as the empty text, anything else as JSON."""
+    """Return a text unchanged, None as the empty text, anything else as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return msgspec.json.encode(value).decode()
@@ -144,7 +146,7 @@ def _words(name: str) -> str:
 
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
-    """The type that holds all of these; text where they have none in common."""
+    """Return the common type of these values; text if they have none."""
     kinds = {type(value) for value in values}
     if kinds == {bool}:
         return "bool"
@@ -156,7 +158,8 @@ def _type_of(values: Sequence[Any]) -> ColumnType:
 def read_row(
     names: Iterable[str], scenario: ScenarioColumns, conversation: AcceptedConversation
 ) -> dict[str, Any]:
-    """A conversation's values by column of COLUMNS, None for those of a turn; "*" stands for those of the scenario."""
+    """Return a conversation's values by column of COLUMNS, None for those of a turn; "*" stands for those of
+    the scenario."""
     one, made = conversation.candidate, conversation.provenance
     whole = {
         "id": one.id,
@@ -178,11 +181,12 @@ def read_row(
 
 
 def make_table(space: Space, names: Iterable[str]) -> DataTable:
-    """The table of these columns, where "*" stands for those of the space."""
+    """Return the table of these columns, where "*" stands for those of the space."""
     own = ScenarioColumns(space).columns
-    education = is_education(space)
+    education = has_five_dimensions(space)
     said = {
         "roles": " or ".join([", ".join(role.name for role in space.roles[:-1]), space.roles[-1].name]),
+        "estimate": f" {family_of(space).probability_clause}".rstrip(),
         "dimensions": "topic, preferences and reactions" if education else "its values",
     }
     columns: dict[str, tuple[ColumnType, str]] = {}
@@ -199,15 +203,15 @@ def make_table(space: Space, names: Iterable[str]) -> DataTable:
 
 
 class Repeats:
-    """The rows of one scenario that were there already; conversations of a scenario can come out alike. Of each row
-    16 bytes are kept, until the next scenario."""
+    """A detector of repeated rows within one scenario, whose conversations can be equal. It keeps 16 bytes
+    per row, until the next scenario."""
 
     def __init__(self) -> None:
         self._scenario: int | None = None
         self._given: set[bytes] = set()
 
     def has(self, scenario: int, messages: Sequence[Message]) -> bool:
-        """Whether these messages were asked about before, in this scenario. Scenarios come one after the other."""
+        """Return whether these messages occurred before in this scenario. Scenarios must be in order."""
         if scenario != self._scenario:
             self._scenario, self._given = scenario, set()
         key = digest_of(messages)

@@ -1,7 +1,8 @@
-"""What is known of how well each credit finds the better one of two turns: figures on planted truth, and a note of them.
+"""Accuracy of each credit method in finding the better of two turns: figures on planted truth, and a note on
+them.
 
-The figures stand in credit_figures.json alone. `python -m bench credit` measures them on the simulator's planted worths
-(`edgen.simulator.planted`) and writes the file anew; cards and bench/README.md say what it says.
+The figures are only in credit_figures.json. `python -m bench credit` measures them on the simulator's planted
+worths (`edgen.simulator.planted`) and rewrites the file; cards and bench/README.md quote it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import msgspec
 from edgen.export.evidence import Evidence, Level
 
 FILE = Path(__file__).with_name("credit_figures.json")
-ALL, CUT = "all", "min_turns_left 1"  # of the cases that a note tells
+ALL, CUT = "all", "min_turns_left 1"  # the cases in a note
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """Labels of one kind of pairs, by how many turns follow where they part. `right`: the share whose preferred turn truly
-    is the better one, with a 95% interval that allows for pairs of a scenario being alike; `alike`: how many of the
-    `n` have no better one, and so cannot be right."""
+    """Labels of one kind of pairs, by the number of turns after they part. `right`: the share whose preferred
+    turn is truly better, with a 95% interval that allows for correlated pairs of a scenario; `alike`: how
+    many of the `n` have no better one, and so cannot be right."""
 
     where: str
     n: int
@@ -33,7 +34,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to give credit: `by` whom, `k` rollouts of each response (None: none), `calls` for each label."""
+    """One credit method: its source `by`, `k` rollouts of each response (None: none), `calls` per label."""
 
     credit: Literal["whole", "response", "rollouts"]
     by: Literal["oracle", "probability"]
@@ -43,17 +44,18 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What the way is called in a table."""
+        """The method's name in a table."""
         by = "judge" if self.by == "oracle" else "probability"
         return f"{self.credit}, by {by}" + ("" if self.k is None else f", k = {self.k}")
 
     def case(self, where: str) -> Case:
-        """The case of that name."""
+        """Return the case of that name."""
         return next(case for case in self.cases if case.where == where)
 
 
 class CreditFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of one measurement: of so many conversations of so many scenarios, with worths planted from `planted`."""
+    """The figures of one measurement: its numbers of conversations and scenarios, with worths planted from
+    `planted`."""
 
     date: str
     edgen: str
@@ -65,12 +67,12 @@ class CreditFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def read_figures() -> CreditFigures:
-    """The figures that ship."""
+    """Return the shipped figures."""
     return msgspec.json.decode(FILE.read_bytes(), type=CreditFigures)
 
 
 def table(figures: CreditFigures) -> Iterator[str]:
-    """All figures as a table in Markdown: a row a way, a column a case."""
+    """Yield all figures as a table in Markdown: one row per method, one column per case."""
     cases = [case.where for case in figures.figures[0].cases]
     yield f"| credit | calls a label | {' | '.join(cases)} |"
     yield "|---" * (len(cases) + 2) + "|"
@@ -89,7 +91,8 @@ def _share(case: Case) -> str:
 
 
 def credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iterator[str]:
-    """What a card of rows by turn says of their credit, a line a way; nothing where no row has a label by a judge or a probability."""
+    """Yield the card's notes on the credit of rows by turn, one line per method; empty if no row has a label
+    by a judge or a probability."""
     if level != "turn" or not any(one.by in ("oracle", "probability") for one in evidence):
         return
     known = read_figures()

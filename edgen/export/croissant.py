@@ -1,8 +1,8 @@
-"""A data set described for machines: croissant.json, as MLCommons Croissant 1.0 has it.
+"""Machine-readable description of a data set: croissant.json, in MLCommons Croissant 1.0.
 
-http://mlcommons.org/croissant/1.0, as https://docs.mlcommons.org/croissant/docs/mlcroissant/ has its nodes; the
-known limits are in the words of its extension for responsible AI, http://mlcommons.org/croissant/RAI/1.0.
-Whatever the user did not state (licence, language, who made it, how to cite it, when it was published) is not there.
+http://mlcommons.org/croissant/1.0, with nodes as in https://docs.mlcommons.org/croissant/docs/mlcroissant/;
+known limits use its extension for responsible AI, http://mlcommons.org/croissant/RAI/1.0. Facts that the user
+did not state (licence, language, creator, citation, date of publication) are omitted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TYPES: Mapping[ColumnType, str] = {
     "labels": "sc:Text",
     "turn_labels": "sc:Text",
 }
-# The names that the specification's own examples use, to the letter: readers compare them.
+# Exactly the names of the specification's own examples: readers compare them.
 _CONTEXT: Mapping[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -52,7 +52,7 @@ _CONTEXT: Mapping[str, Any] = {
 def describe_files(
     format_: Format, run: RunReader, contents: Contents, options: ExportOptions, folder: Path
 ) -> dict[str, Any]:
-    """The description of the files in `folder`; of a format with one table, whose columns have kinds."""
+    """Return the description of the files in `folder`, for a format with one table of typed columns."""
     table = contents.tables[0]
     facts = run.describe()
     speakers = " and ".join(f"a {role.name.lower()}" for role in run.space.roles)
@@ -78,7 +78,7 @@ def describe_files(
 
 
 def _distribution(table: DataTable, contents: Contents, folder: Path) -> Iterator[dict[str, Any]]:
-    """Every file with its digest, and the set of all."""
+    """Yield every file with its digest, and the set of all."""
     patterns = [contents.patterns[table.name, s] for s in SPLITS if (table.name, s) in contents.patterns]
     paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
     media = _MEDIA[paths[0].suffix]
@@ -123,7 +123,7 @@ def _records(table: DataTable) -> dict[str, Any]:
         "source": {
             "fileSet": {"@id": "files"},
             "extract": {"fileProperty": "fullpath"},
-            # A reader applies it to the names of the splits as well, so these fit too.
+            # A reader also applies it to the names of the splits, so these match, too.
             "transform": {"regex": r"^(?:.*/)?(train|test)(?:-\d{5}-of-\d{5}\.[a-z]+)?$"},
         },
         "references": {"field": {"@id": "splits/name"}},

@@ -1,7 +1,7 @@
-"""What stands behind a row of a preference format: whose label, about what, and what a simulator made of it.
+"""Evidence of a row of a preference format: source and subject of its label, and simulated parts.
 
-A judge compares whole conversations or single responses; a card that does not say which misleads, and
-so does one that is silent about a simulated judge. What is said here is said of exported rows only.
+A judge compares whole conversations or single responses; a card has to say which, and whether the judge was
+simulated. All statements are about exported rows only.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Part = Literal["conversations", "labels"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Who gave a preference. `judge`, `model` and `compare` are a judge's; `by` is None where only ties
-    are known of a source. `simulated` are the parts that a simulator made. `rollouts`: how often it was played on from
-    each response, where the preference rests on that."""
+    """The evidence of a preference. `judge`, `model` and `compare` are a judge's; `by` is None if a source
+    has only ties. `simulated` are the simulated parts. `rollouts`: number per response, if the preference
+    uses them."""
 
     by: Source | None
     judge: str | None
@@ -40,7 +40,7 @@ class Evidence:
 
 
 def evidence_of(compared: Compared, label: Label | None) -> Evidence:
-    """What stands behind a pair. `label` is its own; of one without, any label of the same run."""
+    """Return the evidence of a pair. `label` is its own; for one without, any label of the same run."""
     by = None if label is None else label.by
     k = None if label is None or label.k is UNSET else label.k
     signal = signal_behind(compared.pair, label) if by in (None, "oracle") or k is not None else None
@@ -55,8 +55,8 @@ def evidence_of(compared: Compared, label: Label | None) -> Evidence:
 
 
 def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSignal | None:
-    """What the source behind `label` said of a pair, where that is a judge or rests on rollouts; without a label, what the
-    only judge said."""
+    """Return the signal of the source of `label`, if that is a judge or uses rollouts; without a label, the
+    only judge's."""
     if label is not None and label.k is not UNSET:
         found = () if pair.signals.rollouts is UNSET else pair.signals.rollouts
         return next((signal for signal in found if signal.by == label.by), None)
@@ -69,8 +69,8 @@ def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSign
 def _simulated(
     compared: Compared, by: Source | None, signal: OracleSignal | RolloutSignal | None
 ) -> frozenset[Part]:
-    """What a simulated judge says counts where a judge gave the labels: people's are theirs, and a
-    probability is the conversations' own, whatever else is stored beside them."""
+    """Return the simulated parts. A simulated judge counts only if a judge gave the labels: people's are
+    their own, and a probability is the conversations' own."""
     parts: set[Part] = set()
     conversations = compared.a.simulated or compared.b.simulated
     if conversations:
@@ -82,14 +82,14 @@ def _simulated(
 
 
 def simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Part, ...]:
-    """What of an export a simulator made, the run's own mark included."""
+    """Return the simulated parts of an export, including the run's own mark."""
     parts: set[Part] = set().union(*(one.simulated for one in found))
     if run_simulated:
         parts.add("conversations")
     return tuple(sorted(parts))
 
 
-# Of pairs of responses to one turn, what the labels are about.
+# The subject of labels on pairs of responses to one turn.
 _OF_MARKS: Mapping[Source, str] = {
     "flag": (
         "The two responses are to the same turn, after the same words. The student called the rejected one nonsense; the "
@@ -103,7 +103,7 @@ _OF_MARKS: Mapping[Source, str] = {
 
 
 def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str | None:
-    """The sentence that sets what rows hold against what the labels are about; None where there are none."""
+    """Return the sentence that compares the rows' content with the labels' subject; None without labels."""
     if level is not None and (often := next((one.rollouts for one in found if one.rollouts), None)):
         return _of_rollouts(level, often)
     if marks := {one.by for one in found if one.by is not None} & OF_RESPONSES:
@@ -120,7 +120,7 @@ def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str |
 
 
 def _of_rollouts(level: Level, often: int) -> str:
-    """All labels of a run's pairs rest on the same."""
+    """Describe the rollouts; all labels of a run's pairs have the same basis."""
     times = "once" if often == 1 else f"{often} times"
     rest = (
         f"The labels rest on rollouts: from both turns at which a pair parts the conversation was played on {times}, and "

@@ -1,7 +1,7 @@
-"""The files that rows are written to, streamed.
+"""Streamed files of rows.
 
-Here are JSON Lines, Parquet and what all files have in common; a format with a layout of its own brings its files.
-Whoever writes an export has the files synced once they are finished.
+Here are JSON Lines, Parquet and the common parts; a format with its own layout brings its own class. The
+export syncs the files once they are finished.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO, Any
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.extras import install_command
+from edgen.core.extras import install_command, require_versions
 from edgen.export.options import ExportOptions
 from edgen.export.own_options import FormatOptions
 from edgen.export.rows import DEFAULT, ColumnType, DataTable, Row, SplitName
@@ -30,7 +30,7 @@ _BUFFER = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """The folder in which an export is made, and what shapes its files."""
+    """The folder of an export in progress, and settings of its files."""
 
     folder: Path
     run: RunReader
@@ -40,9 +40,9 @@ class Staging:
 
 
 class RowFiles:
-    """The files of one export. `sizes` are the bytes of each table's split in Arrow's memory, where they are known;
-    `disarmed` counts the cells that a spreadsheet would take for formulas, where there are cells. `remarks` are
-    sentences for whoever exports."""
+    """The files of one export. `sizes` are the bytes of each table's split in Arrow's memory, if known;
+    `disarmed` counts the cells that a spreadsheet would run as formulas, if there are cells. `remarks` are
+    sentences for the user."""
 
     disarmed: int | None = None
     remarks: tuple[str, ...] = ()
@@ -59,28 +59,28 @@ class RowFiles:
         raise NotImplementedError
 
     def write_beside(self, row: Row) -> None:
-        """Write the files that a row names, unless one before it has named them."""
+        """Write the extra files of a row, unless an earlier row has written them."""
         for name, text in row.beside.items():
             if name not in self._beside:
                 self._beside.add(name)
                 (self.folder / name).parent.mkdir(exist_ok=True)
-                (self.folder / name).write_text(text, encoding="utf-8")
+                (self.folder / name).write_text(text, encoding="utf-8", newline="\n")
 
     def finish(self) -> Patterns:
-        """End the files; returns their patterns."""
+        """Finish the files; return their patterns."""
         raise NotImplementedError
 
     def notes(self) -> Iterator[str]:
-        """What the card has to say of these files and their rows."""
+        """Yield the card's notes on these files and their rows."""
         yield from ()
 
     def close(self) -> None:
-        """End the files whatever they hold, as after an error."""
+        """Close the files in any state, such as after an error."""
         with contextlib.suppress(OSError):
             self._open.close()
 
     def open(self, path: Path, mode: str = "xb", *, end: str | bytes | None = None, **how: Any) -> IO[Any]:
-        """A file that is closed with the others, and then has `end` at its end."""
+        """Open a file that is closed with the others, with `end` appended."""
         file = self._open.enter_context(path.open(mode, buffering=_BUFFER, **how))
         if end is not None:
             self._open.callback(file.write, end)
@@ -88,7 +88,7 @@ class RowFiles:
 
 
 class SplitFiles(RowFiles):
-    """A file for each split of each table, begun with its first row. `is_table`: `datasets` can load them."""
+    """One file per split of each table, opened at its first row. `is_table`: `datasets` can load them."""
 
     suffix: str
     is_table = True
@@ -99,7 +99,7 @@ class SplitFiles(RowFiles):
         self._patterns: Patterns = {}
 
     def begin(self, path: Path) -> WriteRow:
-        """Open a file; returns what writes a row to it."""
+        """Open a file; return a function that writes a row to it."""
         raise NotImplementedError
 
     def add(self, row: Row) -> None:
@@ -119,7 +119,7 @@ class SplitFiles(RowFiles):
 
 
 class JsonLines(SplitFiles):
-    """A JSON object a line."""
+    """Files with one JSON object per line."""
 
     suffix = "jsonl"
 
@@ -129,7 +129,7 @@ class JsonLines(SplitFiles):
 
 
 class ParquetFiles(SplitFiles):
-    """Parquet with the types that the first rows have. Raises UsageError at once where pyarrow is missing."""
+    """Parquet files with the types of the first rows. Raises UsageError at once if pyarrow is missing."""
 
     suffix = "parquet"
 
@@ -151,8 +151,8 @@ class ParquetFiles(SplitFiles):
 
 
 class ParquetFile:
-    """One Parquet file, a row group every BATCH rows. `schema` is an Arrow schema; without one, the first rows give
-    it. `nbytes` is what the rows took in Arrow's memory."""
+    """One Parquet file, with a row group every BATCH rows. `schema` is an Arrow schema; by default, the first
+    rows define it. `nbytes` is the size of the rows in Arrow's memory."""
 
     def __init__(self, path: Path, schema: Any = None) -> None:
         self.nbytes = 0
@@ -173,7 +173,7 @@ class ParquetFile:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Close the file without the rows that are still in memory."""
+        """Close the file without the rows still in memory."""
         if self._writer is not None:
             self._writer.close()
 
@@ -188,7 +188,7 @@ class ParquetFile:
 
 
 def arrow_schema(types: Mapping[str, ColumnType]) -> Any:
-    """The columns as an Arrow schema. Raises UsageError where pyarrow is not installed."""
+    """Return the columns as an Arrow schema. Raises UsageError if pyarrow is not installed."""
     pa, _ = import_arrow()
     known = {
         "string": pa.string(),
@@ -203,7 +203,7 @@ def arrow_schema(types: Mapping[str, ColumnType]) -> Any:
 
 
 def has_arrow() -> bool:
-    """Whether pyarrow is installed."""
+    """Return whether pyarrow is installed."""
     try:
         import_arrow()
     except UsageError:
@@ -212,7 +212,9 @@ def has_arrow() -> bool:
 
 
 def import_arrow() -> tuple[Any, Any]:
-    """pyarrow and pyarrow.parquet. Raises UsageError where they are not installed."""
+    """Import pyarrow and pyarrow.parquet. Raises UsageError if they are not installed, or of an unsupported
+    version."""
+    require_versions("parquet")
     try:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:

@@ -1,7 +1,7 @@
-"""What an export format is: what it needs, the rows that it gives, their files, and the words of its card.
+"""Export formats: requirements, rows, files, and texts of the card.
 
-A format is one `Format` object, found by the entry points `edgen.formats`. All that most formats use can be imported
-from here.
+A format is one `Format` object, found by the entry points `edgen.formats`. Everything that most formats use
+can be imported from here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions
 from edgen.export.own_options import FormatOptions, read_options
-from edgen.export.rows import DEFAULT, SPLITS, DataTable, Item, LeftOut, Row, SplitName
+from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut, Row, SplitName
 from edgen.export.tried import Tried, tried
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 def rows_from(read: Callable[[RunReader, Chat], Iterator[T | LeftOut]], make: Callable[[T], Item]) -> Rows:
-    """The rows of a format that makes one of each thing that `read` finds in a run."""
+    """Return the rows of a format with one row per item that `read` finds in a run."""
 
     def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         for found in read(run, chat):
@@ -45,61 +45,94 @@ def rows_from(read: Callable[[RunReader, Chat], Iterator[T | LeftOut]], make: Ca
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
-    """One format.
+class FormatCard:
+    """The texts of a card on a format, beyond its columns."""
 
-    `rows` reads the run and `files` opens what the rows are written to. `tables`: the columns of the one table with
-    their meanings, several tables, or the one table that a space gives. `use` shows in a few lines how to load the
-    files and train, `notes` says what a user has to know.
-    `needs`: pairs, a library, or what only some protocols put into records: labels of turns, events.
-    `layer_columns`: those that rows have besides for the layers of the run. `token_columns`: those that rows have besides where the user gives a tokenizer.
-    `level` is what a preference is shown on: whole conversations or one turn. `chat`: turns become the messages of an
-    assistant and a user; else they stay as they are. `options` names what of ExportOptions counts here besides.
-    `Options` are those that this format alone has; `rows` find what was chosen of them in `Chat.own`.
-    `scenario`: each row has the scenario's values as columns beside its own; its `Row` names the scenario. They are texts.
-    `prompts_only`: no row holds what the trained side says last, so none holds its end marker. `tried`: what was run on
-    exports in this format.
-    `family` is the one whose records it needs, None for any. `tags` and `tasks` are those of the card. `hub`: the
-    folder is ready for a hub, so the card is titled as the run and a croissant.json stands beside it.
-    """
+    notes: tuple[str, ...] = ()
+    """Facts that a user has to know, in sentences."""
+    tags: tuple[str, ...] = ()
+    """Tags of the card."""
+    tasks: tuple[str, ...] = ()
+    """Task categories of the card."""
+    tried: tuple[Tried, ...] = ()
+    """Trials of exports in this format."""
+    hub: bool = False
+    """The folder is ready for a hub: the card has the run's title, and a croissant.json is included."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """The format's own reasons for omissions, each with a clause that explains it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatChoices(FormatCard):
+    """The choices of a user, and the requirements on a run."""
+
+    needs: tuple[Need, ...] = ()
+    """Pairs, a library, or contents of only some protocols' records: labels of turns, events."""
+    family: str | None = None
+    """The family whose records it needs; None for any."""
+    options: tuple[Choice, ...] = ()
+    """The choices of ExportOptions that count here, beyond those that count for every format."""
+    Options: type[FormatOptions] | None = None
+    """Options of this format only; `rows` finds their values in `Chat.own`."""
+    chat: bool = True
+    """Turns become the messages of an assistant and a user; else they stay as they are."""
+    level: Level | None = None
+    """The shown extent of a preference: whole conversations or one turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatColumns(FormatChoices):
+    """Columns and files beyond one table of JSON lines."""
+
+    files: Callable[[Staging], RowFiles] = JsonLines
+    """Opens the files for the rows."""
+    scenario: bool = False
+    """Each row has the scenario's values as columns of its own, which are texts; its `Row` names the
+    scenario."""
+    prompts_only: bool = False
+    """No row has the trained side's last words, so none has its end marker."""
+    token_columns: Mapping[str, str] = field(default_factory=dict)
+    """Further columns if the user gives a tokenizer."""
+    layer_columns: Callable[[Sequence[LayerFacts]], Columns] | None = None
+    """Further columns for the layers of the run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format(FormatColumns):
+    """An export format. The five fields here are required; all others have defaults in the classes above, one
+    per purpose."""
 
     name: str
+    """The name of its entry point."""
     summary: str
+    """A sentence for the list of formats and the card."""
     rows: Rows
+    """Reads the run: yields a Row or a LeftOut for each thing in it."""
     tables: Mapping[str, str] | tuple[DataTable, ...] | Callable[[Space], DataTable]
+    """The columns of the one table with their meanings, several tables, or the one table that a space
+    gives."""
     use: str
-    needs: tuple[Need, ...] = ()
-    family: str | None = None
-    notes: tuple[str, ...] = ()
-    level: Level | None = None
-    files: Callable[[Staging], RowFiles] = JsonLines
-    chat: bool = True
-    options: tuple[Choice, ...] = ()
-    Options: type[FormatOptions] | None = None
-    tags: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()
-    hub: bool = False
-    scenario: bool = False
-    prompts_only: bool = False
-    tried: tuple[Tried, ...] = ()
-    token_columns: Mapping[str, str] = field(default_factory=dict)
-    layer_columns: Callable[[Sequence[LayerFacts]], Columns] | None = None
+    """Shows in a few lines how to load the files and train."""
+
+    def meaning(self, reason: str) -> str:
+        """Return a clause that explains a reason for omissions; empty if there is none."""
+        return self.reasons.get(reason) or REASONS.get(reason, "")
 
     @property
     def of(self) -> Literal["conversations", "pairs"]:
-        """What is counted when something is left out."""
+        """The unit in which omissions are counted."""
         return "pairs" if "pairs" in self.needs else "conversations"
 
     @property
     def takes_layer(self) -> bool:
-        """Whether its rows tell what labels turns have."""
+        """True if its rows include the labels of turns."""
         told = "labels" in self.needs or "actions" in self.options
         return "layer" in self.options or (told and "pairs" not in self.needs)
 
     def tables_of(
         self, space: Space, options: ExportOptions | None = None, layers: Sequence[LayerFacts] = ()
     ) -> tuple[DataTable, ...]:
-        """The tables of an export of a run about this space, with these layers."""
+        """Return the tables of an export of a run on this space, with these layers."""
         if callable(self.tables):
             return (self._with_layers(self.tables(space), layers),)
         tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
@@ -123,11 +156,11 @@ class Format:
         return DataTable(columns, table.name, types)
 
     def own(self, options: ExportOptions) -> FormatOptions | None:
-        """What was chosen of the options that this format alone has; None where it has none. Raises UsageError."""
+        """Return the values of this format's own options; None if it has none. Raises UsageError."""
         return read_options(self.name, self.Options, options.own)
 
     def refuse(self, run: RunReader) -> str | None:
-        """Why a run cannot be expressed at all, in a sentence; None where it can."""
+        """Explain in a sentence why a run cannot be exported at all; None if it can."""
         if self.family in (None, run.family.name):
             return None
         roles = ", ".join(role.name for role in run.space.roles)
@@ -138,7 +171,8 @@ class Format:
         )
 
     def check(self, options: ExportOptions) -> None:
-        """Raise UsageError for a choice that does not count for this format, and for what its card cannot state."""
+        """Raise UsageError for a choice that this format does not support, and for one that its card cannot
+        state."""
         chosen = {name for name in options.__struct_fields__ if getattr(options, name) is not None}
         if chosen & {"train", "opening", "opening_prompt", "end_marker"} and not self.chat:
             raise UsageError(
@@ -153,13 +187,13 @@ class Format:
         if "layer" in chosen and not self.takes_layer:
             beside = ": it has columns for every layer" if self.layer_columns is not None else ""
             raise UsageError(
-                f"{self.name} does not say what labels turns have in place of their own{beside}; leave --layer out."
+                f"{self.name} has no labels of turns for a layer to replace{beside}; leave --layer out."
             )
         self.own(options)
         options.check()
 
 
-# What a format says that lacks a choice, and the options to leave out.
+# The message of a format that does not support a choice, and the options to leave out.
 _CHOICES: Mapping[Choice, tuple[str, str]] = {
     "files": ("has one way to be stored", "--files"),
     "csv_safe": ("has no cells", "--csv-safe and --no-csv-safe"),
@@ -167,6 +201,6 @@ _CHOICES: Mapping[Choice, tuple[str, str]] = {
     "masks": ("has no mask a message", "--masks and --no-masks"),
     "actions": ("has no prompt of a single response", "--actions"),
     "alternatives": ("has no row for each response", "--alternatives and --no-alternatives"),
-    "agent": ("tells no users from agents", "--agent"),
+    "agent": ("does not distinguish users from agents", "--agent"),
 }
 _WITH: Mapping[Choice, tuple[str, ...]] = {"tokenizer": ("max_tokens",)}

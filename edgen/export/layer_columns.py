@@ -1,14 +1,14 @@
-"""The labels of a run's layers as columns, and what a card says of them.
+"""The labels of a run's layers as columns, and the card's notes on them.
 
-Where a turn, or a conversation, was not labelled there is nothing (null, or an empty cell); where no label has most, an empty
-list. What single annotators say has columns of its own where there are several.
+An unlabelled turn or conversation has null, or an empty cell; one without a majority has an empty list. If
+there are several annotators, each has its own columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgen.core.text import quantity
+from edgen.core.text import escape_markdown, quantity
 from edgen.export.conversation_rows import Columns
 from edgen.export.rows import ColumnType
 from edgen.store.layers import Cell, LayerFacts, cell_of, name_column
@@ -16,7 +16,7 @@ from edgen.store.run_reader import AcceptedConversation, RunReader
 
 
 def columns_of(layers: Sequence[LayerFacts]) -> Columns:
-    """A column for each layer and for each of its annotators, of a row that is a conversation."""
+    """Return a column for each layer and each of its annotators, for rows of conversations."""
     found: dict[str, tuple[ColumnType, str]] = {}
     for layer, annotator in _each(layers):
         type_: ColumnType = "labels" if layer.whole else "turn_labels"
@@ -29,7 +29,7 @@ def columns_of(layers: Sequence[LayerFacts]) -> Columns:
 
 
 def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -> dict[str, Cell]:
-    """The values of these columns."""
+    """Return the values of these columns."""
     turns = len(conversation.candidate.turns)
     return {
         name_column(layer.name, annotator): cell_of(conversation.labels.get(layer.name, ()), turns, annotator)
@@ -38,7 +38,7 @@ def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
 
 
 def texts_of(layers: Sequence[LayerFacts]) -> Columns:
-    """A column for each layer, of a row that is a turn."""
+    """Return a column for each layer, for rows of turns."""
     empty = "joined by commas; empty where nothing has most, and where it was not labelled"
     of = {True: "conversation", False: "turn"}
     return {
@@ -48,7 +48,7 @@ def texts_of(layers: Sequence[LayerFacts]) -> Columns:
 
 
 def texts_in(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -> Iterator[dict[str, str]]:
-    """The values of these columns, turn by turn."""
+    """Yield the values of these columns, turn by turn."""
     by_layer = {
         layer: {unit.turn: ", ".join(unit.labels) for unit in conversation.labels.get(layer.name, ())}
         for layer in layers
@@ -61,7 +61,7 @@ def texts_in(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
 
 
 def layer_notes(run: RunReader) -> Iterator[str]:
-    """What a card says of the layer that turns have their labels of, and of what is left out of layers."""
+    """Yield the card's notes on the layer that labels the turns, and on omissions from layers."""
     chosen = [layer for layer in run.layers if layer.name in run.labels_of] if run.labels_of else []
     if chosen:
         told = "; ".join(f"of the layer `{layer.name}`: {_who(layer, None)}" for layer in chosen)
@@ -70,7 +70,7 @@ def layer_notes(run: RunReader) -> Iterator[str]:
             "nothing has most, have none. Responses that did not go on are in no layer, and are left out."
         )
     for what, count in sorted(run.stale_labels.items()):
-        yield f"{quantity(count, 'unit')} left out of the layer {what}."
+        yield f"{quantity(count, 'unit')} left out of the layer {escape_markdown(what)}."
 
 
 def _each(layers: Sequence[LayerFacts]) -> Iterator[tuple[LayerFacts, str | None]]:
@@ -82,10 +82,10 @@ def _each(layers: Sequence[LayerFacts]) -> Iterator[tuple[LayerFacts, str | None
 
 def _who(layer: LayerFacts, annotator: str | None) -> str:
     if annotator is not None:
-        return f"what the annotator {annotator} says"
+        return f"what the annotator {escape_markdown(annotator)} says"
     if len(layer.annotators) == 1:
-        return f"what the annotator {layer.annotators[0]} says"
-    return f"what most of the annotators ({', '.join(layer.annotators)}) say"
+        return f"what the annotator {escape_markdown(layer.annotators[0])} says"
+    return f"what most of the annotators ({', '.join(map(escape_markdown, layer.annotators))}) say"
 
 
 _EMPTY = {

@@ -1,7 +1,7 @@
-"""The options that a format has besides those of all: it declares them itself, as a typed struct.
+"""A format's own options, declared as a typed struct.
 
-A field is an option: its name with hyphens is the flag, its type what may be given, `Meta(description=…)` what its help
-says. From a command line values come as texts, from Python as they are.
+A field is an option: its name with hyphens is the flag, its type the allowed values, `Meta(description=…)`
+its help. Values are texts from a command line, and typed values from Python.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from edgen.core.yaml_values import nearest
 
 
 class FormatOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of a format's own options. None of its fields may lack a default."""
+    """Base of a format's own options. Every field needs a default."""
 
     def check(self, given: Collection[str]) -> None:
-        """Raise UsageError for choices that do not go together. `given` are the fields that somebody chose."""
+        """Raise UsageError for options that do not fit together. `given` are the fields set by the user."""
 
     def left_out(self) -> tuple[str, ...]:
-        """The names of the format's tables that these choices do not make."""
+        """Return the names of the format's tables that these options exclude."""
         return ()
 
 
 class Flag(NamedTuple):
-    """One option of a format's own: its field, its flag, what the help says, and whether it may be given several times."""
+    """One option of a format: its field, flag, help, and whether it may be repeated."""
 
     field: str
     flag: str
@@ -41,7 +41,7 @@ class Flag(NamedTuple):
 
 
 def flags_of(options: type[FormatOptions]) -> Iterator[Flag]:
-    """The options that a struct declares, in its order."""
+    """Yield the options that a struct declares, in order."""
     for field in inspect.type_info(options).fields:  # type: ignore[attr-defined]
         kind, described = _plain(field.type)
         default = "" if field.default in (None, ()) else f"  [default: {_shown(field.default)}]"
@@ -57,8 +57,8 @@ def flags_of(options: type[FormatOptions]) -> Iterator[Flag]:
 def read_options(
     name: str, kind: type[FormatOptions] | None, given: Mapping[str, Any]
 ) -> FormatOptions | None:
-    """What was given for a format as its options; None where it has none of its own. Raises UsageError for an option that
-    it does not have, and for what is no value of one."""
+    """Read the given values as a format's options; None if it has none of its own. Raises UsageError for an
+    unknown option and for an invalid value."""
     types = {} if kind is None else {field.name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
     for option in given:
         if option not in types:
@@ -78,7 +78,8 @@ def read_options(
 
 
 def given_flags(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was given as a command line has it: a flag and a value, quoted where need be. Of paths the last name alone."""
+    """Yield the given options in the form of a command line: flag and value, quoted if needed, with paths
+    reduced to their last names."""
     for name, value in given.items():
         for one in value if isinstance(value, list | tuple) else (value,):
             shown = PurePath(str(one)).name if os.sep in str(one) else str(one)
@@ -86,7 +87,7 @@ def given_flags(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def flag_of(field: str) -> str:
-    """`--pool-from` for `pool_from`."""
+    """Return `--pool-from` for `pool_from`."""
     return f"--{field.replace('_', '-')}"
 
 
@@ -101,14 +102,14 @@ def _value(name: str, given: Any, kind: Any, described: inspect.Type) -> Any:
 
 
 def _texts(given: Any) -> Any:
-    """What was given, with paths as texts."""
+    """Return the given values with paths as texts."""
     if isinstance(given, list | tuple):
         return [_texts(one) for one in given]
     return os.fspath(given) if isinstance(given, os.PathLike) else given
 
 
 def _plain(kind: inspect.Type) -> tuple[Any, str]:
-    """A field's type without what is said of it and without None, and its description."""
+    """Return a field's type without annotations and None, and its description."""
     described = ""
     if isinstance(kind, inspect.Metadata):
         described = (kind.extra_json_schema or {}).get("description", "")

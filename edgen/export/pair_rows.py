@@ -1,4 +1,5 @@
-"""What the formats of preferences share: labelled pairs as chosen and rejected messages, whole or one turn of them.
+"""Common parts of the preference formats: labelled pairs as chosen and rejected messages, whole or one turn
+of them.
 
 A turn-level pair is a prompt that both conversations share and the trained side's next message in each.
 """
@@ -21,7 +22,7 @@ from edgen.store.run_reader import Compared, RunReader
 
 @dataclass(frozen=True, slots=True)
 class Preferred:
-    """A labelled pair: both whole conversations, which differ somewhere."""
+    """A labelled pair: both whole conversations, which differ at some turn."""
 
     pair: Pair
     label: Label
@@ -58,7 +59,7 @@ class TurnPair:
 
 
 def rows_of_pairs(read: Callable[[Compared, Chat], T | LeftOut], make: Callable[[T], Item]) -> Rows:
-    """The rows of a format that makes one of each pair, as `read` reads it."""
+    """Return the rows of a format with one row per pair, as returned by `read`."""
 
     def pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:
         return (read(compared, chat) for compared in run.compared())
@@ -67,7 +68,7 @@ def rows_of_pairs(read: Callable[[Compared, Chat], T | LeftOut], make: Callable[
 
 
 def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
-    """A pair with its label as chosen and rejected conversations."""
+    """Return a labelled pair as chosen and rejected conversations."""
     pair = compared.pair
     if pair.label is None:
         return LeftOut(pair.left_out or "no_label")
@@ -89,12 +90,13 @@ def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
 
 
 def of_responses(pair: Pair) -> bool:
-    """Whether a pair is of two responses to one turn."""
+    """Return whether a pair is of two responses to one turn."""
     return pair.a.response is not UNSET
 
 
 def messages_of(side: Candidate, compared: Compared, chat: Chat) -> list[Message] | LeftOut:
-    """A side of a pair as messages: its conversation, or a single response with its prompt, as `replies` has it."""
+    """Return a side of a pair as messages: its conversation, or a single response with its prompt, as in
+    `replies`."""
     if not of_responses(compared.pair):
         return chat.messages(side.turns, compared.scenario, side.ended_by)
     *_, response = side.turns
@@ -114,13 +116,13 @@ def messages_of(side: Candidate, compared: Compared, chat: Chat) -> list[Message
 
 
 def is_near_end(compared: Compared, chat: Chat) -> bool:
-    """Whether fewer turns follow where a pair parts than were asked for."""
+    """Return whether fewer turns than required follow the one at which a pair parts."""
     least, prefix = chat.min_turns_left, compared.pair.prefix_turns
     return least is not None and turns_left(compared.a, compared.b, prefix) < least
 
 
 def read_turn(compared: Compared, chat: Chat) -> TurnPair | LeftOut:
-    """A pair with its label as the one message of the trained side at which the conversations part."""
+    """Return a labelled pair as the trained side's messages at which the conversations part."""
     whole = read_preferred(compared, chat)
     if isinstance(whole, LeftOut):
         return whole
@@ -137,7 +139,8 @@ def read_turn(compared: Compared, chat: Chat) -> TurnPair | LeftOut:
 
 
 def say_the_same(one: list[Message], other: list[Message]) -> bool:
-    """Whether two conversations say the same; many chat templates drop white space at a message's ends."""
+    """Return whether two conversations are equal, ignoring white space at messages' ends, which many chat
+    templates drop."""
     return len(one) == len(other) and all(
         x["role"] == y["role"] and x["content"].strip() == y["content"].strip()
         for x, y in zip(one, other, strict=True)

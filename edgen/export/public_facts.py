@@ -1,5 +1,5 @@
-"""What a card says of how a run was made: all that shaped the data, and nothing private, as limits, addresses, folders and names
-of keys are."""
+"""Public facts on a run for a card: everything that shaped the data, and nothing private, such as limits,
+addresses, folders and names of keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-# What of a job and of a backend shaped the data.
+# Settings of a job and of a backend that shaped the data.
 _OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", "branch", "asks", "split", "pairs")  # fmt: skip
 _OF_RESOLVED = ("edgen", "space_sha256", "template_sha256", "fingerprint")
 _OF_BACKEND = (
@@ -23,13 +23,13 @@ _OF_BACKEND = (
 
 
 def public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts without those of a job that say nothing of the data: limits, addresses, names of keys."""
+    """Return the facts without a job's private and irrelevant settings: limits, addresses, names of keys."""
     job = facts.get("job")
     if not isinstance(job, Mapping):
         return dict(facts)
     keys = [*_OF_JOB]
     keys.insert(keys.index("design") + 1, job.get("protocol", ""))  # the protocol's own settings
-    if "split" in facts.get("selection", ()):  # that counts in place of the job's
+    if "split" in facts.get("selection", ()):  # it replaces the job's
         keys.remove("split")
     shown = {key: job[key] for key in keys if job.get(key) not in (None, {}, [])}
     backends = job.get("backends", {})
@@ -47,7 +47,7 @@ def public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Which space and templates it was, as noted when it was made, or else as the job names them."""
+    """Return the space and templates, as noted at creation, else as the job names them."""
     space = resolved.get("space") or (None if job.get("arms") else job.get("space"))
     prompts = (
         resolved.get("prompts") or job.get("prompts") or {"": resolved.get("prompt") or job.get("prompt")}
@@ -58,13 +58,14 @@ def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, An
 
 
 def _templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """The sha256 of each template by its use where there are several: what is noted of all is the hash of no file."""
+    """Return the sha256 of each template by its use if there are several: the digest noted for all of them is
+    not that of a file."""
     each = resolved.get("templates") or {}
     return {"template_sha256": each} if each and resolved["template_sha256"] not in each.values() else {}
 
 
 def _changes(changes: Mapping[str, Any]) -> str:
-    """What an arm changes of the job, without what says nothing of the data."""
+    """Return an arm's changes of the job, without settings irrelevant to the data."""
     prompts = {key: _named(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)}
     if isinstance(changes.get("prompts"), Mapping):
         prompts["prompts"] = ", ".join(sorted({_named(str(name)) for name in changes["prompts"].values()}))
@@ -77,12 +78,12 @@ def _changes(changes: Mapping[str, Any]) -> str:
 
 
 def _named(file: str | None) -> str:
-    """A template's or space's name without its folder, which is private."""
+    """Return a template's or space's name without its folder, which is private."""
     return PurePath(file or "").stem
 
 
 def flatten_facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Facts of facts in a row, each with its dotted name; what is None is left out."""
+    """Yield nested facts as a flat sequence with dotted names, without None."""
     for key, value in facts.items():
         if isinstance(value, Mapping):
             yield from flatten_facts(value, f"{above}{key}.")

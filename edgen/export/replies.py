@@ -1,8 +1,8 @@
-"""Replies of the trained side with what stands before them: what formats of single responses share.
+"""Replies of the trained side with their contexts, for formats of single responses.
 
-A trainer imitates the reply, or shows the policy its prompt and has it reply; the run's own is then the reference that a
-judge compares with. Where the family knows scenes, as exercises, a prompt holds the scene alone and what the trained side
-knows of it.
+A trainer imitates the reply, or shows the policy its prompt and has it reply; the run's own reply is then the
+reference for a judge. If the family has scenes, such as exercises, a prompt holds only the scene and the
+trained side's knowledge of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from edgen.export.format import Rows, rows_from
 from edgen.export.rows import Item, LeftOut, Row, SplitName
 from edgen.store.run_reader import AcceptedConversation, RunReader
 
-# What `describe` gives, for cards.
+# The result of `describe`, for cards.
 DESCRIBED = (
     "what edgen's reward needs: index (the number of the scenario), id (the conversation), turn (which reply of the "
     "trained side comes next, from 0), role (whom the policy plays), and as JSON texts before (the turns so far) and "
@@ -31,26 +31,31 @@ DESCRIBED = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A place where the trained side speaks: `prompt` and `before` are what was said so far, as messages and as turns.
-    `reference` is what the run's conversation says there, or one of the alternatives to it; None where it only ends
-    there. `labels` are what it does by that; `flagged`: the other side said that it makes no sense; `served`: it
-    was given to another turn, and said here again. `scenario` is with the values of the scene, `drawn` as it was drawn."""
+    """A place where the trained side speaks."""
 
     id: str
     split: SplitName
     role: Role
     turn: int
     prompt: list[Message]
+    """The context as messages."""
     before: tuple[Turn, ...]
+    """The context as turns."""
     reference: str | None
+    """The run's reply there, or one of its alternatives; None if the conversation only ends there."""
     scenario: Scenario
+    """The scenario with the values of the scene."""
     drawn: Scenario
+    """The scenario as drawn."""
     labels: tuple[str, ...] = ()
+    """The acts of the reply."""
     flagged: bool = False
+    """The other side called it nonsense."""
     served: bool = False
+    """It was given to another turn, and is repeated here."""
 
     def describe(self) -> dict[str, Any]:
-        """What `edgen.env.replies` is told of the place."""
+        """Return the facts on the place for `edgen.env.replies`."""
         return {
             "index": self.drawn.index,
             "id": self.id,
@@ -62,9 +67,9 @@ class Reply:
 
 
 def replies(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
-    """Every place where the trained side speaks, each prompt once a scenario.
+    """Yield every place where the trained side speaks, with each prompt once per scenario.
 
-    Conversations of one scenario share their beginnings, which would otherwise weigh more than the rest.
+    Conversations of one scenario share their beginnings, which would otherwise be overweighted.
     """
     repeats = Repeats()
     for found in responses(run, chat):
@@ -75,7 +80,8 @@ def replies(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
 
 
 def responses(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
-    """Every reply of the trained side, with the alternatives to it where the chat has those; prompts may repeat."""
+    """Yield every reply of the trained side, with its alternatives if the chat includes those; prompts may
+    repeat."""
     for conversation in run.conversations():
         one = conversation.candidate
         if chat.scenes is None:
@@ -94,7 +100,7 @@ def responses(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
 
 
 class Place(NamedTuple):
-    """Where a reply stands: which of the trained side's in its conversation, and what was said before."""
+    """The place of a reply: its number among the trained side's, and the turns before it."""
 
     conversation: AcceptedConversation
     turn: int
@@ -103,7 +109,7 @@ class Place(NamedTuple):
 
 
 def _reply(place: Place, chat: Chat, prompt: list[Message], said: Turn | None) -> Reply | LeftOut:
-    """The reply that a turn is; `said` is None where the trained side only ends the conversation."""
+    """Return the reply of a turn; `said` is None if the trained side only ends the conversation."""
     told = (
         prompt if said is None and chat.actions is None else None if said is None else chat.tell(prompt, said)
     )
@@ -126,13 +132,14 @@ def _reply(place: Place, chat: Chat, prompt: list[Message], said: Turn | None) -
 
 
 def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[Reply | LeftOut]:
-    """The replies of a whole conversation, a message of the trained side each: turns running are one."""
+    """Yield the replies of a whole conversation, one per message of the trained side: consecutive turns form
+    one."""
     one = conversation.candidate
     messages = chat.messages(one.turns, conversation.scenario, one.ended_by)
     spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
     own = _own_turns(one.turns, chat.assistant)
     for turn, at in enumerate(spoken):
-        # Behind the last of its turns the trained side may only have ended the conversation.
+        # After the last of its turns the trained side may only have ended the conversation.
         speaks = turn < len(own)
         before = one.turns[: own[turn]] if speaks else one.turns
         place = Place(conversation, turn, before, conversation.scenario)
@@ -141,8 +148,7 @@ def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[Repl
 
 
 def rows_of_replies(make: Callable[[Reply], dict[str, Any]]) -> Rows:
-    """The rows of a format that makes one of each prompt at which the run's conversation says something that a reply can be
-    compared with: the reference."""
+    """Return the rows of a format with one row per prompt with a reference, the run's own reply."""
 
     def row(found: Reply) -> Item:
         if found.reference is None:
@@ -153,6 +159,6 @@ def rows_of_replies(make: Callable[[Reply], dict[str, Any]]) -> Rows:
 
 
 def _own_turns(turns: Sequence[Turn], role: Role) -> list[int]:
-    """Where runs of a role's turns begin, which are one message each."""
+    """Return the places where runs of a role's turns begin, each being one message."""
     runs = groupby(range(len(turns)), key=lambda at: turns[at].role == role)
     return [next(places) for own, places in runs if own]

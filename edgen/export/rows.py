@@ -1,7 +1,7 @@
-"""The rows of an export: their tables, and why something has no row.
+"""The rows of an export, their tables, and reasons for omissions.
 
-Rows come from generators over a run, which never touch the disk: for each conversation or pair a Row, or a LeftOut
-with the reason why there is none. Nothing is dropped without a LeftOut.
+Rows come from generators over a run, which do no disk I/O themselves: for each conversation or pair a Row, or
+a LeftOut with the reason. Nothing is dropped without a LeftOut.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT = "default"
 # turns: a list of role and text; labels: a list of texts; turn_labels: such a list for each turn
 ColumnType = Literal["string", "int64", "float64", "bool", "turns", "labels", "turn_labels"]
 
-# Why something is not in an export: the reasons that come with the pairs, and the formats' own.
+# Reasons for omissions: those of the pairs, and the formats' own.
 REASONS: Mapping[str, str] = {
     **UNLABELLED,
     "no_label": "the pair has no label",
@@ -56,21 +56,27 @@ REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its side of the split, its columns, its table, what a preference rests on, and the scenario whose
-    values stand beside the columns where the format has them. `beside`: texts of files that the row names, by their paths
-    in the export's folder; of several rows with one path the first counts."""
+    """One row."""
 
     split: SplitName
+    """Its side of the split."""
     value: dict[str, Any]
+    """Its columns."""
     table: str = DEFAULT
+    """Its table."""
     evidence: Evidence | None = None
+    """The basis of a preference."""
     scenario: Scenario | None = None
+    """The scenario for further columns, if the format has them."""
     beside: Mapping[str, str] = field(default_factory=dict)
+    """Texts of files that the row names, by path in the export's folder; of several rows with one path the
+    first counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that a format cannot express. `reason` is one of REASONS or the pair's own."""
+    """An omission: a thing that a format cannot express. `reason` is one of REASONS, of the format's own
+    `reasons`, or the pair's own."""
 
     reason: str
 
@@ -80,8 +86,8 @@ Item = Row | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class DataTable:
-    """One table of a data set: its columns with their meanings and, where they are given, the types of all of them.
-    Any value may be null."""
+    """One table of a data set: its columns with their meanings and optionally the types of all. Any value may
+    be null."""
 
     columns: Mapping[str, str]
     name: str = DEFAULT

@@ -1,7 +1,7 @@
-"""Replies as tokens, for formats whose trainers read tokens and masks: by the tokenizer that a user gives.
+"""Replies as tokens and masks, by the user's tokenizer, for trainers that read these.
 
-As `setting_one/tokenize_mask.py` of github.com/ZhaolinGao/REFUEL does it: the messages up to a reply through the chat
-template, padded at the right; a mask that is 1 on the reply alone, from behind the prompt for it.
+Method: `setting_one/tokenize_mask.py` of github.com/ZhaolinGao/REFUEL: the messages up to a reply through the
+chat template, padded at the right; a mask that is 1 only on the reply, starting after its prompt.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from edgen.core.errors import UsageError
 from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut
 
-MOST = 2048  # tokens of a row where nobody says otherwise, as REFUEL's task.total_length
-PAD = "[PAD]"  # what REFUEL's trainer adds to any tokenizer to pad with
+MOST = 2048  # default tokens of a row, as in REFUEL's task.total_length
+PAD = "[PAD]"  # padding token that REFUEL's trainer adds to any tokenizer
 
 
 class ChatTokenizer:
-    """A tokenizer with its chat template, and the length that every row is padded to. `facts` are for a card."""
+    """A tokenizer with its chat template, and the padded length of every row. `facts` are for a card."""
 
     def __init__(self, tokenizer: Any, most: int, facts: dict[str, Any]) -> None:
         self._tokenizer = tokenizer
@@ -30,8 +30,8 @@ class ChatTokenizer:
         self.facts = {**facts, "padded_to": most, "pad_id": self._pad}
 
     def mask_reply(self, messages: list[dict[str, str]]) -> tuple[list[int], list[int]] | LeftOut:
-        """Tokens of the messages and the mask of the last one, both of the length `most`; why not, where they are more,
-        or where what stands before the reply is tokenised otherwise once the reply follows."""
+        """Return tokens of the messages and the mask of the last one, both of the length `most`. Return a
+        LeftOut if they are longer, or if the context is tokenised differently before the reply."""
         before, whole = self._encode(messages[:-1], prompt=True), self._encode(messages, prompt=False)
         if len(whole) > self.most:
             return LeftOut("too_long")
@@ -42,7 +42,7 @@ class ChatTokenizer:
         return whole + [self._pad] * padding, mask
 
     def _encode(self, messages: list[dict[str, str]], *, prompt: bool) -> list[int]:
-        """Raises UsageError where the chat template refuses the messages."""
+        """Tokenise the messages. Raises UsageError if the chat template rejects them."""
         try:
             tokens = self._tokenizer.apply_chat_template(
                 messages, add_generation_prompt=prompt, tokenize=True, return_dict=False
@@ -50,16 +50,16 @@ class ChatTokenizer:
         except Exception as problem:  # noqa: BLE001 - a template may raise anything
             said = str(problem) or type(problem).__name__
             raise UsageError(
-                f"--tokenizer {self._name}: its chat template takes no such conversation ({said})."
+                f"--tokenizer {self._name}: its chat template does not accept such conversations ({said})."
             ) from None
         return [*map(int, tokens)]
 
 
 def load_tokenizer(options: ExportOptions) -> ChatTokenizer | None:
-    """The tokenizer that the options name; None where they name none.
+    """Load the tokenizer of the options; None if there is none.
 
-    Only files of the folder are read, and no code of it is run. Raises UsageError where transformers is not installed, or
-    the folder holds no tokenizer with a chat template.
+    Only files of the folder are read, and none of its code is run. Raises UsageError if transformers is not
+    installed, or the folder has no tokenizer with a chat template.
     """
     if options.tokenizer is None:
         return None

@@ -1,4 +1,4 @@
-"""What edgen's authors ran on exports, by format: tried.json, one table, which a new round of trials changes alone."""
+"""Trials of exports by edgen's authors, by format: tried.json, one table, updated by each round of trials."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What edgen's authors ran on such an export: a version of a library, on a day (ISO 8601), and in `what` a sentence
-    that says what ran. For a repository without releases the version is its commit."""
+    """A trial of such an export by edgen's authors: a version of a library, a day (ISO 8601), and in `what` a
+    sentence on what ran. For a repository without releases the version is its commit."""
 
     library: str
     version: str
@@ -21,7 +21,7 @@ class Tried:
 
 
 def tried(name: str) -> tuple[Tried, ...]:
-    """What was run on exports in the format of that name."""
+    """Return the trials of exports in the format of that name."""
     return _table()[name]
 
 

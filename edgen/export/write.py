@@ -1,8 +1,8 @@
 """An export from start to end: rows counted and written to a folder that appears whole or not at all.
 
-Everything is written to a hidden folder beside the target and renamed at the end. A target that holds anything
-is refused, and so is one inside a run's folder. An export without a row is an error that says what else to
-ask for, and leaves nothing behind.
+Everything is written to a hidden folder next to the target and renamed at the end. A non-empty target is
+refused, and so is one inside a run's folder. An export without a row is an error that suggests alternatives,
+and leaves nothing on disk.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,8 +18,9 @@ from typing import Any, get_args
 import msgspec
 
 from edgen.core.errors import ShortError, StoppedError, UsageError
-from edgen.core.files import sync_folder, temporary, write_new
+from edgen.core.files import new_folder, write_new
 from edgen.core.pair import Source
+from edgen.core.plugin_faults import refuse_value
 from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import unfinished
 from edgen.export.chat import Chat, make_chat
@@ -32,7 +32,7 @@ from edgen.export.files import RowFiles, Staging
 from edgen.export.format import Format
 from edgen.export.layer_columns import layer_notes
 from edgen.export.options import ExportOptions
-from edgen.export.rows import REASONS, SPLITS, Row
+from edgen.export.rows import SPLITS, LeftOut, Row
 from edgen.preferences.labels import UNLABELLED
 from edgen.store.run_folder import run_around
 from edgen.store.run_reader import RunReader
@@ -43,8 +43,8 @@ CROISSANT = "croissant.json"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an export wrote: rows of each table by split, what was left out by reason, the cells that were disarmed
-    (None where there are no cells), and sentences about what whoever exports should know."""
+    """The result of an export: rows of each table by split, omissions by reason, disarmed cells (None without
+    cells), and sentences for the user. `meanings` are clauses on the reasons."""
 
     format: str
     dir: str
@@ -53,9 +53,11 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     disarmed: int | None = None
     remarks: tuple[str, ...] = ()
+    meanings: dict[str, str] = {}
 
     def as_json(self) -> dict[str, Any]:
-        """What `--json` prints. `rows` are those of the first table; `tables` has all where there are several."""
+        """Return the output of `--json`. `rows` are those of the first table; `tables` has all if there are
+        several."""
         first = next(iter(self.rows.values()))
         facts: dict[str, Any] = {
             "format": self.format,
@@ -70,13 +72,13 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
         return facts
 
     def lines(self) -> list[str]:
-        """The same for a person."""
+        """Return the same as lines for a person."""
         tables = self.rows if len(self.rows) > 1 else {"rows": next(iter(self.rows.values()))}
         return [
             f"{self.dir} is ready: {self.summary}",
             *(f"{name:10} {rows['train']} train, {rows['test']} test" for name, rows in tables.items()),
             *(
-                f"left out   {count} {reason}{f': {REASONS[reason]}' if reason in REASONS else ''}"
+                f"left out   {count} {reason}{f': {meaning}' if (meaning := self.meanings.get(reason)) else ''}"
                 for reason, count in self.left_out.items()
             ),
             f"How to load it and what it holds: {Path(self.dir) / CARD}",
@@ -86,9 +88,9 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 def export(run: RunReader, format_: Format, target: Path, options: ExportOptions | None = None) -> Exported:
     """Write the run in a format to the folder `target`, with its card.
 
-    Raises UsageError if an option does not count for the format, or the target holds something or cannot be written,
-    ShortError if there is no row to write, StoppedError if the disk is full, TemplateError for an opening that cannot
-    be used, and what reading the run raises.
+    Raises UsageError if the format does not support an option, or the target is not empty or cannot be
+    written, ShortError if there is no row to write, StoppedError if the disk is full, TemplateError for an
+    unusable opening, and errors of reading the run.
     """
     options = options or ExportOptions()
     format_.check(options)
@@ -97,7 +99,7 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
         raise UsageError(refusal)
     chat = make_chat(options, run.space, run.family.scenes(run.space))
     chat.own = own = format_.own(options)
-    with _disk_errors_as_sentences(target), _staged(target) as stage:
+    with _disk_errors_as_sentences(target), new_folder(target) as stage:
         layers = () if format_.layer_columns is None else run.layers
         staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options, own)
         with contextlib.closing(format_.files(staging)) as files:
@@ -113,19 +115,23 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
         summary=format_.summary,
         rows=contents.rows,
         left_out=contents.left_out,
+        meanings={reason: format_.meaning(reason) for reason in contents.left_out},
         disarmed=files.disarmed,
         remarks=(*files.remarks, *unfinished(run.describe())),
     )
 
 
 def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) -> Contents:
-    """Write all rows and end the files. Raises ShortError if there is no row."""
+    """Write all rows and finish the files. Raises ShortError if there is no row."""
     counts: Counter[tuple[str, str]] = Counter()
     left_out: Counter[str] = Counter()
     evidence: Counter[Evidence] = Counter()
     beside = columns_for_trainers(run.space)
     for item in format_.rows(run, chat):
-        if not isinstance(item, Row):
+        if not isinstance(item, Row | LeftOut):
+            said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
+            refuse_value("format", format_.name, said)
+        if isinstance(item, LeftOut):
             left_out[item.reason] += 1
             continue
         if format_.scenario and item.scenario is not None:
@@ -136,7 +142,7 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
             evidence[item.evidence] += 1
     if not counts:
         raise ShortError(_explain_nothing(run, format_, chat, dict(sorted(left_out.items()))))
-    # Where nothing of a layer is told, nothing is said of what is left out of it.
+    # Without columns of layers, omissions from layers are not reported.
     told_of_layers = [*layer_notes(run)] if format_.layer_columns is not None or run.labels_of else []
     patterns, tables, folder = files.finish(), files.staging.tables, files.folder
     return Contents(
@@ -152,7 +158,7 @@ def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) ->
 
 
 def _sync_files(folder: Path) -> None:
-    """Have all that was written on the disk."""
+    """Sync all written files to disk."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb") as file:
@@ -160,8 +166,8 @@ def _sync_files(folder: Path) -> None:
 
 
 def check_target(target: Path) -> None:
-    """Raises UsageError if the folder cannot be one that is made now: it is a file, holds something, or
-    is in a run's folder."""
+    """Raise UsageError if the folder cannot be created: it is a file, is not empty, or is in a run's
+    folder."""
     try:
         if (run := run_around(target)) is not None:
             raise UsageError(
@@ -171,12 +177,12 @@ def check_target(target: Path) -> None:
         if target.is_dir():
             if any(target.iterdir()):
                 raise UsageError(
-                    f"{target}: the folder is not empty, and nothing is overwritten; name a new one with -o."
+                    f"{target}: the folder is not empty and is not overwritten; name a new one with -o."
                 )
         elif target.exists():
-            raise UsageError(f"{target}: this is no folder; name a new one with -o.")
+            raise UsageError(f"{target}: this is not a folder; name a new one with -o.")
     except OSError as problem:
-        raise UsageError(f"{target}: it cannot be looked at ({problem.strerror}).") from None
+        raise UsageError(f"{target}: it cannot be read ({problem.strerror}).") from None
 
 
 def _explain_nothing(run: RunReader, format_: Format, chat: Chat, left_out: dict[str, int]) -> str:
@@ -184,7 +190,7 @@ def _explain_nothing(run: RunReader, format_: Format, chat: Chat, left_out: dict
         where = "accepted conversations" if format_.of == "conversations" else "pairs"
         return f"{run.name}: the run has no {where}, so there is nothing to export as {format_.name}."
     reasons = "; ".join(
-        f"{reason} {count}{f' ({REASONS[reason]})' if reason in REASONS else ''}"
+        f"{reason} {count}{f' ({meaning})' if (meaning := format_.meaning(reason)) else ''}"
         for reason, count in left_out.items()
     )
     said = f"{run.name}: nothing of the run can be exported as {format_.name}. Left out: {reasons}."
@@ -192,7 +198,7 @@ def _explain_nothing(run: RunReader, format_: Format, chat: Chat, left_out: dict
 
 
 def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterator[str]:
-    """What else to ask for, a sentence for each kind of reason."""
+    """Yield alternatives to request, one sentence per kind of reason."""
     if "differs_at_other_side" in left_out:
         yield (
             "Where conversations part at a turn of the other side, "
@@ -200,47 +206,23 @@ def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterat
             "`--to trl-conversation` and `--to mtpo` take conversations that part anywhere."
         )
     elif "one_ends" in left_out:
-        yield "Where one conversation only goes on, `--to trl-conversation` and `--to mtpo` take both whole."
+        yield "If one conversation only continues, `--to trl-conversation` and `--to mtpo` take both whole."
     if "system_message" in left_out or "assistant_first" in left_out:
         yield "`--opening user` lets the user speak first, with no system message."
     if left_out.keys() & {*UNLABELLED, "no_label"} - {"identical"}:
         by = "|".join(get_args(Source))
         yield (
-            f"Where pairs have no label, see what `edgen pairs {run.rundir.path} --by {by}` left out: another source, "
-            "another judge, more votes or a smaller --min-margin may give labels."
+            f"Where pairs have no label, see what `edgen pairs {run.rundir.path} --signal {by}` left out: another source, "
+            "another judge, more votes or a smaller margin may give labels."
         )
 
 
 @contextlib.contextmanager
-def _staged(target: Path) -> Iterator[Path]:
-    """A new folder that becomes `target` if all goes well, and else is removed with all it holds."""
-    place = Path(os.path.realpath(target))
-    made = [parent for parent in place.parents if not parent.exists()]
-    stage = temporary(place)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        stage.mkdir()
-        yield stage
-        stage.replace(place)
-    except BaseException:
-        shutil.rmtree(stage, ignore_errors=True)
-        for parent in made:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
-        raise
-    with contextlib.suppress(OSError):
-        sync_folder(place.parent)
-
-
-@contextlib.contextmanager
 def _disk_errors_as_sentences(target: Path) -> Iterator[None]:
-    full = (
-        f"{target}: there is no room left on the disk; nothing was written. "
-        "Make room and start the same command again."
-    )
+    full = f"{target}: the disk is full; nothing was written. Free some space and run the same command again."
     try:
         yield
-    except StoppedError as problem:  # of the shards' writer, which knows only the folder it was made in
+    except StoppedError as problem:  # from the shards' writer, which knows only the temporary folder
         raise StoppedError(full) if f"/.{target.name}." in str(problem) else problem from None
     except OSError as problem:
         if problem.errno in _FULL:

@@ -109,10 +109,18 @@ class Facts:
 
 class ConversationNames:
     """The names that hold for conversations about a space. `layers`: those that there are, with what is known of each;
-    `label_sets`: the names of those that there would be, if anybody named them."""
+    `label_sets`: the names of those that there would be, if anybody named them; `own_measures`: of functions that a job
+    names as measures."""
 
-    def __init__(self, space: Space, layers: Layers | None = None, label_sets: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        space: Space,
+        layers: Layers | None = None,
+        label_sets: Iterable[str] = (),
+        own_measures: Iterable[str] = (),
+    ) -> None:
         self._space = space
+        self._own_measures = [*own_measures]
         self._layers = layers or {}
         self._label_sets = label_sets
         self._roles = {role.name.lower(): role.name for role in space.roles}
@@ -211,12 +219,22 @@ class ConversationNames:
 
     def _of_measure(self, rest: list[str]) -> Named | None:
         """A figure that a measure has of one conversation."""
-        if not rest or len(rest) > 2 or rest[0] not in registry.names("measure"):
+        if not rest or len(rest) > 2:
+            return None
+        if (
+            rest[0] in self._own_measures
+        ):  # looked up when it is needed: reading a job runs no code that it names
+            return Named("any", partial(_own_figure, rest[0], rest[1] if rest[1:] else "", self._space))
+        if rest[0] not in registry.names("measure"):
             return None
         measure, figure = registry.find("measure", rest[0]), rest[1] if rest[1:] else ""
         if (kind := measure.figures.get(figure)) is None:
             return None
         return Named(kind, partial(_figure, measure, figure, self._space))
+
+
+def _own_figure(name: str, figure: str, space: Space, facts: Facts) -> Value:
+    return _figure(registry.find("measure", name), figure, space, facts)
 
 
 def _figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value:

@@ -1,4 +1,4 @@
-"""Kinds of conversations, one folder a kind."""
+"""Kinds of conversations, one folder each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from edgen.space.model import Space
 
 
 def family_of(space: Space, named: str | None = None) -> Family:
-    """The family of a space's conversations: the one that a job names, else of edgen's own the first that fits.
+    """Return the family of a space's conversations: the job's choice, else the first of edgen's own that
+    fits.
 
-    Raises PluginError if there is none of that name, JobError if it does not fit.
+    Raises PluginError for an unknown name, JobError if it does not fit.
     """
     if named is None:
         return next(family for family in _own_families() if family.fits(space))
@@ -27,8 +28,8 @@ def family_of(space: Space, named: str | None = None) -> Family:
 
 
 def family_of_record(record: Any) -> Family:
-    """The family whose layout a decoded record has; where nobody knows it, the first of edgen's own. Those that
-    packages bring are loaded and asked only where none of edgen's own knows it."""
+    """Return the family whose layout a decoded record has; if none recognises it, the first of edgen's own.
+    Plugins' families are loaded only if none of edgen's own recognises it."""
     for families in (_own_families, _other_families):
         if found := next((family for family in families() if family.recognizes(record)), None):
             return found

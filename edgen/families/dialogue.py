@@ -1,19 +1,17 @@
-"""A finished conversation of any roles about a scenario of any dimensions, as a record.
+"""The general layout: a finished conversation of any roles on a scenario of any dimensions.
 
-A dimension's value is a text, or an object with the text as its `value` where its entry says more of itself. The end
-marker, which no Turn holds, is not in the record either: `ended_by` names who spoke it. `events` are there where the
-protocol tells of any.
+A dimension's value is a text, or an object with the text as its `value` if its entry has more fields. The end
+marker, which no Turn has, is not in the record either: `ended_by` names its speaker. `events` exist if the
+protocol has any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
 from edgen.core.values import Event, Role, Scenario, Turn
-from edgen.families import crwiz_log
 from edgen.families.base import (
     Family,
     FiledRecord,
@@ -29,7 +27,7 @@ from edgen.space.model import Space
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One element of a shard. `roles` are those that speak, in the order of their first turns."""
+    """One element of a shard. `roles` are the speakers, in the order of their first turns."""
 
     id: str
     scenario: dict[str, Any]
@@ -47,7 +45,7 @@ _decode = msgspec.json.Decoder(Record).decode
 
 
 class Dialogue(Family):
-    """The layout for every space that is not Education Dialogue's."""
+    """The layout for every space except Education Dialogue's."""
 
     name = "dialogue"
     schema = "dialogue"
@@ -55,11 +53,11 @@ class Dialogue(Family):
     precedence = 100
 
     def fits(self, space: Space) -> bool:
-        """Any space at all."""
+        """Return True: any space fits."""
         return True
 
     def record(self, recorded: Recorded) -> bytes:
-        """The record of a conversation."""
+        """Return the record of a conversation."""
         conversation = recorded.conversation
         return _encode(
             Record(
@@ -76,36 +74,24 @@ class Dialogue(Family):
         )
 
     def read(self, data: bytes) -> Recorded:
-        """What a record says."""
+        """Read a record."""
         record = _decode(data)
         scenario = Scenario(record.provenance.scenario, *read_values(record.scenario))
         return Recorded.of(record, scenario, record.conversation)
 
     def begins_anew(self, turn: Any) -> bool:
-        """Who speaks when the clock lets them may speak twice in a row: a turn with a time of its own."""
+        """Return whether a turn has its own time: roles that speak by the clock may speak twice in a row."""
         data = turn.get("data") if isinstance(turn, dict) else None
         return isinstance(data, dict) and type(data.get("time")) in (int, float)
 
     def recognizes(self, record: Any) -> bool:
-        """An object with a scenario or with roles, or CRWIZ's log of a room."""
-        return isinstance(record, dict) and (
-            crwiz_log.is_log(record) or "roles" in record or isinstance(record.get("scenario"), dict)
-        )
-
-    def schema_of(self, record: Any) -> str:
-        """A log has a schema of its own."""
-        return crwiz_log.SCHEMA if crwiz_log.is_log(record) else self.schema
-
-    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
-        """What does not go together in a log."""
-        return crwiz_log.findings(record) if crwiz_log.is_log(record) else iter(())
+        """Return whether it is an object with a scenario or with roles."""
+        return isinstance(record, dict) and ("roles" in record or isinstance(record.get("scenario"), dict))
 
     def read_file(self, record: Any) -> FiledRecord:
-        """A record with any turns about any scenario, or CRWIZ's log of a room."""
+        """Read a record with any turns on any scenario."""
         if not isinstance(record, dict):
             raise ValueError("no object")
-        if crwiz_log.is_log(record):
-            return crwiz_log.read(record)
         if not isinstance(record.get("scenario"), dict):
             raise ValueError("no scenario")
         scenario = Scenario(filed_index(record), *read_values(record["scenario"]))

@@ -1,1 +1,1 @@
-"""From a job file to a plan: templates, space and scenarios read and checked, nothing asked."""
+"""Planning: from a job file to a plan with checked templates, space and scenarios, without any request."""

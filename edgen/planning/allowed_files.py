@@ -1,10 +1,10 @@
-"""Which files a job may have read: those of its own project, and what the person at the command line lets it.
+"""Files that a job may name: those of its own project, and those that the user allows on the command line.
 
-A job may come from a stranger, and what it names is sent to a model that it names too. So a file that a job names lies
-under the job's project once links are followed, is a regular file of a sensible size, and ends in the suffix of its
-kind. The project is the nearest folder above the job with one of MARKERS, else the job's own folder. A shipped file's
-name is always fine. `--allow-outside` lifts place and suffix, and so does typing the path oneself; nothing lets a pipe
-or a device be opened.
+A job may be foreign, and it sends file contents to a model that it names too. So a file that a job names must
+lie under the job's project after following links, be a regular file of a sensible size, and have the suffix
+of its kind. The project is the nearest folder above the job with one of MARKERS, else the job's own folder.
+Names of shipped files are always allowed. `--allow-outside`, or typing the path, lifts the rules on place and
+suffix; pipes and devices are never opened.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +20,8 @@ from edgen.config import texts_of
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, MachineError, SpaceError, TemplateError
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import nearest, suggest_file
+from edgen.planning.doubtful_names import describe_doubt
 from edgen.prompting.answer_schema import SUFFIX, schema_file
 
 Shipped = Literal["prompts", "preference_space", "label_sets", "machines", "questionnaires"]
@@ -38,7 +39,7 @@ class _QuestionnaireError(FileError):
 
 
 _YAML = (".yaml", ".yml")
-# The suffixes of a kind, the error for a file of it, and what one is called in an example.
+# A kind's suffixes, the error for its files, and an example's name.
 _KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError], str]] = {
     "prompts": ((".j2",), TemplateError, "prompt"),
     "preference_space": (_YAML, SpaceError, "space"),
@@ -51,22 +52,28 @@ _KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a job may name. `base`: where its relative names start. `root`: the folder that they have to lie under,
-    None for anywhere. `typed`: what the person typed, which may be anywhere, too."""
+    """The files that a job may name."""
 
     base: Path
+    """The folder of its relative names."""
     root: Path | None
+    """The folder that they have to lie under, None for anywhere."""
     typed: frozenset[str] = frozenset()
+    """Paths that the user typed, which may be anywhere, too."""
+    doubts: dict[str, None] = field(default_factory=dict, compare=False)
+    """Sentences about ambiguous names so far, once each."""
 
     @classmethod
     def of(cls, job: Path, overrides: Iterable[str] = (), *, outside: bool = False) -> Reach:
-        """What the job in the file `job` may name. `overrides`: what was typed on top of it; `outside`: everything."""
+        """Return the reach of the job in the file `job`. `overrides`: settings typed on the command line;
+        `outside`: no limits."""
         return cls(job.parent, None if outside else find_project(job.parent), texts_of(overrides))
 
     def file(self, kind: Kind, name: str, key: str) -> Path:
-        """The file that a job means by `name`, under its key `key`; it need not exist.
+        """Return the file that a job calls `name`, under its key `key`; it need not exist.
 
-        Raises the error of its kind (TemplateError, SpaceError, MachineError …) for one that the job may not have read.
+        Raises the error of its kind (TemplateError, SpaceError, MachineError …) for one that the job may not
+        read.
         """
         path, error = self._find(kind, name), _KINDS[kind][1]
         try:
@@ -79,39 +86,39 @@ class Reach:
                 )
             found = real.stat()
         except (FileNotFoundError, NotADirectoryError):
-            return path  # who reads it says so
+            return path  # its reader reports the error
         except (OSError, ValueError) as problem:
             raise error(
                 name, f"it cannot be read: {getattr(problem, 'strerror', None) or problem}."
             ) from None
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            raise error(name, "it is a pipe or a device, and only files are read.")
+            raise error(name, "it is a pipe or a device; name a regular file.")
         if kind == "tokenizer" and found.st_size > MAX_TOKENIZER:
             raise error(name, f"it is larger than {MAX_TOKENIZER >> 20} MiB, the most that is read.")
         return path
 
     def check_beside(self, template: Path, key: str) -> None:
-        """Raise TemplateError where a schema stands beside a template, and the job may not have it read: it lies,
-        once links are followed, in the template's own folder or under the project."""
+        """Raise TemplateError if a schema stands next to a template and the job may not read it. After
+        following links, it must lie in the template's own folder or under the project."""
         path = schema_file(template)
         if not os.path.lexists(path):
             return
         real, folder = (Path(os.path.realpath(one)) for one in (path, template.parent))
         if not real.is_file() and not real.is_dir() and real.exists():
-            raise TemplateError(str(path), "it is a pipe or a device, and only files are read.")
+            raise TemplateError(str(path), "it is a pipe or a device; name a regular file.")
         near = self.root is None or real.is_relative_to(self.root) or real.parent == folder
         if not near or not real.name.endswith(SUFFIX):
             raise TemplateError(
                 str(path),
-                f"this leads to {real}; the schema beside the template that `{key}` names lies in the job's project and "
-                f"ends in {SUFFIX}.",
+                f"this leads to {real}; the schema next to the template that `{key}` names lies in the job's "
+                f"project and ends in {SUFFIX}.",
             )
 
     def _why_not(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
-        """Why the job may not name this file, `real` once links are followed; empty if it may."""
+        """Explain why the job may not name this file, `real` after following links; empty if it may."""
         if self.root is None or name in self.typed:
             return ""
-        if kind != "tokenizer" and resources.find(kind, name, Path()).parent == resources.folder(kind):
+        if kind != "tokenizer" and resources.is_shipped(kind, resources.find(kind, name, Path())):
             return ""
         if not real.is_relative_to(self.root):
             return f"this leads to {real}, outside of the job's project {self.root}"
@@ -121,26 +128,35 @@ class Reach:
         ends = f"what `{key}` names has to end in {' or '.join(suffixes)}"
         if not path.name.endswith(suffixes):
             return ends
-        # A link in a cloned repository could lead to the .env that its user is told to write. What a tokenizer
-        # holds is sent nowhere, and the hub's own tool keeps those as links to names without a suffix.
+        # A link in a cloned repository could lead to the user's .env. Tokenizers are exempt: their contents
+        # are sent nowhere, and the hub's own tool stores them as links to names without a suffix.
         if kind != "tokenizer" and not real.name.endswith(suffixes):
             return f"this leads to {real}, and {ends} there, too"
         return ""
 
     def _why_no_machine(self, folder: Path) -> str:
-        """Why a folder of files may not be named: one of them leads out of the project, or is no file of a machine's."""
+        """Explain why a folder may not be named: one of its files leads out of the project, or does not
+        belong to a machine."""
         assert self.root is not None
         for path in folder.glob("*.y*ml"):
             real = Path(os.path.realpath(path))
             if not real.is_relative_to(self.root) or not real.name.endswith((".yaml", ".yml")):
-                return f"{path.name} in it leads to {real}, which is no file of the job's project {self.root}"
+                return (
+                    f"{path.name} in it leads to {real}, which is not a file of the job's project {self.root}"
+                )
         return ""
 
     def require(self, kind: Shipped, name: str, key: str) -> Path:
-        """The same, of a shipped file's name or a path. Raises the error also for a name that nothing has; whoever
-        reads the file raises it for a path."""
+        """Return the same for a shipped file's name or a path. Raises the error also for an unknown name; for
+        a path, the file's reader raises it."""
         path, (suffixes, error, called) = self.file(kind, name, key), _KINDS[kind]
+        if doubt := describe_doubt(kind, name, key, self.base):
+            self.doubts[doubt] = None
         if not path.exists() and "/" not in name:
+            if all(suffixes) and name.endswith(suffixes):
+                raise error(str(path), f"there is no such file.{suggest_file(path)}")
+            if (own := self.base / f"{name}{suffixes[0]}").is_file():
+                raise error(name, f"no such {error.what}; did you mean the file ./{own.name}?")
             raise error(
                 name,
                 f"no such {error.what}{nearest(name, resources.shipped(kind))}; "
@@ -158,12 +174,12 @@ class Reach:
 
 
 def unlimited() -> Reach:
-    """What a person types where they are."""
+    """Return the reach of a user who types names."""
     return Reach(Path(), None)
 
 
 def find_project(folder: Path) -> Path:
-    """The project of a job in `folder`: the nearest folder above it that is marked as one, else its own."""
+    """Return the project of a job in `folder`: the nearest marked folder above it, else its own."""
     own = Path(os.path.realpath(folder))
     return next((one for one in (own, *own.parents) if any(_there(one / mark) for mark in MARKERS)), own)
 
@@ -171,5 +187,5 @@ def find_project(folder: Path) -> Path:
 def _there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a folder that may not be looked into
+    except OSError:  # an unreadable folder
         return False

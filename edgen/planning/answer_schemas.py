@@ -1,4 +1,4 @@
-"""Whether a template's JSON Schema can be sent to the backend that the template asks."""
+"""Checks whether a template's JSON Schema can be sent to its backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def check_schemas(
     templates: Mapping[str, Template],
     protocol: ConversationProtocol,
 ) -> None:
-    """Raise JobError where a schema beside one of a job's templates cannot be sent, or `protocol` would not send it."""
+    """Raise JobError if a schema next to one of a job's templates cannot be sent, or `protocol` would not
+    send it."""
     refused = None if protocol.sends_schemas else f"the protocol {protocol.name} sends none"
     found = []
     for use, prompt in prompts.items():
@@ -31,13 +32,13 @@ def check_schemas(
 
 
 def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
-    """Raise JobError where the schema of a template, if it has one, cannot be sent to the backend that `key` names."""
+    """Raise JobError if a template has a schema that cannot be sent to the backend of the role `key`."""
     if (wrong := _why_not(prompt, config)) is not None:
         raise JobError.of(prompt.name, [Problem(key, wrong)])
 
 
 def _why_not(prompt: Prompt, config: BackendConfig, refused: str | None = None) -> str | None:
-    """Why the schema of a template, if it has one, cannot be sent; `refused`: what else is against it."""
+    """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
     if prompt.schema is None:
         return None
     wrong = provider_of(config).schema_problem(config, prompt.schema) or refused
@@ -45,6 +46,6 @@ def _why_not(prompt: Prompt, config: BackendConfig, refused: str | None = None) 
         return None
     path = schema_file(Path(prompt.source))
     return (
-        f"answers have to fit {path}, the schema beside a template, and it cannot be sent: {wrong}. Choose another "
-        "backend or template, or move the schema away"
+        f"answers have to fit {path}, the schema next to a template, and it cannot be sent: {wrong}. "
+        "Choose another backend or template, or move the schema away"
     )

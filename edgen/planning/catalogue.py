@@ -1,6 +1,7 @@
-"""Templates as things in themselves: which there are, and what each says of itself and uses.
+"""The catalogue of templates, with metadata and variables of each.
 
-What a template may use follows from what it expects; where it does not say, it may use what any may.
+A template's possible variables follow from the kind of answer that it expects; if it names none, it may use
+those of any kind.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from edgen.prompting import FrontMatter, Prompt, load_prompt
 from edgen.prompting.answer_schema import schema_file
 from edgen.prompting.front_matter import find_stray, read_front
 from edgen.space import load_space
-from edgen.space.education import EDUCATION_VARIABLES, template_fields, template_variables
+from edgen.space.five_lists import DEFAULT_VARIABLES, template_fields, template_variables
 
 _NOT_READ = (
     "the comment in line {line} looks like front matter and is not read: front matter comes first in a file, "
@@ -28,11 +29,10 @@ _NOT_READ = (
 
 
 class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A template as it is listed. `name` is what a job calls it: a shipped one's name, else the path.
-    `error` is why it cannot be used; what is known of it all the same is there. `remark` is what is odd about one
-    that can be used. `schema` is the file beside it that its answers have to fit."""
+    """A listed template."""
 
     name: str
+    """Its name in a job: a shipped one's name, else the path."""
     file: str
     shipped: bool
     title: str | None = None
@@ -44,14 +44,18 @@ class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
     notes: str | None = None
     sha256: str | None = None
     remark: str | None = None
+    """An oddity of a usable template."""
     error: str | None = None
+    """Why it cannot be used; the other fields are filled as far as known."""
     schema: str | UnsetType = UNSET
+    """The file next to it with the schema of its answers."""
 
 
 def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
-    """The shipped templates by name, then those here, in the folder prompts/ and at `paths`, each once.
+    """Return the shipped templates by name, then those here, in the folder prompts/ and at `paths`, once
+    each.
 
-    Raises UsageError for a path that is not there.
+    Raises UsageError for a missing path.
     """
     shipped = [resources.find("prompts", name) for name in resources.shipped("prompts")]
     seen = {path.resolve() for path in shipped}
@@ -59,14 +63,14 @@ def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
     for path in (*_in(Path()), *_in(Path("prompts")), *_named(paths)):
         if path.resolve() not in seen:
             seen.add(path.resolve())
-            # The path as a job has to write it: one that begins with a name of its own needs the dot.
+            # The path as a job has to write it: a relative one that could be a bare name needs the dot.
             name = str(path) if path.is_absolute() or str(path).startswith(".") else f"./{path}"
             entries.append(describe_template(path, name, shipped=False))
     return entries
 
 
 def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
-    """What there is to say of one template, whatever is wrong with it."""
+    """Describe one template, usable or not."""
     try:
         prompt = load(path)
     except TemplateError as error:
@@ -95,7 +99,7 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
 
 
 def load(path: Path) -> Prompt:
-    """A template for what it says it is for, and for the space that it names: a shipped one, or a file beside it.
+    """Load a template for its stated kind of answer and space: a shipped one, or a file next to it.
 
     Raises TemplateError as `load_prompt` does.
     """
@@ -107,22 +111,20 @@ def load(path: Path) -> Prompt:
     try:
         space = load_space(file)
     except SpaceError as error:
-        raise TemplateError(
-            str(path), f"its front matter names a space that cannot be used: {error}"
-        ) from None
-    own = (*template_variables(space), *[name for name in names if name not in EDUCATION_VARIABLES])
+        raise TemplateError(str(path), f"its front matter names a space that is invalid: {error}") from None
+    own = (*template_variables(space), *[name for name in names if name not in DEFAULT_VARIABLES])
     return load_prompt(path, own, fields=template_fields(space))
 
 
 def _usable(expects: str | None) -> tuple[str, ...]:
-    """What a template may use that expects this; that of any where it does not say."""
+    """Return the variables of a template of this kind; those of any kind if it names none."""
     kinds = answer_kinds()
     chosen = kinds.values() if expects is None else (kinds[expects],)
     return tuple(dict.fromkeys(name for kind in chosen for name in kind.variables))
 
 
 def _in(folder: Path) -> Iterator[Path]:
-    # No pipe, which would be waited for.
+    # Skip pipes, which would block.
     yield from sorted(path for path in folder.glob("*.j2") if path.is_file() or path.is_dir())
 
 

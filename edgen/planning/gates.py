@@ -1,8 +1,8 @@
-"""A job's gates, read: what a conversation has to meet to be accepted.
+"""A job's gates: conditions for accepting a conversation.
 
-Most are decided as a conversation ends, and one that fails is asked for again. Labels are asked for where everything else
-holds, those that take the fewest requests first. Gates about near-duplicates are decided in the order of scenarios, once
-all before are there (`execution/ordered_gates`).
+Most are decided when a conversation ends, and one that fails is retried. Labels are requested only if all
+other gates hold, those with the fewest requests first. Near-duplicate gates are decided in the order of
+scenarios, once all earlier ones are made (`execution/ordered_gates`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from edgen.protocols.labelled_units import Layer, Said
 from edgen.space.model import Space
 
 _ABOUT_DUPLICATES = re.compile(rf"\b{NEAR_DUPLICATE}\b")
-_BY_TURN = 100  # requests that labelling turn by turn is taken for
+_BY_TURN = 100  # requests assumed for labelling turn by turn
 Label = Callable[[Layer], Generator[Request, Reply, Said | Rejection]]
 _ROUNDS = (
     "this job is made in rounds, and what a later round is made with must not change when a conversation that failed is "
@@ -38,23 +38,23 @@ _ROUNDS = (
 
 
 class Gate(NamedTuple):
-    """An expression that has to hold, under the name that the job gives it."""
+    """An expression that has to hold, with the job's name for it."""
 
     name: str
     expression: Expression
 
     @property
     def reason(self) -> str:
-        """What those that fail it are rejected for."""
+        """The rejection reason of conversations that fail it."""
         return Rejection(RejectionReason.GATE, "", self.name).code
 
     def asks_of(self, layers: Iterable[Layer]) -> list[Layer]:
-        """The layers whose labels it asks for."""
+        """Return the layers whose labels it needs."""
         named = layers_named(self.expression.names)
         return [layer for layer in layers if layer.name in named]
 
     def requests(self, layers: Iterable[Layer]) -> int:
-        """About how many requests its labels take."""
+        """Return about how many requests its labels take."""
         return sum(
             layer.annotators
             * (1 if layer.asking.unit == "conversation" or layer.asking.together else _BY_TURN)
@@ -62,7 +62,7 @@ class Gate(NamedTuple):
         )
 
     def is_open_to(self, facts: Facts) -> bool:
-        """Whether a conversation meets it. Raises UsageError where its values do not go together."""
+        """Return whether a conversation meets it. Raises UsageError if its values do not fit together."""
         try:
             return self.expression.holds(facts)
         except ExpressionError as problem:
@@ -70,8 +70,9 @@ class Gate(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """`plain` ask about a conversation alone, `labelled` about its labels, too, and `ordered` about the conversations before
-    it; `plain` and `ordered` in the job's order. `layers` are those of which conversations are given labels."""
+    """The gates of a job. `plain` ones depend on a conversation alone, `labelled` ones also on its labels,
+    and `ordered` ones on earlier conversations; `plain` and `ordered` are in the job's order. `layers` are
+    those added to conversations."""
 
     plain: tuple[Gate, ...] = ()
     labelled: tuple[Gate, ...] = ()
@@ -80,23 +81,23 @@ class Gates(NamedTuple):
 
     @property
     def ask(self) -> bool:
-        """Whether anything is decided as a conversation ends."""
+        """True if anything is decided when a conversation ends."""
         return bool(self.plain or self.layers)
 
     @property
     def notes(self) -> list[str]:
-        """What may be a mistake in them."""
+        """Warnings about possible mistakes in them."""
         gates = (*self.plain, *self.labelled, *self.ordered)
         return [f"gates.{gate.name}, {note}" for gate in gates for note in gate.expression.notes]
 
     def refuse(self, facts: Facts) -> Rejection | None:
-        """Why a conversation is not accepted whatever its labels are; None where it may be."""
+        """Return the reason to reject a conversation regardless of its labels; None if there is none."""
         failed = next((gate for gate in self.plain if not gate.is_open_to(facts)), None)
         return None if failed is None else rejection(failed)
 
     def decide(self, facts: Facts, label: Label) -> Generator[Request, Reply, Mapping[str, Said] | Rejection]:
-        """Why a conversation by itself is not accepted, or the labels of one that is. A gate on labels that nobody gave
-        does not hold, and the reason is then that there are none."""
+        """Return the rejection of a single conversation, or the labels of an accepted one. A gate on missing
+        labels fails, with that as the reason."""
         if (refused := self.refuse(facts)) is not None:
             return refused
         said: dict[str, Said] = {}
@@ -116,7 +117,7 @@ class Gates(NamedTuple):
         return said
 
     def labels_of(self, turns: Sequence[Turn], said: Mapping[str, Said]) -> Callable[[str, str], Labels]:
-        """A conversation's labels as expressions ask for them, given what annotators said by layer."""
+        """Return a conversation's labels for expressions, given the annotators' answers by layer."""
         layers = {layer.name: layer for layer in self.layers}
 
         def labels(name: str, _: str) -> Labels:
@@ -128,11 +129,11 @@ class Gates(NamedTuple):
         return labels
 
 
-Labels = Sequence[tuple[Role, str]] | float | None  # as `expressions.conversation` has them
+Labels = Sequence[tuple[Role, str]] | float | None  # as in `expressions.conversation`
 
 
 def rejection(gate: Gate) -> Rejection:
-    """Why a conversation that fails the gate is none."""
+    """Return the rejection of a conversation that fails the gate."""
     return Rejection(RejectionReason.GATE, gate.expression.text, gate.name)
 
 
@@ -141,15 +142,16 @@ def read_gates(
     space: Space,
     source: str,
     layers: Sequence[Layer] = (),
+    measures: Sequence[str] = (),
     *,
     in_rounds: bool = False,
 ) -> Gates:
-    """The gates of a job about a space, and the layers that it gives its conversations; `in_rounds`: some of its conversations
-    are made with what others came to. Raises JobError with every problem found."""
+    """Read the gates of a job on a space, and its layers; `measures`: names of its own functions;
+    `in_rounds`: later rounds depend on earlier results. Raises JobError with every problem found."""
     problems: list[Problem] = []
     found: list[Gate] = []
     known = {one.name: LabelledWith(one.asking.labels, one.asking.unit == "conversation") for one in layers}
-    names = ConversationNames(space, known, shipped("label_sets"))
+    names = ConversationNames(space, known, shipped("label_sets"), measures)
     for name, text in gates.items():
         try:
             gate = Gate(name, Expression(text, names))
@@ -171,5 +173,5 @@ def read_gates(
 
 
 def asks_for_near_duplicates(jobs: Iterable[Job]) -> bool:
-    """Whether any of these jobs has a gate about near-duplicates."""
+    """Return whether any of these jobs has a near-duplicate gate."""
     return any(_ABOUT_DUPLICATES.search(text) for job in jobs for text in job.gates.values())

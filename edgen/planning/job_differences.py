@@ -1,4 +1,4 @@
-"""What of two jobs differs, key by key, in a word each: what a person has to know beside their prompts."""
+"""Differences between two jobs, key by key, besides their prompts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _NOT_SET = "not set"
 
 
 def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
-    """What of a job can make arms differ, by its dotted key. `reach`: which files it may name.
+    """Return the settings of a job that can make arms differ, by dotted key. `reach`: the files that it may
+    name.
 
-    Raises TemplateError if a template cannot be read.
+    Raises TemplateError for an unreadable template.
     """
     plain = shaping_values(job)
     for key in ("prompt", "prompts", "space", "seed", "design"):
@@ -32,7 +33,7 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
     for role, backend in job.backends.items():
         values = plain["backends"][role]
         values["price"] = msgspec.to_builtins(backend.price)
-        # Its values may be meant for the service alone: that they differ can be told without them.
+        # Its values may be secret: show only that they differ.
         values["extra_body"] = {
             key: fingerprint(value, 8) for key, value in values.get("extra_body", {}).items()
         }
@@ -47,7 +48,8 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
 
 
 def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Theirs and ours of each setting that differs; what only one has, and has at its default, is left out."""
+    """Return both values of each different setting, theirs first; settings that only one has, at their
+    default, are omitted."""
     protocols = {side["protocol"] for side in (theirs, ours) if "protocol" in side}
     defaults = dict(
         flat_values({name: msgspec.to_builtins(find("protocol", name).Config()) for name in protocols})
@@ -62,7 +64,7 @@ def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict
 
 
 def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Each plain value by its dotted key."""
+    """Yield each plain value by dotted key."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from flat_values(inner, f"{path}.{key}" if path else str(key))

@@ -1,6 +1,5 @@
-"""The layers of labels that a job gives its conversations while they are made: those that its `labels` name, and those that a
-gate names and that are called as a shipped label set.
-"""
+"""The layers of labels added during generation: those under the job's `labels`, and those named both in a
+gate and as a shipped label set."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from edgen.protocols.labelling import labelling_template
 
 
 def with_label_sets(job: Job, reach: Reach) -> Job:
-    """The job with every layer that its gates name, each with its label set in full and what is labelled. Raises
+    """Return the job with every layer that its gates name, each with its full label set and unit. Raises
     LabelSetError."""
     asked = {name: _resolved(name, one, reach) for name, one in job.labels.items()}
     for name in _named_in(job.gates.values()):
@@ -40,7 +39,7 @@ def _resolved(name: str, asked: LabelsAsked, reach: Reach) -> LabelsAsked:
 
 
 class _Anything:
-    """A vocabulary of whatever names there are."""
+    """A vocabulary that contains every name."""
 
     def find(self, path: tuple[str, ...]) -> Named:  # noqa: ARG002
         return Named("any", lambda _: None)
@@ -50,7 +49,7 @@ class _Anything:
 
 
 def _named_in(gates: Any) -> Iterator[str]:
-    """The layers that gates name, as far as these can be read: what is wrong with one is said where it is used."""
+    """Yield the layers in readable gates; invalid gates are reported where they are used."""
     for text in gates:
         try:
             yield from layers_named(Expression(text, _Anything()).names)
@@ -59,14 +58,14 @@ def _named_in(gates: Any) -> Iterator[str]:
 
 
 def layers_of(job: Job) -> tuple[Layer, ...]:
-    """The layers of a job whose label sets are there. Raises JobError where one has nobody to label."""
+    """Return the layers of a job with resolved label sets. Raises JobError if one has no annotator."""
     found, problems = [], []
     for place, (name, asked) in enumerate(job.labels.items()):
         assert isinstance(asked.set, LabelSet), "the label sets are read first"
         asking = Asking(labels=asked.set, unit=asked.unit or "turn", together=asked.together)
         if asking.unit == "turn" and not any(asked.set.asks_for(role) for role in job.speakers):
             message = (
-                f"the labels {asked.set.name} are for turns of {', '.join(asked.set.roles)}, and the roles here are "
+                f"the labels {asked.set.name} are for turns of {', '.join(asked.set.roles)}, and the job's space has the roles "
                 f"{', '.join(job.speakers)}; copy the label set with other `roles`, or say `unit: conversation`"
             )
             problems.append(Problem(f"$.labels.{name}", message))
@@ -77,7 +76,7 @@ def layers_of(job: Job) -> tuple[Layer, ...]:
 
 
 def annotator_templates(job: Job) -> Mapping[str, Template]:
-    """The template that who labels is asked with; none where nobody labels."""
+    """Return the annotator's template; empty without annotator."""
     if not job.labels:
         return {}
     sets = [asked.set for asked in job.labels.values() if isinstance(asked.set, LabelSet)]

@@ -1,4 +1,4 @@
-"""A job file to a plan, its template and space read; `Reach` says which files it may name."""
+"""Plans from job files, with their templates and space; `Reach` limits the files that they may name."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_text
 from edgen.protocols.base import ConversationProtocol, Template
 from edgen.space import Entry, Space, load_space, space_files
-from edgen.space.education import EDUCATION_VARIABLES, template_fields
-from edgen.space.exercises.check import check_exercises
-from edgen.space.exercises.grammar import Grammar
+from edgen.space.five_lists import DEFAULT_VARIABLES, template_fields
+from edgen.space.section import sections_of
 from edgen.space.splits import by_problem
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), reach: Reach | None = None) -> Plan:
-    """The plan of a job file. `reach`: which files it may name, None for those of its project."""
+    """Return the plan of a job file. `reach`: the files that it may name, None for those of its project."""
     return plan_of(load_job(path, overrides), reach or Reach.of(path, overrides))
 
 
 def load_plans(
     path: Path, overrides: Sequence[str] = (), reach: Reach | None = None
 ) -> tuple[Job, dict[str, Plan]]:
-    """A job file's job, and the plan of each of its arms by name."""
+    """Return a job file's job, and the plan of each of its arms by name."""
     job = load_job(path, overrides)
     return job, plans_of(job, str(path), reach or Reach.of(path, overrides))
 
 
 def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
-    """The plan of each arm of a job, by the arm's name. `source` is what error messages call the job."""
+    """Return the plan of each arm of a job, by the arm's name. Error messages call the job `source`."""
     jobs = arm_jobs(job, source)
     plans = {}
     for arm, arm_job in jobs.items():
@@ -57,18 +56,19 @@ def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
     return plans
 
 
-_COMMON = ("names", "exclude", "exercises", "knowledge")  # what spaces of a job's arms share
+_COMMON = ("names", "exclude", "sections", "knowledge")  # equal in the spaces of a job's arms
 
 
 def _other_values(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) -> list[Problem]:
-    """Where an arm's space holds other values than the job's: weights and order may differ, nothing else."""
+    """Return the differences between the values of an arm's space and the job's: only weights and order may
+    differ."""
     problems = []
     for arm in arms:
         theirs = plans[arm].space
         where = f"$.arms.{arm}.space"
         if any(getattr(theirs, key) != getattr(space, key) for key in _COMMON):
             message = (
-                "its dimensions, exclusions, exercises or knowledge file are not those of the job's space"
+                "its dimensions, exclusions, sections or knowledge file are not those of the job's space"
             )
             problems.append(Problem(where, message))
             continue
@@ -90,16 +90,16 @@ def _other_values(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) 
 
 
 def _identity(entry: Entry) -> tuple[str, bytes]:
-    """What makes an entry the same in two spaces: all but its weight."""
+    """Return an entry's identity across spaces: everything but its weight."""
     return entry.value, msgspec.json.encode((entry.fields, entry.when), order="deterministic")
 
 
 def plan_of(job: Job, reach: Reach) -> Plan:
-    """The plan of a job that may name what `reach` lets it."""
+    """Return the plan of a job within `reach`."""
     job = with_files(job, reach)
     space = space_of(job, reach)
-    if space.exercises is not None:
-        check_exercises(Grammar(space))
+    for section, _ in sections_of(space):
+        section.check(space)
     if wrong := by_problem(job.split.by, space):
         raise JobError.of(job.name, [Problem("$.split.by", wrong)])
     job = with_speakers(job, [role.name for role in space.roles])
@@ -108,7 +108,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     templates = protocol.templates(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
-    if "oracle" in job.prompts:  # it shapes no conversation, and is wanted for pairs later
+    if "oracle" in job.prompts:  # it shapes no conversation, and is used for pairs later
         from edgen.protocols.oracle import ORACLE
 
         templates["oracle"] = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
@@ -123,8 +123,8 @@ def plan_of(job: Job, reach: Reach) -> Plan:
 
 
 def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
-    """Raise JobError for dimensions whose names mean something else to the protocol's templates."""
-    own = {name for kind in protocol.answers for name in kind.variables} - {*EDUCATION_VARIABLES}
+    """Raise JobError for dimensions whose names have another meaning in the protocol's templates."""
+    own = {name for kind in protocol.answers for name in kind.variables} - {*DEFAULT_VARIABLES}
     problems = tuple(
         Problem(
             "$.space",
@@ -138,25 +138,26 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
 
 
 def with_files(job: Job, reach: Reach) -> Job:
-    """The job with what its protocol's settings name by file in place of the names, and with its label sets."""
+    """Return the job with the contents of files in its protocol's settings instead of their names, and with
+    its label sets."""
     held: Job = protocol_of(job).with_files(job, reach.require)
     return with_label_sets(held, reach)
 
 
 def space_of(job: Job, reach: Reach) -> Space:
-    """The space that a job names. Raises SpaceError for a name that nothing has, and for a file out of reach."""
+    """Return the space of a job. Raises SpaceError for an unknown name, and for a file out of reach."""
     return load_space(reach.require("preference_space", job.space, "space"))
 
 
 def find_template(template: Template, reach: Reach) -> Path:
-    """The file that the job names for a use, or the one that the protocol's package brings."""
+    """Return the job's file for a use, or the default one of the protocol's package."""
     if template.name is None and template.file is not None:
         return template.file
     return reach.require("prompts", template.name or "", template.key)
 
 
 def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
-    """The template that a job names for a use, checked against what it may say there."""
+    """Return the job's template for a use, checked against its variables."""
     path = find_template(template, reach)
     reach.check_beside(path, template.key)
     prompt = load_prompt(path, template.variables, expects=template.expects, fields=template_fields(space))
@@ -170,8 +171,8 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
 
 
 def held_values(job: Job, reach: Reach) -> dict[str, Any]:
-    """A job as plain values, with all that it and its arms name by file in place of the names, but for templates and
-    spaces."""
+    """Return a job as plain values, with the contents of files that it and its arms name instead of the
+    names, except templates and spaces."""
     plain = resolved_values(with_files(job, reach))
     for arm, arm_job in arm_jobs(job, job.name).items() if job.arms else ():
         held = msgspec.json.decode(msgspec.json.encode(resolved_values(with_files(arm_job, reach))))
@@ -182,8 +183,8 @@ def held_values(job: Job, reach: Reach) -> dict[str, Any]:
 
 
 def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
-    """A job with arms as its run keeps it, every template and space that it or an arm names among the run's
-    inputs: (the job's values, the texts of its inputs by file name)."""
+    """Return a job with arms as its run stores it, with every template and space of it or an arm among the
+    run's inputs: (the job's values, the texts of its inputs by file name)."""
     plain = held_values(job, reach)
     texts = space_files(space_of(job, reach))
 
@@ -211,8 +212,8 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
 
 
 def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | None) -> str:
-    """Put a template's text, and its schema beside it, among the texts of a run's inputs; returns the template's file
-    name. Templates of one name from different folders keep apart."""
+    """Add a template's text, and its schema, to the texts of a run's inputs; return the template's file name.
+    Templates of one name from different folders get different names."""
     beside = None if schema is None else schema_text(schema)
     stems = (f"{stem}{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
     free = next(
@@ -227,9 +228,10 @@ def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | N
 
 
 def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
-    """Render every template with every value that a scenario can hold, before anything is paid for.
+    """Render every template with every value of a scenario, before anything is paid for.
 
-    Raises TemplateError, with the line and the scenario's values."""
+    Raises TemplateError, with the line and the scenario's values.
+    """
     for positions in _positions_to_try(plan):
         tried = plan.sampler.scenario_at(0, positions)
         known = scenario_variables(tried)
@@ -247,7 +249,7 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
 
 
 def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
-    """Cells that have every entry between them, allowed ones where conditions rule some out."""
+    """Yield cells that include every entry, allowed ones if conditions rule some out."""
     sizes = [len(dimension.entries) for dimension in plan.space.dimensions]
     cells = plan.sampler.cells
     if not cells.linked:
@@ -255,7 +257,7 @@ def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
         return
     if (
         cells.count is None
-    ):  # which entries go together is not known; scenarios are tried when they are rendered
+    ):  # the allowed combinations are unknown; scenarios are tried when they are rendered
         return
     missed = {(place, at) for place, size in enumerate(sizes) for at in range(size)}
     while missed:
@@ -265,4 +267,4 @@ def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
         yield positions
 
 
-_SAID = "Teacher: Good morning.\nStudent: Good morning."  # stands for what is not known yet
+_SAID = "Teacher: Good morning.\nStudent: Good morning."  # placeholder for later text

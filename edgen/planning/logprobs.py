@@ -1,4 +1,4 @@
-"""Whether a judge's backend can be asked for log probabilities."""
+"""Checks whether a judge's backend supports log probabilities."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from edgen.providers import provider_of
 
 
 def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
-    """Raise JobError where a job wants log probabilities of a judge whose backend cannot be asked for them."""
+    """Raise JobError if a job wants log probabilities of a judge whose backend does not support them."""
     if job.pairs.logprobs is None:
         return
     if (wrong := provider_of(config).logprobs_problem(config)) is not None:
-        what = f"the judge is to tell log probabilities, and it cannot be asked for them: {wrong}"
+        what = f"the judge must return log probabilities, and it cannot be asked for them: {wrong}"
         raise JobError.of(
             source, [Problem("$.pairs.logprobs", f"{what}. Choose another judge, or leave the key out")]
         )
 
 
 def wants_logprobs(job: Job, config: BackendConfig) -> bool:
-    """Whether a job asks a backend for log probabilities: as its judge."""
+    """Return whether a job requests log probabilities of a backend, as its judge."""
     return job.pairs.logprobs is not None and job.backends.get(backend_name(job, "judge")) == config

@@ -1,7 +1,7 @@
-"""What a job makes, as pure values: which scenarios, by which protocol, into which records.
+"""Plans as pure values: scenarios, protocol and records of a job.
 
-Nothing here does I/O. The fingerprint names everything that shapes an outcome, so that a restart
-knows which stored outcomes still stand.
+Nothing here does I/O. The fingerprint names everything that shapes an outcome, so that a restart knows which
+stored outcomes are valid.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from edgen.config import (
     shaping_values,
 )
 from edgen.core.digest import fingerprint
+from edgen.core.plugin_faults import blaming, refuse_value, require_value
 from edgen.core.values import (
     Address,
     Conversation,
@@ -37,6 +38,7 @@ from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
 from edgen.families import family_of
 from edgen.families.base import Provenance, Recorded, record_id
+from edgen.families.read_back import find_change
 from edgen.planning.gates import read_gates
 from edgen.planning.labels import layers_of
 from edgen.prompting import Prompt
@@ -46,7 +48,7 @@ from edgen.protocols.labelled_units import Layer, Said, encode_said
 from edgen.protocols.labelling import Unit, labelling_variables
 from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.space import Space, content_sha256
-from edgen.space.education import ROLES as EDUCATION_ROLES
+from edgen.space.five_lists import ROLES as EDUCATION_ROLES
 from edgen.space.sampling import Sampler
 from edgen.space.splits import group_hash
 from edgen.validation.schema import is_valid
@@ -56,10 +58,10 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """A job with its templates and space read. Its tasks are conversations; all of it is pure.
+    """A job with its templates and space. Its tasks are conversations; all of it is pure.
 
-    `prompts` holds the templates by what they are for; `extra_prompts` those that shape no conversation,
-    to be kept with the run.
+    `prompts` holds the templates by use; `extra_prompts` those that shape no conversation, to be stored with
+    the run.
     """
 
     def __init__(
@@ -79,13 +81,21 @@ class Plan:
         self.sampler = Sampler(space, job.seed, job.design, job.strength)
         self.scenario = self.sampler.scenario
         self.call_settings = CallSettings.of(job)
+        self.useless_help = ""
         self.sharers = 1 if job.branch is None else job.replicates
         self.protocol: ConversationProtocol = protocol_of(job)
         self.settings = settings_of(job)
         self.roles = roles_asked(job)
         self.templates: dict[str, Template] = self.protocol.templates(job, space)
         self.rounds = self.protocol.rounds(job)
-        self.gates = read_gates(job.gates, space, job.name, layers_of(job), in_rounds=self.rounds.total > 1)
+        self.gates = read_gates(
+            job.gates,
+            space,
+            job.name,
+            layers_of(job),
+            [name.rpartition(":")[2] for name in job.measure_references],
+            in_rounds=self.rounds.total > 1,
+        )
         self.rules = Rules(
             asks=job.asks,
             seed=job.seed,
@@ -96,38 +106,44 @@ class Plan:
             prepared=self.protocol.prepare(job, space),
         )
         self._rules_by_round = [self.rules]
+        self._reads_back = False  # whether the family has been checked
 
     @property
     def prepared_rounds(self) -> int:
-        """How many rounds, the first one first, can be begun."""
+        """The number of rounds that can begin, in order."""
         return len(self._rules_by_round)
 
     def prepare_round(self, made: Iterable[Recorded]) -> None:
-        """Have the next round ready, given what was accepted of the last one that is."""
+        """Prepare the next round, given the accepted conversations of the last prepared one."""
         before = self._rules_by_round[-1].prepared
         prepared = self.protocol.prepare_round(before, made)
         self._rules_by_round.append(msgspec.structs.replace(self.rules, prepared=prepared))
 
     def forget_rounds(self) -> None:
-        """As it was before any round was prepared but the first."""
+        """Forget all prepared rounds but the first."""
         del self._rules_by_round[1:]
 
     def twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - those of every scenario
-        """The other replicates; where one leaves another, they share what they ask in another way."""
+        """Return the other replicates; with branching, requests are shared in another way."""
         return () if self.job.branch else (one for one in range(self.job.replicates) if one != replicate)
 
     def task(self, index: int, replicate: int) -> Task:
-        """The work on one conversation: its protocol's generator, and what becomes of its result. Its round has to be
-        prepared."""
+        """Return the task of one conversation: its protocol's generator, and the handling of its result. Its
+        round has to be prepared."""
         scenario = self.scenario(index)
 
         def settled(result: Result | Passed, spent: Spent) -> Settled:
             result, said = result if isinstance(result, Passed) else (result, {})
-            if isinstance(result, Conversation):
+            if not isinstance(result, Rejection):
+                require_value(
+                    "protocol", self.job.protocol, result, Conversation, "a Conversation or a Rejection"
+                )
                 provenance = self._provenance(index, replicate, result, spent)
                 name = record_id(self.job.name, index, replicate)
-                record = self.family.record(Recorded(name, scenario, result, provenance))
+                recorded = Recorded(name, scenario, result, provenance)
+                record = self._record(recorded)
                 if is_valid(record, self.family.schema):
+                    self._require_readable(recorded, record)
                     return Settled.accepted(
                         record, {layer: encode_said(given) for layer, given in said.items()}
                     )
@@ -135,10 +151,31 @@ class Plan:
             return Settled.rejected(result)
 
         group = group_hash(self.job.split.by, self.job.seed, scenario)
-        return Task(self._start(scenario, replicate), group, settled)
+        return Task(self._start(scenario, replicate), group, settled, self.job.protocol)
+
+    def _record(self, recorded: Recorded) -> bytes:
+        with blaming("family", self.family.name, f"for conversation {recorded.id}"):
+            record = self.family.record(recorded)
+        if not isinstance(record, bytes):
+            refuse_value(
+                "family", self.family.name, f"returned a {type(record).__name__} as a record, not bytes"
+            )
+        return record
+
+    def _require_readable(self, recorded: Recorded, record: bytes) -> None:
+        """Check once that the family reads back its records, before more is paid for. Raises
+        FaultyPluginError."""
+        if self._reads_back:
+            return
+        with blaming("family", self.family.name, f"for its own record of conversation {recorded.id}"):
+            change = find_change(self.family, recorded, record)
+        if change is not None:
+            said = f"does not read back what it records: of conversation {recorded.id}, {change}"
+            refuse_value("family", self.family.name, said)
+        self._reads_back = True
 
     def _start(self, scenario: Scenario, replicate: int) -> Conversing | Gated:
-        """The protocol's work on one conversation, behind the gates that it has to pass by itself."""
+        """Start the protocol's work on one conversation, with the gates that it has to pass alone."""
         own = self._rules_by_round[self.rounds.of(scenario.index)]
 
         def start(rules: Rules) -> Conversing:
@@ -158,17 +195,17 @@ class Plan:
 
     @property
     def cells(self) -> int | None:
-        """How many cells the space allows; None where its conditions are too many to count them."""
+        """The number of allowed cells of the space; None if its conditions are too many to count them."""
         return self.sampler.cells.count
 
     def opening(self, scenario: Scenario) -> dict[str, tuple[Message, ...]]:
-        """The messages of each prompt as the conversation begins, by what they are for. The scenario need not be one
-        of the plan's."""
+        """Return the messages of each prompt at the start of a conversation, by use. The scenario need not be
+        one of the plan's."""
         return self.protocol.opening(scenario, self.prompts, self.rules)
 
     def labelling_opening(self) -> tuple[Message, ...]:
-        """The messages to who labels, of a conversation without turns and with all label sets at once; none where nobody
-        labels."""
+        """Return the messages to the annotator, for a conversation without turns and with all label sets;
+        empty without annotator."""
         if not self.gates.layers:
             return ()
         units = [Unit(layer.asking.labels) for layer in self.gates.layers]
@@ -176,12 +213,13 @@ class Plan:
         return self.extra_prompts[ANNOTATOR].messages(variables)
 
     def stage(self, scenario: Scenario) -> Stage | None:
-        """The agents of a scenario; None where the protocol has none that take turns."""
+        """Return the agents of a scenario; None if the protocol has no agents that take turns."""
         return self.protocol.stage(scenario, self.prompts, self.rules)
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """A name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys with its label sets, the
-        texts of templates and space, the backends' identities, the split's grouping, edgen itself."""
+        """Return a name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys with
+        its label sets, the texts of templates and space, the backends' identities, the split's grouping,
+        edgen itself."""
         shape = shaping_values(self.job)
         for key in ("space", "prompt", "prompts", "backends"):
             del shape[key]
@@ -198,12 +236,12 @@ class Plan:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
         if self.space.roles != EDUCATION_ROLES:
             facts["roles"] = self.space.roles
-        if self.rounds.total > 1:  # who is in which decides what is made
+        if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)
         return fingerprint(facts)
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
-        # The side that a record names first: the one prompt's, or the teacher's.
+        # The role that a record names first: the one prompt's, or the teacher's.
         answered = spent.by_role.get(self.roles[0]) or next(iter(spent.by_role.values()), Answered("", ""))
         several = len(self.protocol.roles(self.job)) > 1
         return Provenance(
@@ -228,6 +266,6 @@ class Plan:
 
 
 def _sha256_of(prompts: Mapping[str, Prompt]) -> str:
-    """The digest of one template, or one over the digests of several."""
+    """Return the digest of one template, or one over the digests of several."""
     parts = {use: prompt.sha256 for use, prompt in prompts.items()}
     return parts["default"] if list(parts) == ["default"] else fingerprint(parts, 64)

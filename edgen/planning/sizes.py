@@ -1,39 +1,52 @@
-"""How many conversations a balanced design needs, so that whatever is compared has enough of them.
+"""Sample sizes of a balanced design, and frequencies of each value among the first N scenarios of any design.
 
-Every cell of the space has k conversations after k passes over all cells, and not before. What spans many
-cells, such as a pair of preferences with all topics and reactions, has k much earlier, but by chance: within
-a pass the order of the cells is pseudo-random (`sampling`). `needed` says from when on that is all but sure.
+Every cell of the space has k conversations after k passes over all cells, and not before. Combinations that
+span many cells, such as a pair of preferences with all topics and reactions, reach k much earlier, but by
+chance: within a pass the order of the cells is pseudo-random (`sampling`). `needed` gives the number from
+which that is almost certain.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 from edgen.space import Space
-from edgen.space.education import DIMENSIONS
+from edgen.space.five_lists import DIMENSIONS
+from edgen.space.sampling import Design, Sampler
 
-_SURE = 0.95  # of all seeds, at least
+_SURE = 0.95  # minimum share of all seeds
 
-# What people compare by in Education Dialogue, besides its cells: by which dimensions conversations are sorted.
+# Usual comparisons in Education Dialogue besides its cells: the dimensions that conversations are grouped by.
 _STRATA = (("student_preference", "teacher_preference"), ("student_reaction", "teacher_reaction"), ("topic",))
 
 
+def count_values(space: Space, design: Design, conversations: int, seed: int = 0) -> dict[str, Counter[str]]:
+    """Return how often each value of each dimension occurs in the first scenarios of a design."""
+    counts = {dimension.name: Counter(dict.fromkeys(dimension.values, 0)) for dimension in space.dimensions}
+    scenario = Sampler(space, seed, design).scenario
+    for index in range(conversations):
+        for name, value in scenario(index).values.items():
+            counts[name][value] += 1
+    return counts
+
+
 def strata(space: Space) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The dimensions that people sort by, and how many different combinations of their values there are: all, then
-    those of Education Dialogue, or each by itself. `space` rules nothing out."""
+    """Yield the dimensions to group by, with their number of combinations: all, then those of Education
+    Dialogue, or each separately. `space` rules nothing out."""
     chosen = _STRATA if {*DIMENSIONS} <= {*space.names} else tuple((name,) for name in space.names)
     for names in (space.names, *chosen):
         yield names, math.prod(len(space[name].entries) for name in names)
 
 
 def conversations_needed(strata: int, cells: int, k: int) -> int:
-    """The number of conversations from which on each of so many equal strata has `k` or more, in 19 of 20
-    seeds at least; for certain where a stratum is a cell, or where whole passes are needed.
+    """Return the number of conversations from which each of this many equal strata has `k` or more, in at
+    least 19 of 20 seeds; for certain if a stratum is a cell, or if whole passes are needed.
 
-    What a stratum has of a pass begun is hypergeometric, and no more spread than the binomial that is
-    computed here (sampling with replacement; Hoeffding 1963); that one of many falls short is no likelier
-    than the sum of their chances (Boole's inequality). So the number is rather too large than too small.
+    A stratum's part of an incomplete pass is hypergeometric, with no more spread than the binomial computed
+    here (sampling with replacement; Hoeffding 1963); the probability that any stratum falls short is at most
+    the sum of theirs (Boole's inequality). So the number is rather too large than too small.
     """
     each = cells // strata  # conversations of a stratum in a pass
     passes = (k - 1) // each
@@ -51,7 +64,7 @@ def conversations_needed(strata: int, cells: int, k: int) -> int:
 
 
 def _fewer(draws: int, strata: int, k: int) -> float:
-    """The chance that fewer than `k` of the draws fall to one of so many equal strata."""
+    """Return the probability that fewer than `k` of the draws belong to one of this many equal strata."""
     if strata == 1:
         return 0.0 if draws >= k else 1.0
     odds = math.log(1 / (strata - 1))

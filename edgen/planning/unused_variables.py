@@ -1,4 +1,4 @@
-"""What a scenario holds and a job's templates never say: values that are drawn and shape nothing."""
+"""Unused variables: values that are drawn and appear in no template of a job."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from edgen.core import resources
 from edgen.planning.plan import Plan
-from edgen.space.education import TOPIC_FIELDS
+from edgen.space.five_lists import TOPIC_FIELDS
+from edgen.space.section import sections_of
 
 
 class UnusedVariable(NamedTuple):
-    """A variable that the template of a use never reads. `use` and `source` are "" where no template may read it."""
+    """A variable that the template of a use never reads. `use` and `source` are "" if no template may read
+    it."""
 
     name: str
     use: str = ""
@@ -19,27 +21,28 @@ class UnusedVariable(NamedTuple):
 
 
 def find_unused(plan: Plan) -> list[UnusedVariable]:
-    """The variables of a scenario that a template might read and never does, by template; and the dimensions that no
-    template may read, as no role sees them. A closing question answers for none."""
+    """Return the variables of a scenario that a template might read and never does, by template; and the
+    dimensions that no template may read, as no role sees them. Closing questions are exempt."""
     fields = plan.space["topic"].fields if "topic" in plan.space.names else ()
     absent = {*TOPIC_FIELDS} - {*fields, *plan.space.names}
     found = [
         UnusedVariable(name, use, plan.prompts[use].source)
         for use, template in plan.templates.items()
+        if not plan.prompts[use].variables_used.intersection(template.wholes)
         for name in plan.prompts[use].unused(template.reports)
         if name not in absent
     ]
     seen = {name for template in plan.templates.values() for name in template.variables}
-    if plan.space.exercises is not None:  # what roles see of these are the exercises
-        seen |= {name for tier in plan.space.exercises.tiers.values() for name in tier.concepts}
+    for section, said in sections_of(plan.space):  # roles see these through the section
+        seen |= section.dimensions(said)
     return found + [UnusedVariable(name) for name in plan.space.names if name not in seen]
 
 
 def describe_unused(variable: UnusedVariable) -> str:
-    """What a person is told about it."""
+    """Describe an unused variable for the user."""
     if not variable.use:
         return f"`{variable.name}` is seen by no role, so no template can use it"
     path = Path(variable.source)
-    name = path.stem if path.parent == resources.folder("prompts") else variable.source
+    name = path.stem if resources.is_shipped("prompts", path) else variable.source
     side = "" if variable.use == "default" else f" (the {variable.use}'s side)"
     return f"`{variable.name}` is never used by {name}{side}"

@@ -26,12 +26,14 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from edgen.core.pair import Compare, OracleSignal, Pair
+from edgen.core.values import Turn
 from edgen.preferences.labels import favoured
 from edgen.preferences.logprob_report import LogprobCount
 from edgen.stats.agreement import agreement
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, scale_estimate, share
 from edgen.stats.logistic import slope
+from edgen.store.run_reader import Compared
 
 Floats = NDArray[np.float64]
 
@@ -156,6 +158,22 @@ def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
         signals.add(pair, words)
     rounded: dict[str, Any] = _rounded(msgspec.to_builtins(signals.report()))
     return rounded
+
+
+def bias_of_compared(rows: Iterable[Compared]) -> dict[str, Any]:
+    """Return the bias report of the pairs that a run has, given each with its two conversations."""
+    return bias_report((row.pair, _count_words(row)) for row in rows)
+
+
+def _count_words(compared: Compared) -> Words:
+    """Count the words that a judge was shown of each side, by what it compared."""
+    a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
+    part = slice(prefix, prefix + 1)
+
+    def words(turns: tuple[Turn, ...]) -> int:
+        return sum(len(turn.text.split()) for turn in turns)
+
+    return {"conversation": (words(a), words(b)), "response": (words(a[part]), words(b[part]))}
 
 
 def _directed_side(pair: Pair) -> int:

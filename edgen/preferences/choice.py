@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edgen.config.job import Pairs
+from edgen.core.errors import UsageError
 from edgen.core.pair import Candidate, turns_left
 from edgen.core.values import Turn
 from edgen.preferences.tournament import matches
@@ -38,6 +40,9 @@ class Parting(NamedTuple):
         return least is not None and turns_left(self.a, self.b, self.prefix) < least
 
 
+MOST_PAIRS = 2_000_000  # of one scenario, which are held at once: those of 2,000 conversations
+
+
 class PairChoice:
     """The pairs that are looked at of each scenario: those of its tournament, or `every` one that there is."""
 
@@ -49,13 +54,21 @@ class PairChoice:
     def names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """The pairs by the names of their candidates, those near their end among them."""
         if self.every:
+            if (count := math.comb(len(names), 2)) > MOST_PAIRS:
+                raise UsageError(
+                    f"{self.reader.rundir.path}: scenario {index} has {len(names):,} conversations, which make {count:,} pairs, "
+                    f"and at most {MOST_PAIRS:,} of a scenario are made. Make a smaller run with `edgen select` and --draw N first."
+                )
             return [*itertools.combinations(names, 2)]
         return matches(names, self.wanted.matches, self.reader.job.seed, index)
 
     def partings(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Parting]]:
         """The pairs with the names of their candidates, without those near their end."""
         pairs = self.names(index, names)
-        candidates = {name: self.reader.candidate(index, name) for name in dict.fromkeys(sum(pairs, ()))}
+        candidates = {
+            name: self.reader.candidate(index, name)
+            for name in dict.fromkeys(itertools.chain.from_iterable(pairs))
+        }
         for a, b in pairs:
             parting = Parting.of(candidates[a], candidates[b])
             if not parting.near_end(self.wanted.min_turns_left):

@@ -26,7 +26,9 @@ def credited(pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | No
     together."""
     if by in OF_RESPONSES:
         if credit is not None or rollouts is not None:
-            raise UsageError(f"--by {by} is about single responses alone; leave --credit and --rollouts out.")
+            raise UsageError(
+                f"--signal {by} is about single responses alone; leave --credit and --rollouts out."
+            )
         return msgspec.structs.replace(pairs, compare="response", rollouts=None)
     if rollouts is not None and rollouts < 1:
         raise UsageError("--rollouts: expected how often it is played on from each response, 1 or more.")
@@ -37,9 +39,11 @@ def credited(pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | No
         compare: Compare = "response" if credit == "response" else "conversation"
         pairs = msgspec.structs.replace(pairs, compare=compare, rollouts=k)
     if credit == "response" and by != "oracle":
-        raise UsageError("--credit response: only a judge compares responses; say --by oracle.")
+        raise UsageError("--credit response: only a judge compares responses; use --signal oracle.")
     if pairs.rollouts is not None and by == "human":
-        raise UsageError("people's votes are about whole conversations: --credit whole goes with --by human.")
+        raise UsageError(
+            "people's votes are about whole conversations: --credit whole goes with --signal human."
+        )
     if pairs.rollouts is not None and pairs.compare == "response":
         raise UsageError(
             "pairs.rollouts: of rollouts, whole conversations are compared: leave pairs.compare at conversation, or "

@@ -7,21 +7,28 @@ the ledgers hold; nothing is asked here.
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core.errors import RunError
-from edgen.core.files import write_lines
-from edgen.core.pair import JudgeDirected, OracleSignal, Pair, RolloutSignal, Side, Signals, texts_digest
+from edgen.core.pair import (
+    Candidate,
+    JudgeDirected,
+    OracleSignal,
+    Pair,
+    RolloutSignal,
+    Side,
+    Signals,
+    texts_digest,
+)
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.preferences.choice import PairChoice, Parting
-from edgen.preferences.comparisons import JudgedComparison, name_comparison
+from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
 from edgen.preferences.judge_directed import first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.rollout_signals import Outcomes, rollout_signals
@@ -63,7 +70,10 @@ def write_pairs(
     reader = choice.reader
     with contextlib.ExitStack() as stack:
         views = {one.stem: stack.enter_context(LedgerReader(one)) for one in reader.rundir.judge_ledgers()}
-        known = _Known(choice, votes, views, rules.judge, played)
+        partners: dict[str, list[str]] = defaultdict(list)
+        for a, b in votes:
+            partners[a].append(b)
+        known = _Known(choice, votes, partners, views, rules.judge, played)
         return write_labelled(reader, rules, known.pairs)
 
 
@@ -81,15 +91,17 @@ def write_labelled(
                 counts.add(pair)
                 yield _encode(pair)
 
-    write_lines(path, lines())
+    reader.rundir.write_lines(path, lines())
     return counts
 
 
 class _Known(NamedTuple):
-    """All that is known of pairs. `views` are the judges' ledgers by their names; `judge` is the one that labels."""
+    """All that is known of pairs. `partners`: of an id, those that come after it in a vote on both; `views` are the judges'
+    ledgers by their names; `judge` is the one that labels."""
 
     choice: PairChoice
     votes: Votes
+    partners: Mapping[str, list[str]]
     views: Mapping[str, LedgerReader]
     judge: str | None
     played: PlayedRollouts | None
@@ -104,14 +116,16 @@ class _Known(NamedTuple):
         chosen = {*self.choice.names(index, names)}
         candidates = {name: reader.candidate(index, name) for name in names}
         directed = {name: first_directed(turn.text for turn in one.turns) for name, one in candidates.items()}
-        for a, b in itertools.combinations(names, 2):
+        judged = {read_comparison(task) for said in outcomes.values() for task in said}
+        # Of many conversations few pairs are asked about, so what is not asked about is not looked at.
+        for a, b in _in_order({*chosen, *judged, *self._voted(candidates)}, names):
             human = human_signal(votes_that_hold(self.votes, candidates[a], candidates[b]))
-            judged = any(name_comparison(a, b) in said for said in outcomes.values())
-            if not (human or judged or (a, b) in chosen):
+            known = human or (a, b) in judged
+            if not (known or (a, b) in chosen):
                 continue
             parting = Parting.of(candidates[a], candidates[b])
             asked = self.choice.every or self.played is not None or parting.near_end(least)
-            if not (human or judged or asked):
+            if not (known or asked):
                 continue
             signals = self._signals(index, (a, b), parting, outcomes, directed)
             signals = msgspec.structs.replace(signals, human=human)
@@ -119,6 +133,14 @@ class _Known(NamedTuple):
             if pair.left_out is None and parting.near_end(least):
                 pair = msgspec.structs.replace(pair, left_out="turns_left")
             yield pair
+
+    def _voted(self, candidates: Mapping[str, Candidate]) -> Iterator[tuple[str, str]]:
+        """The pairs of one scenario that people voted on, by names."""
+        names = {one.id: name for name, one in candidates.items()}
+        for identifier, name in names.items():
+            for other in self.partners.get(identifier, ()):
+                if other in names:
+                    yield name, names[other]
 
     def _signals(
         self,
@@ -193,3 +215,10 @@ def _judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[Orac
             ) from None
         if judged.texts == texts:
             yield judged.signal
+
+
+def _in_order(pairs: Iterable[tuple[str, str]], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of these names, each once, as `itertools.combinations` has them."""
+    place = {name: number for number, name in enumerate(names)}
+    found = {(place[a], place[b]) for a, b in pairs if a in place and b in place}
+    return [(names[a], names[b]) for a, b in sorted({(min(one), max(one)) for one in found})]

@@ -5,6 +5,7 @@ Takes what `bias.bias_report` gives, also when read back from JSON, and returns 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,11 +14,27 @@ from edgen.preferences.labels import UNLABELLED
 
 Report = Mapping[str, Any]
 _FEW_SCENARIOS = 30
+_WIDE = 79  # columns of the longest line
+_EXPLAINED = 17  # columns before the explanation of a figure
 _PERCENT, _POINTS, _LOGITS, _NUMBER = "{:.1%}", "{:+.1f} points", "{:+.3f}", "{:.3f}"
 
 
 def render(report: Report) -> Iterator[str]:
-    """The report's text, line by line."""
+    """Yield the report's lines, none of them longer than a terminal of 80 columns shows."""
+    for line in _lines(report):
+        yield from _wrap(line)
+
+
+def _wrap(line: str) -> list[str]:
+    """Return the line in pieces that fit, further ones a little to the right of the first, or below a figure's explanation."""
+    indent = len(line) - len(line.lstrip())
+    rest = indent if indent >= _EXPLAINED else indent + 2
+    return textwrap.wrap(
+        line, _WIDE, subsequent_indent=" " * rest, break_long_words=False, break_on_hyphens=False
+    ) or [""]
+
+
+def _lines(report: Report) -> Iterator[str]:
     yield f"{quantity(report['pairs'], 'pair')} of {quantity(report['scenarios'], 'scenario')}"
     labelled, left_out = report["labelled"], report["left_out"]
     if labelled or left_out:

@@ -1,8 +1,8 @@
-"""Prompt templates: a Jinja file and a scenario to the messages of a request.
+"""Prompt templates: from a Jinja file and a scenario to the messages of a request.
 
-Templates come from anybody. They run in a sandbox that cannot reach Python, read another file, or use more than bounded
-time and memory; what a scenario holds is data and comes out to the letter. Everything wrong with a template is a
-TemplateError that names the file and the line.
+Templates may have any origin. They run in a sandbox that cannot reach Python or read another file, with
+bounded time and memory; a scenario's values are data and are printed exactly. Every problem of a template is
+a TemplateError that names the file and the line.
 """
 
 from __future__ import annotations

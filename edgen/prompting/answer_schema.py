@@ -1,7 +1,7 @@
-"""The JSON Schema beside a template, which its answers have to fit: NAME.schema.json beside NAME.j2.
+"""The JSON Schema for a template's answers: NAME.schema.json next to NAME.j2.
 
-It comes from anybody, as templates do: its size and depth are bounded, and nothing outside of it is ever read. What is
-sent is its JSON without white space and without the `$schema` at its top, which is there for editors.
+It may have any origin, like templates: its size and depth are bounded, and it cannot refer to other files.
+Its JSON is sent without white space and without the top-level `$schema`, which is for editors.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from edgen.core.yaml_values import read_text, shortened
 
 SUFFIX = ".schema.json"
 MAX_SCHEMA = 64 * 1024  # bytes of a file; it is sent with every call
-DEEPEST = 60  # objects and lists within each other; three make a level of a schema
+DEEPEST = 60  # nested objects and lists; three form a level of a schema
 _REFERENCES = ("$ref", "$dynamicRef")
 
 
 class AnswerSchemaError(TemplateError):
-    """A schema beside a template that cannot be used."""
+    """An unusable schema next to a template."""
 
     what = "schema"
 
 
 def schema_file(template: Path) -> Path:
-    """Where a template's schema is, if it has one."""
+    """Return the path of a template's schema, which may be missing."""
     return template.with_name(template.name.removesuffix(".j2") + SUFFIX)
 
 
 def read_answer_schema(template: Path) -> bytes | None:
-    """The schema beside a template, as the JSON that is sent; None where there is none.
+    """Return the schema next to a template, as the JSON to send; None if there is none.
 
-    Raises AnswerSchemaError, a TemplateError, for a file that is no JSON Schema object, or too large or too deep.
+    Raises AnswerSchemaError, a TemplateError, for a file that is not a JSON Schema object, or too large or
+    too deep.
     """
     path = schema_file(template)
     if not os.path.lexists(path):
@@ -48,9 +49,9 @@ def read_answer_schema(template: Path) -> bytes | None:
     try:
         schema = msgspec.json.decode(text)
     except (ValueError, RecursionError) as problem:
-        raise AnswerSchemaError(source, f"it is no JSON: {problem}.") from None
+        raise AnswerSchemaError(source, f"it is not JSON: {problem}.") from None
     if not isinstance(schema, dict):
-        raise AnswerSchemaError(source, 'it is no JSON Schema object, as {"type": "object", …} is one.')
+        raise AnswerSchemaError(source, 'it is not a JSON Schema object, such as {"type": "object", …}.')
     schema.pop("$schema", None)
     _check_reach(schema, source)
     try:
@@ -60,22 +61,24 @@ def read_answer_schema(template: Path) -> bytes | None:
         if not isinstance(problem, ValueError | OverflowError | RecursionError | _refusals()):
             raise
         said = (str(problem).splitlines() or ["it cannot be read"])[0]
-        raise AnswerSchemaError(source, f"it is no JSON Schema (draft 2020-12): {shortened(said)}.") from None
+        raise AnswerSchemaError(
+            source, f"it is not a JSON Schema (draft 2020-12): {shortened(said)}."
+        ) from None
     return made
 
 
 def template_digest(text: str | bytes, schema: bytes | None) -> str:
-    """The hex digest of a template: of its text in UTF-8, and of its schema where it has one."""
+    """Return the hex digest of a template: of its text in UTF-8, and of its schema if it has one."""
     return sha256(text) if schema is None else fingerprint((sha256(text), sha256(schema)), 64)
 
 
 def schema_text(schema: bytes) -> str:
-    """A schema as a file holds it."""
+    """Return a schema as the text of a file."""
     return msgspec.json.format(schema, indent=2).decode() + "\n"
 
 
 def fits_schema(text: str, schema: bytes) -> bool:
-    """Whether a text is JSON that fits the schema. Never raises."""
+    """Return whether a text is JSON that fits the schema. Never raises."""
     try:
         return bool(_validator(schema).is_valid(msgspec.json.decode(text)))
     except (ValueError, RecursionError):
@@ -99,7 +102,7 @@ def _check_reach(schema: Any, source: str) -> None:
 
 
 def _nested(schema: Any) -> Iterator[tuple[Any, int]]:
-    """Every object and list, with how many it stands in."""
+    """Yield every object and list, with its nesting depth."""
     waiting = [(schema, 0)]
     while waiting:
         value, depth = waiting.pop()

@@ -1,7 +1,7 @@
-"""What is wrong with a template, before it is ever rendered: a list of problems with lines.
+"""Static checks of a template: a list of problems with lines.
 
-`check_size` bounds the text before Jinja parses it, and with it all work of parsing, checking and compiling; `checked`
-looks at the parsed template.
+`check_size` limits the text before Jinja parses it, and with it all work of parsing, checking and compiling;
+`checked` examines the parsed template.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from edgen.prompting.sandbox import FILTERS, TESTS, TEXT_METHODS, Sandbox
 Block = Literal["system", "user"]
 BLOCKS: tuple[Block, ...] = ("system", "user")
 MAX_PIECES = 10_000  # names, numbers, signs and stretches of text; a prompt has hundreds
-MAX_NESTED = 10  # tags within each other: Jinja's compiler looks at each level anew
+MAX_NESTED = 10  # nested tags: Jinja's compiler processes each level again
 MAX_OPERANDS = 20  # of one comparison: Python compiles a chain in quadratic time
 _MAX_DIGITS = 50
-_MOST_SUGGESTIONS = 100  # names for which a near one is looked up
+_MOST_SUGGESTIONS = 100  # names for which a suggestion is searched
 
 _REFUSED: dict[type[nodes.Node], str] = {
     nodes.Include: "{% include %} is refused: a prompt is one file; write its text here",
@@ -31,12 +31,12 @@ _REFUSED: dict[type[nodes.Node], str] = {
     nodes.Extends: "{% extends %} is refused: a prompt is one file; write its text here",
     nodes.EvalContextModifier: "{% autoescape %} is refused: a prompt is plain text",
 }
-# Names that Jinja gives a meaning inside macros and blocks, by which a template could call itself.
+# Names with a meaning in Jinja's macros and blocks, by which a template could call itself.
 _RESERVED = frozenset({"self", "super", "varargs", "kwargs"})
 
 
 def check_size(text: str, sandbox: Sandbox) -> None:
-    """Raise TemplateSyntaxError if the template has more pieces, or a longer number, than a prompt can need."""
+    """Raise TemplateSyntaxError if the template has more pieces, or a longer number, than a prompt needs."""
     pieces = 0
     for line, kind, value in sandbox.lex(text):
         pieces += kind != "whitespace"
@@ -60,9 +60,9 @@ def check_template(
     available: Collection[str],
     fields: Mapping[str, Collection[str]],
 ) -> tuple[list[Problem], frozenset[str]]:
-    """Everything wrong with `template`, in the order of its lines; and, if nothing is, the variables that must be
-    handed to it: used in it, not set in it, not `given` by its sandbox. Raises TemplateSyntaxError for what Jinja's own
-    compiler refuses."""
+    """Return all problems of `template`, in the order of its lines; and, if there are none, the variables
+    that rendering needs: used in it, not set in it, not `given` by its sandbox. Raises TemplateSyntaxError
+    for errors of Jinja's own compiler."""
     found = [*_constructs(template), *_blocks(template)]
     used: frozenset[str] = frozenset()
     if not found:
@@ -96,7 +96,7 @@ def _constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
 
 
 def _nested(template: nodes.Template) -> Iterator[tuple[nodes.Node, int]]:
-    """Every node, with how many tags it stands in."""
+    """Yield every node, with the number of tags around it."""
     waiting: list[tuple[nodes.Node, int]] = [(node, 0) for node in template.iter_child_nodes()]
     while waiting:
         node, depth = waiting.pop()
@@ -132,7 +132,7 @@ def _blank(node: nodes.Node) -> bool:
 
 
 def _first_text(node: nodes.Node) -> int:
-    """The line of the first thing in `node` that is not white space."""
+    """Return the line of the first part of `node` that is not white space."""
     for part in node.nodes if isinstance(node, nodes.Output) else ():
         if not isinstance(part, nodes.TemplateData):
             return part.lineno
@@ -145,7 +145,7 @@ def _first_text(node: nodes.Node) -> int:
 def _unknown_names(
     template: nodes.Template, unknown: Collection[str], available: Collection[str]
 ) -> list[tuple[int, str]]:
-    """Each unknown name, on the first line that uses it."""
+    """Return each unknown name, with the first line that uses it."""
     lines: dict[str, int] = {}
     for node in template.find_all(nodes.Name) if unknown else ():
         if node.ctx == "load" and node.name in unknown:
@@ -164,7 +164,7 @@ def _unknown_names(
 def _unknown_fields(
     template: nodes.Template, fields: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[int, str]]:
-    """Fields of a variable's values that none of them has."""
+    """Yield unknown fields of a variable's values."""
     for node in template.find_all((nodes.Getattr, nodes.Getitem)):
         assert isinstance(node, nodes.Getattr | nodes.Getitem)
         name = node.node.name if isinstance(node.node, nodes.Name) else ""
@@ -178,6 +178,6 @@ def _unknown_fields(
 
 
 def _near(name: str, known: Collection[str]) -> str:
-    """The nearest known name, and all of them."""
+    """Return the nearest known name, and all of them."""
     near = nearest(name, known)
     return near if "(known: " in near else f"{near}; known: {', '.join(known)}"

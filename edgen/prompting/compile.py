@@ -1,4 +1,4 @@
-"""A template's text, checked and compiled in a sandbox; and what goes wrong in rendering, in words."""
+"""Compilation of a template's text in a sandbox, and worded rendering errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgen.core.errors import Problem, TemplateError
 from edgen.prompting.check import check_size, check_template
 from edgen.prompting.sandbox import Sandbox, count_work
 
-# What a template that is wrong can raise while it runs; anything else is a bug of edgen's.
+# Exceptions that an invalid template can raise during rendering; any other is a bug in edgen.
 RENDERING = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -34,7 +34,7 @@ def compile_text(
     available: Collection[str],
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[jinja2.Template, frozenset[str]]:
-    """A text as a compiled template of this sandbox, and the variables that it reads; `source` is what messages call it.
+    """Compile a text for this sandbox, and return its variables; messages call it `source`.
 
     Raises TemplateError as `load_prompt` does.
     """
@@ -43,7 +43,7 @@ def compile_text(
     return jinja2.Template.from_code(sandbox, code, sandbox.globals), used
 
 
-_SANDBOX = Sandbox()  # renders nothing: what a text compiles to is the same in each of them
+_SANDBOX = Sandbox()  # never renders: texts compile to the same code in every sandbox
 
 
 @functools.lru_cache(maxsize=256)
@@ -54,7 +54,7 @@ def _compiled(
     available: frozenset[str],
     fields: frozenset[tuple[str, frozenset[str]]],
 ) -> tuple[CodeType, frozenset[str]]:
-    """The code of a text, once a process, since arms of a job and plans of a run have the same templates."""
+    """Return the code of a text, cached per process, since arms and plans share templates."""
     try:
         check_size(text, _SANDBOX)
         tree = _SANDBOX.parse(text, filename=source)
@@ -68,13 +68,13 @@ def _compiled(
         problem = Problem(f"line {error.lineno}", error.message or "syntax error")
         raise TemplateError.of(source, [problem]) from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        # Python's own compiler, handed what Jinja made of the template.
+        # Errors of Python's own compiler on Jinja's output.
         what = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise TemplateError(source, f"it cannot be compiled: {what}.") from None
 
 
 def word_error(error: BaseException, template: jinja2.Template, source: str) -> TemplateError:
-    """What went wrong in rendering, with the line; `source` is what messages call the template."""
+    """Describe a rendering error, with the line; messages call the template `source`."""
     line = _line_of(error.__traceback__, template)
     message = str(error)
     if isinstance(error, RecursionError):
@@ -92,7 +92,7 @@ def word_error(error: BaseException, template: jinja2.Template, source: str) -> 
 
 
 def _line_of(traceback: TracebackType | None, template: jinja2.Template) -> int | None:
-    """The line of the template that was being rendered, the innermost if macros call each other."""
+    """Return the line of the template being rendered, the innermost if macros call each other."""
     line = None
     while traceback is not None:
         if traceback.tb_frame.f_globals.get("__jinja_template__") is template:

@@ -1,7 +1,7 @@
-"""Two rendered prompts, compared: as a unified diff, or row by row with what changed in each.
+"""Comparison of two rendered prompts: as a unified diff, or row by row with the changes in each.
 
-Prompts come from anybody, and difflib can take very long over texts made for that: beyond MOST_LINES lines, MOST_WORDS
-words of a line or MOST_PAIRS pairs of words in all, what differs is not looked into, but shown as changed altogether.
+Prompts may have any origin, and difflib can take very long over adversarial texts: beyond MOST_LINES lines,
+MOST_WORDS words of a line or MOST_PAIRS pairs of words in all, the rest is shown as changed without details.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from edgen.core.values import Message
 
 MOST_LINES = 1_000  # of one text
 MOST_WORDS = 400  # of one line
-MOST_PAIRS = 400_000  # of words held against one another, over all lines
+MOST_PAIRS = 400_000  # compared pairs of words, over all lines
 
 _WORD = re.compile(r"\s+|[^\W_]+|.")
 
@@ -25,24 +25,24 @@ Pieces = tuple[tuple[str, bool], ...]
 
 
 class DiffRow(msgspec.Struct, frozen=True):
-    """A line of each side, None where a side has no such line."""
+    """A line of each side, None if a side has no such line."""
 
     left: Pieces | None
     right: Pieces | None
 
     @property
     def changed(self) -> bool:
-        """Whether the sides differ here."""
+        """True if the sides differ here."""
         return self.left != self.right
 
 
 def join_messages(messages: Sequence[Message]) -> str:
-    """The messages of a request as one text, each under its role."""
+    """Return the messages of a request as one text, each under its role."""
     return "\n".join([f"[{message.role}]\n{message.content}" for message in messages])
 
 
 def unified_diff(left: str, right: str, left_name: str, right_name: str) -> str:
-    """A unified diff, as patch(1) reads it; "" where the texts are the same."""
+    """Return a unified diff in the format of patch(1); "" for equal texts."""
     if left == right:
         return ""
     old, new = left.split("\n"), right.split("\n")
@@ -53,7 +53,7 @@ def unified_diff(left: str, right: str, left_name: str, right_name: str) -> str:
 
 
 def compare_rows(left: str, right: str) -> Iterator[DiffRow]:
-    """Every line of both texts side by side, with the words that differ marked."""
+    """Yield every line of both texts side by side, with the different words marked."""
     old, new = left.split("\n"), right.split("\n")
     pairs = 0
     for tag, a, b, c, d in _steps(old, new, MOST_LINES):
@@ -76,7 +76,7 @@ def _all(line: str | None) -> Pieces | None:
 
 
 def _row(old: list[str], new: list[str]) -> DiffRow:
-    """Two lines that differ, word by word."""
+    """Compare two different lines word by word."""
     marked: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
     for tag, a, b, c, d in _steps(old, new, MOST_WORDS):
         for pieces, part in zip(marked, (old[a:b], new[c:d]), strict=True):

@@ -1,4 +1,4 @@
-"""What a template says of itself: its front matter, a comment at the very top of the file.
+"""Front matter of templates: metadata in a comment at the very top of the file.
 
     {#
     ---
@@ -6,16 +6,16 @@
     version: "1.2"
     expects: conversation
     ---
-    Whatever else the comment says stands here.
+    Further text of the comment.
     #}
 
-It is YAML between two lines of `---`, as in many other files, inside one of Jinja's own comments: so a
-template that has it stays a plain Jinja template, and nothing of it is ever rendered. The lines of `---`
-stand by themselves because `{#-` and `-#}` mean something else to Jinja: they eat the blanks around the
-comment. A comment that does not begin with such a line is a comment like any other.
+It is YAML between two lines of `---`, as in many other files, inside a Jinja comment: so the template stays a
+plain Jinja template, and the front matter is never rendered. The lines of `---` are separate because Jinja
+reads `{#-` and `-#}` differently: they strip the blanks around the comment. A comment that does not begin
+with such a line is an ordinary comment.
 
-Front matter may be copied with a shipped template whose text is edited then. Such a text is not its source's any
-more: what is read says so, whoever shows it.
+Front matter may be copied with a shipped template whose text is edited later. The edited text is no longer
+its source's, and readers report that.
 """
 
 from __future__ import annotations
@@ -32,38 +32,41 @@ from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
 from edgen.core.yaml_values import convert, nearest, read_yaml, shortened
 
-_MOST = 20_000  # characters of front matter: far more than it needs, little enough for the YAML reader
+_MOST = 20_000  # characters of front matter: far more than needed, few enough for the YAML reader
 _FIRST_COMMENT = re.compile(r"\s*\{#(.*?)#\}", re.DOTALL)
 _OPENS = re.compile(r"[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
 _STRAYED = re.compile(r"\{#[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
 _CLOSES = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
-_OURS = "Written for this project"  # the source of a text that claims nobody else's words
+_OURS = "Written for this project"  # the source of a text without foreign wording
 
 
 class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
-    """Front matter; each key may be left out. `name` is a title for people, `source` says where the words come from,
-    `expects` what the model's answer is read as (see `answer_kinds`). `space` the space whose variables it uses. `licence` may be spelled
-    `license`. `sha256` is the digest of the source's own text (`body_sha256`): a text that has another is said to be
-    edited."""
+    """Front matter; each key is optional."""
 
     name: str | None = None
+    """A title for people."""
     version: str | None = None
     source: str | None = None
+    """The origin of the wording."""
     licence: str | None = None
+    """May be spelled `license`."""
     expects: str | None = None
+    """The kind of the model's answer (see `answer_kinds`)."""
     notes: str | None = None
     space: str | None = None
+    """The space whose variables it uses."""
     sha256: str | None = None
+    """The digest of the source's own text (`body_sha256`): a text with another digest counts as edited."""
 
 
 def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
-    """The front matter of a template's text, an empty Front where it has none; `source` is what messages call the file,
-    `known` a kind of answer that need not be looked up. Where the text is not the one that it was written for, it claims
-    nobody's words.
+    """Read the front matter of a template's text, an empty Front if it has none; messages call the file
+    `source`, and `known` is a kind of answer that need not be looked up. For an edited text, claims on its
+    origin are dropped.
 
-    Raises TemplateError, with the line, for front matter that is begun and cannot be read.
+    Raises TemplateError, with the line, for incomplete or invalid front matter.
     """
     front = _stated(text, source)
     if front.expects not in (None, known) and front.expects not in (kinds := answer_kinds()):
@@ -73,8 +76,8 @@ def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
 
 
 def edited_from(text: str) -> str | None:
-    """The name of the shipped template that a template's text was made from and differs from, by what its front matter
-    says of itself; None where it says nothing, or is as shipped. Raises TemplateError as `read_front` does."""
+    """Return the name of the shipped template that a template's text was edited from, by its front matter;
+    None if it has none or is unmodified. Raises TemplateError as `read_front` does."""
     front = _stated(text, "template")
     if front.source is None:
         return None
@@ -87,7 +90,7 @@ def edited_from(text: str) -> str | None:
 
 
 def body_sha256(text: str) -> str:
-    """The digest of what a template says, without its first comment and the line ends around the rest."""
+    """Return the digest of a template's text, without its first comment and the line ends around the rest."""
     return sha256(_body(text))
 
 
@@ -98,7 +101,7 @@ def _body(text: str) -> str:
 
 @cache
 def _shipped() -> dict[str, tuple[str | None, str | None, str]]:
-    """Source, title and body of each shipped template, by name."""
+    """Return source, title and body of each shipped template, by name."""
     found = {}
     for name in resources.shipped("prompts"):
         text = resources.find("prompts", name).read_text(encoding="utf-8")
@@ -108,7 +111,7 @@ def _shipped() -> dict[str, tuple[str | None, str | None, str]]:
 
 
 def _honest(front: FrontMatter, text: str) -> FrontMatter:
-    """The front matter without claims that an edited text has made untrue."""
+    """Return the front matter without claims that are false for an edited text."""
     if front.source is None:
         return front
     origin = edited_from(text)
@@ -119,7 +122,7 @@ def _honest(front: FrontMatter, text: str) -> FrontMatter:
 
 
 def _stated(text: str, source: str) -> FrontMatter:
-    """Front matter as it is written."""
+    """Return the front matter as written."""
     comment = _FIRST_COMMENT.match(text)
     if comment is None or (opened := _OPENS.match(text, comment.start(1), comment.end(1))) is None:
         return FrontMatter()
@@ -134,13 +137,13 @@ def _stated(text: str, source: str) -> FrontMatter:
     body = text[opened.end() : closed.start()]
     if len(body) > _MOST:
         raise _one(source, line - 1, f"the front matter is longer than {_MOST:,} characters")
-    # Empty lines in front, so that what YAML says of a line is true of the file.
+    # Prepend empty lines, so that YAML's line numbers match the file.
     values = read_yaml("\n" * (line - 1) + body, source, TemplateError)
     return _built({} if values is None else values, body, line, source)
 
 
 def find_stray(text: str) -> int | None:
-    """The line of the first comment that looks like front matter but has something before it."""
+    """Return the line of the first comment that looks like front matter but is not at the top."""
     top = _FIRST_COMMENT.match(text)
     start = -1 if top is None else top.start(1) - 2
     return next(
@@ -173,8 +176,8 @@ def _built(values: Any, body: str, first: int, source: str) -> FrontMatter:
 
 
 def _line_of(key: str, body: str, first: int) -> int:
-    """The line of the file on which a key of the front matter stands. What hangs on a key is further to the right than
-    the key, so of several lines that look like it the leftmost is meant."""
+    """Return the line of a front matter key in the file. Nested text is indented further, so of several
+    similar lines the leftmost is meant."""
     spelled = re.escape(key).replace("licence", "licen[cs]e")
     found = list(re.finditer(rf"^( *)['\"]?{spelled}['\"]?[ \t]*:", body, re.MULTILINE))
     if not found:

@@ -1,8 +1,9 @@
-"""A template file to a Prompt, compiled once; a Prompt and a scenario's values to messages.
+"""Prompts: a template file compiled once, and rendered with a scenario's values to messages.
 
-A template without blocks renders to one user message. One that defines `{% block user %}`, and perhaps `{% block system
-%}`, renders to a user and a system message, and holds nothing outside the blocks but comments. The last newline of a
-file, and newlines at either end of a block, are not part of the message; everything else is, to the letter.
+A template without blocks renders to one user message. One that defines `{% block user %}`, and perhaps `{%
+block system %}`, renders to a user and a system message, and has only comments outside the blocks. The last
+newline of a file, and newlines at either end of a block, are not part of the message; everything else is,
+exactly.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from edgen.prompting.compile import RENDERING, compile_text, word_error
 from edgen.prompting.front_matter import FrontMatter, read_front
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields
 
-MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, little enough to compile
+MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, few enough to compile
 
 
 def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
-    """What a template can use of a scenario: its index and its values, each with the fields of its entry. `subject` and
-    `level` are the topic's, unless the space has dimensions of these names."""
+    """Return the template variables of a scenario: its index and its values, each with the fields of its
+    entry. `subject` and `level` are the topic's, unless the space has dimensions of these names."""
     variables: dict[str, str | int | None] = {"index": scenario.index, "subject": None, "level": None}
     if "topic" in scenario.fields:
         variables |= {name: scenario.field("topic", name) for name in ("subject", "level")}
@@ -42,23 +43,27 @@ def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prompt:
-    """A compiled template. `text` is the file's text and `sha256` its hex digest (in UTF-8), with that of its schema
-    where it has one; `source` is what messages call the file; `variables_used` are the variables that the template
-    reads; `front` is what it says of itself; `schema` is the JSON Schema that its answers have to fit, as JSON."""
+    """A compiled template."""
 
     name: str
     source: str
+    """The file's name in messages."""
     text: str
+    """The file's text."""
     sha256: str
+    """The hex digest of the text (in UTF-8), with that of its schema if it has one."""
     variables_used: frozenset[str]
+    """The variables that the template reads."""
     front: FrontMatter
+    """Its front matter."""
     _template: jinja2.Template
     _sandbox: Sandbox
     _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
     schema: bytes | None = None
+    """The JSON Schema of its answers, as JSON."""
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
-        """The rendered messages. Raises TemplateError, with the line, if rendering goes wrong."""
+        """Return the rendered messages. Raises TemplateError, with the line, for rendering errors."""
         self._sandbox.work = 0
         context = self._template.new_context(dict(variables))
         try:
@@ -67,7 +72,7 @@ class Prompt:
             raise word_error(error, self._template, self.source) from None
 
     def unused(self, available: Collection[str]) -> list[str]:
-        """The available variables that this template never reads, in their order."""
+        """Return the available variables that this template never reads, in order."""
         return [name for name in available if name not in self.variables_used]
 
     def _message(self, role: Block, pieces: Iterator[str]) -> Message:
@@ -100,12 +105,12 @@ def load_prompt(
     expects: str | None = None,
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> Prompt:
-    """The template in the file at `path`, which may use the variables named in `available`; `expects` is what its
-    answer will be read as, `fields` what the values of a variable say of themselves, None where nobody knows.
+    """Load the template in the file at `path`, which may use the variables in `available`; `expects` is the
+    kind of its answer, `fields` the fields of each variable's values, None if unknown.
 
-    Raises TemplateError for a file that is missing, empty, too large or not UTF-8, for front matter that cannot be read
-    or that expects something else, for a syntax error, a variable, filter or test that does not exist, and for what a
-    prompt may not do, every problem with its line; also for a schema beside it that cannot be used.
+    Raises TemplateError, with every problem and its line: for a missing, empty or too large file, invalid
+    UTF-8, front matter that is invalid or expects another kind, a syntax error, an unknown variable, filter
+    or test, and forbidden constructs; also for an unusable schema next to it.
     """
     source = str(path)
     text = read_text(path, TemplateError)

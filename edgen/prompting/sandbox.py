@@ -1,9 +1,10 @@
-"""The Jinja environment that templates run in: nothing of Python in reach, all work counted.
+"""The Jinja environment of templates: no access to Python, and all work counted.
 
-Jinja's sandbox keeps a template from Python's internals. It does not bound time or memory, so every construct that can
-repeat or grow is counted here: one render may spend MAX_WORK units (about a second), make no text above MAX_TEXT
-characters and print no more than that. To have them counted, `count_work` rewrites the parsed template: loops, macros,
-`~`, comparisons, slices and list literals pass through filters of this environment whose names templates cannot use.
+Jinja's sandbox keeps a template from Python's internals. It does not limit time or memory, so every construct
+that can repeat or grow is counted here: one render may spend MAX_WORK units (about a second), create no text
+above MAX_TEXT characters and print no more than that. For this, `count_work` rewrites the parsed template:
+loops, macros, `~`, comparisons, slices and list literals pass through filters of this environment whose names
+templates cannot use.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 MAX_TEXT = 1_000_000  # characters of one text or of a rendered message
-MAX_WORK = 1_000_000  # units: a loop step, a call, 64 characters handled
+MAX_WORK = 1_000_000  # units: a loop step, a call, 64 processed characters
 MAX_RANGE = 10_000
 _MAX_BITS = 4096  # of a whole number
 
 _JINJA_FILTERS = ("capitalize", "count", "d", "default", "length", "lower", "title", "upper")
 _OWN_FILTERS = ("first", "join", "last", "list", "replace", "trim")
 FILTERS = tuple(sorted(_JINJA_FILTERS + _OWN_FILTERS))
-# Only tests that look at one value for a moment: none of them reads a text through.
+# Only tests in constant time: none reads a whole text.
 TESTS = (
     *("boolean", "defined", "divisibleby", "even", "false", "float", "integer", "mapping", "none"),
     *("number", "odd", "string", "true", "undefined"),
@@ -40,7 +41,7 @@ _CONTAINERS = (list, tuple, dict, range, MappingView)
 
 
 class ValueWithFields(str):
-    """A value of a scenario that a template prints, with what its entry says of itself as attributes."""
+    """A scenario's value in a template, with its entry's fields as attributes."""
 
     __slots__ = ("fields",)
     fields: Mapping[str, Any]
@@ -52,13 +53,13 @@ class ValueWithFields(str):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """One template's environment. `work` is what the render under way has spent. Rendering is synchronous, so two
-    renders of one template never overlap on an event loop."""
+    """The environment of one template. `work` is the use of the present render. Rendering is synchronous, so
+    two renders of one template never overlap on an event loop."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
     def __init__(self) -> None:
-        # optimized=False and a finalize that wants the context: nothing is computed while compiling.
+        # optimized=False and a finalize that takes the context: nothing is computed while compiling.
         super().__init__(
             autoescape=False,
             undefined=StrictUndefined,
@@ -86,18 +87,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
         }
 
     def spend(self, units: int) -> None:
-        """Count work. Raises SecurityError when a render has done more than a prompt can need."""
+        """Count work. Raises SecurityError if a render exceeds its limit."""
         self.work += units
         if self.work > MAX_WORK:
             raise SecurityError("it loops or computes far more than a prompt needs, and was stopped")
 
     def text(self, value: Any) -> str:
-        """What printing `value` gives. Raises where printing it would be a mistake."""
+        """Return the printed form of `value`. Raises if printing it is a mistake."""
         if type(value) is str or type(value) is ValueWithFields:
             self.spend(1 + (len(value) >> 6))
             return str(value)
         if isinstance(value, float) and not math.isfinite(value):
-            raise SecurityError("this number is too large to be printed, or is none")
+            raise SecurityError("this number is infinite or undefined, and cannot be printed")
         if isinstance(value, str | int | float | Undefined):
             return str(value)  # an Undefined raises here, with its name
         if value is None:
@@ -107,7 +108,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             )
         raise SecurityError("only texts and numbers can be printed; a list goes through |join(', ')")
 
-    # What Jinja calls.
+    # Called by Jinja.
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         self.spend(1 + _weight(obj))
@@ -121,7 +122,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().getitem(obj, argument)
 
     def wrap_str_format(self, value: Any) -> None:
-        """No wrapper, so that `format` meets is_safe_attribute, which refuses it: '{:999999999}'."""
+        """Return no wrapper, so that is_safe_attribute refuses `format`: '{:999999999}'."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if isinstance(obj, str):
@@ -203,7 +204,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def _flat(self, value: Any) -> Any:
-        # Lists in lists, doubled over and over, would be small to make and endless to compare.
+        # Repeatedly doubled nested lists would be small to make and endless to compare.
         for item in value.values() if isinstance(value, dict) else value:
             if isinstance(item, _CONTAINERS):
                 raise SecurityError("a list in a template holds texts and numbers, not other lists")
@@ -221,14 +222,14 @@ def _printed(context: Context, value: Any) -> str:
 
 
 def _weight(value: Any) -> int:
-    """Units that handling a value once costs."""
+    """Return the units for handling a value once."""
     if isinstance(value, str):
         return len(value) >> 6
     return len(value) if isinstance(value, _CONTAINERS) else 0
 
 
 def count_work(template: nodes.Template) -> nodes.Template:
-    """The parsed template with everything that repeats or grows put under the sandbox's count."""
+    """Return the parsed template with everything that repeats or grows counted by the sandbox."""
     _Metering().visit(template)
     return template
 
@@ -280,7 +281,7 @@ def _through(name: str, node: nodes.Node, *args: int) -> nodes.Filter:
 
 
 def _cost(body: list[nodes.Node]) -> int:
-    """Units that one pass through `body` costs, besides what its own calls and loops count."""
+    """Return the units of one pass through `body`, besides its own calls and loops."""
     cost = 1
     for statement in body:
         cost += 1 + sum(1 for _ in statement.find_all(nodes.Node))

@@ -1,7 +1,7 @@
-"""A short text with variables, as a space has them in its exercises: compiled once, rendered to one text.
+"""Short texts with variables, such as a space's exercises: compiled once, rendered to one text.
 
-It runs in the sandbox that prompts run in. Snippets of one file share a sandbox. `fraction(n, d)` prints n/d in lowest
-terms: `3/4`, `-1/2`, or a whole number.
+They run in the sandbox of prompts. Snippets of one file share a sandbox. `fraction(n, d)` prints n/d in
+lowest terms: `3/4`, `-1/2`, or a whole number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_SNIPPET = 4_000  # characters
 
 
 def make_sandbox() -> Sandbox:
-    """A sandbox for the snippets of one file."""
+    """Return a sandbox for the snippets of one file."""
     sandbox = Sandbox()
     sandbox.globals["fraction"] = _fraction
     return sandbox
@@ -38,7 +38,8 @@ class Snippet:
         available: Collection[str],
         fields: Mapping[str, Collection[str]] | None = None,
     ) -> None:
-        """Raises TemplateError for what no template may hold, and for variables and fields that are not there."""
+        """Compile the text. Raises TemplateError for forbidden constructs, and for unknown variables and
+        fields."""
         if len(text) > MAX_SNIPPET:
             raise TemplateError("text", f"it is longer than {MAX_SNIPPET:,} characters.")
         self._plain = text if "{" not in text else None
@@ -46,7 +47,7 @@ class Snippet:
         self._template, self.variables_used = compile_text(text, "text", sandbox, available, fields)
 
     def render(self, variables: Mapping[str, Any]) -> str:
-        """The text, without blanks at either end. Raises TemplateError if rendering goes wrong."""
+        """Return the text, stripped. Raises TemplateError for rendering errors."""
         if self._plain is not None:
             return self._plain.strip()
         self._sandbox.work = 0

@@ -3,7 +3,7 @@
 What is to be labelled has a number, and the answer names the labels of each number. An answer with an unknown label,
 without one, or for another number of units is asked for again. Whoever has something to be labelled (a protocol, a layer
 of labels) runs `label_units` within its own generator. The conversation is fenced as for a judge (see
-`edgen.protocols.oracle`).
+`edgen.protocols.fence`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from edgen.config.label_set import LabelSet
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
-from edgen.protocols.oracle import fence_text, guarded_lines, make_mark
+from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.reading.answers.unit_labels import Choice, Labels, read_unit_labels
 
 TEMPLATE = "label_turns"

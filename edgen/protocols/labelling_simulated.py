@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.protocols.base import Protocol, Simulation
-from edgen.protocols.oracle import CONTINUED
+from edgen.protocols.fence import CONTINUED
 from edgen.reading.answers.unit_labels import Labels
 
 ANY = "*"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,11 +23,19 @@ from edgen.protocols.base import (
     Template,
     ask,
 )
+from edgen.protocols.briefs import CONVERSATION_VARIABLES, Labels, conversation_variables, labels_of
 from edgen.reading import read
-from edgen.space.education import EDUCATION_VARIABLES, template_variables
+from edgen.space.five_lists import DEFAULT_VARIABLES, has_five_dimensions, template_variables
 from edgen.space.model import Space
 
 _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
+
+
+class _Told(NamedTuple):
+    """What templates are told of a space besides a scenario."""
+
+    labels: Labels
+    goal: str
 
 
 class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +46,13 @@ class Oneshot(ConversationProtocol):
     """A prompt for the whole conversation."""
 
     name = "oneshot"
+    summary = "One prompt plays both sides."
     precedence = 90  # a prompt that asks for a conversation may hold anything
     answers = (
         AnswerKind(
             "conversation",
             "a whole conversation by both sides, and the probability that the student understood",
-            EDUCATION_VARIABLES,
+            (*DEFAULT_VARIABLES, *CONVERSATION_VARIABLES),
         ),
     )
     Config = NoSettings
@@ -52,22 +61,29 @@ class Oneshot(ConversationProtocol):
         "quickstart", {"prompt.j2": "education_dialogue"}, "default", "one prompt plays both sides"
     )
     about_leaks = (
-        "Where one prompt writes both sides (oneshot), the writer knows both descriptions: a leak is its slip, "
-        "which a student or a teacher could not make."
+        "Where one prompt writes both sides (oneshot), the writer knows both descriptions: a leak is a slip "
+        "that a separate student or teacher could not make."
     )
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """The one template, which sees all of a scenario."""
         variables = () if space is None else template_variables(space)
+        usual = "education_dialogue" if space is None or has_five_dimensions(space) else "plain_conversation"
         return {
             "default": Template(
-                name=job.prompt,
+                name=job.prompt or usual,
                 key="prompt",
                 expects="conversation",
-                variables=variables,
+                variables=(*variables, *(CONVERSATION_VARIABLES if variables else ())),
                 reports=variables[1:],  # the index says nothing to a model
+                wholes=("scenario_lines",),
+                stand_ins={"roles": {}},
             )
         }
+
+    def prepare(self, job: Job, space: Space) -> _Told:
+        """What the space calls its dimensions, and what it says of itself."""
+        return _Told(labels_of(space), space.description or "")
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
@@ -79,14 +95,18 @@ class Oneshot(ConversationProtocol):
 
         messages = self.opening(scenario, prompts, rules)["default"]
         address = Address(scenario.index, replicate)
-        question = Question(address, messages, self.name, schema=prompts["default"].schema)
+        own = dict(rules.words)
+        speakers = tuple((role.name, *own.get(role.name, ())) for role in rules.roles)
+        question = Question(address, messages, self.name, schema=prompts["default"].schema, speakers=speakers)
         return (yield from ask(question, rules, read_reply))
 
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
         """The one prompt."""
-        return {"default": prompts["default"].messages(scenario_variables(scenario))}
+        told: _Told = rules.prepared or _Told({}, "")
+        variables = conversation_variables(scenario, rules.roles, told.labels, told.goal)
+        return {"default": prompts["default"].messages({**variables, **scenario_variables(scenario)})}
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """One call."""

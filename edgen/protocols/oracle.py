@@ -12,9 +12,7 @@ wrote the texts could not know it, a later start makes the same one, and both or
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Generator, Iterable, Sequence
-from itertools import count
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -46,11 +44,12 @@ from edgen.protocols.base import (
     transcript_of,
     unread,
 )
+from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.reading.answers.verdict_prose import Choice
 from edgen.space import Space
-from edgen.space.education import EDUCATION_VARIABLES, is_education, template_variables
+from edgen.space.five_lists import DEFAULT_VARIABLES, has_five_dimensions, template_variables
 
 # The plain texts that a judge's template is given, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {
@@ -59,7 +58,6 @@ PLAIN: dict[Compare, tuple[str, ...]] = {
 }
 # What it may use besides the plain texts, whatever is compared.
 GUARDED: tuple[str, ...] = ("compare", "fence", "guarded", "guarded_1", "guarded_2")
-CONTINUED = "  | "  # begins every line of a turn but its first
 # What a judge's template is given, besides the scenario, by what is compared.
 COMPARED: dict[Compare, tuple[str, ...]] = {compare: (*names, *GUARDED) for compare, names in PLAIN.items()}
 # What it is given of the space: the roles, the scenario's values with their labels, and what the space says it is for.
@@ -83,7 +81,7 @@ class Oracle(Protocol):
             "1 or 2: which of two conversations or responses is the better one",
             tuple(
                 dict.fromkeys(
-                    (*EDUCATION_VARIABLES, *COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)
+                    (*DEFAULT_VARIABLES, *COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)
                 )
             ),
         ),
@@ -111,7 +109,7 @@ ORACLE = Oracle()
 
 def usual_template(space: Space) -> str:
     """The template that a judge is asked with where nothing else is said."""
-    return "oracle_guarded" if is_education(space) else "oracle_roles"
+    return "oracle_guarded" if has_five_dimensions(space) else "oracle_roles"
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -208,7 +206,7 @@ def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rej
         return Rejection(
             RejectionReason.NO_RESPONSES, "one of them ends where they part: there is no response to judge"
         )
-    if is_education(comparison.space) and a.turns[prefix].role != "Teacher":
+    if has_five_dimensions(comparison.space) and a.turns[prefix].role != "Teacher":
         return Rejection(
             RejectionReason.NO_RESPONSES,
             "they part at a turn of the student, and the judge compares teachers",
@@ -262,30 +260,3 @@ def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
             f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions
         ),
     }
-
-
-def guarded_lines(turns: Iterable[Turn]) -> str:
-    """A conversation of which every line begins with a role or with CONTINUED."""
-    return "\n".join([f"{turn.role}: {_mark_lines(turn.text)}" for turn in turns])
-
-
-def _mark_lines(text: str) -> str:
-    first, *rest = text.splitlines() or [""]  # breaks at whatever any program takes for the end of a line
-    return "\n".join([first, *[CONTINUED + line for line in rest]])
-
-
-def make_mark(seed: int, scenario: int, task: TaskId, texts: Sequence[str]) -> str:
-    """The mark of a pair's fences: 16 hex digits that stand in none of the texts."""
-    for salt in count():
-        digest = hashlib.blake2b(f"{seed}/{scenario}/{task}/{salt}".encode(), digest_size=8)
-        for text in sorted(texts):
-            data = text.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(data) + data)
-        if not any(digest.hexdigest() in text for text in texts):
-            break
-    return digest.hexdigest()
-
-
-def fence_text(what: str, lines: str, fence: str) -> str:
-    """The lines between two that hold the fence's mark and say what stands between them."""
-    return f"[{fence}] {what} begins\n{lines}\n[{fence}] {what} ends"

@@ -1,7 +1,7 @@
 """A judge scores one conversation by the criteria of a rubric, in one call.
 
 The answer is a JSON object with a number from 0 to 10 for each criterion; anything else is asked for again, and is
-unread in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.oracle`).
+unread in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.fence`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Rejection, Reply, Request, Scenario, TaskId, Turn
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, unread
-from edgen.protocols.oracle import describe_space, fence_text, guarded_lines, make_mark
+from edgen.protocols.fence import fence_text, guarded_lines, make_mark
+from edgen.protocols.oracle import describe_space
 from edgen.reading.answers.scores import MOST, read_scores
 from edgen.space import Space
-from edgen.space.education import EDUCATION_VARIABLES, template_variables
+from edgen.space.five_lists import DEFAULT_VARIABLES, template_variables
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")
@@ -42,7 +43,7 @@ class Scoring(Protocol):
         AnswerKind(
             "scores",
             "a JSON object with a number from 0 to 10 for each criterion of a rubric",
-            (*EDUCATION_VARIABLES, *VARIABLES),
+            (*DEFAULT_VARIABLES, *VARIABLES),
         ),
     )
 

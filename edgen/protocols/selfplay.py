@@ -28,7 +28,9 @@ from edgen.protocols.base import (
     Starter,
     Template,
 )
-from edgen.space.education import EDUCATION_VARIABLES, template_variables
+from edgen.protocols.briefs import TURN_VARIABLES, Labels, labels_of
+from edgen.protocols.fence import FENCED
+from edgen.space.five_lists import DEFAULT_VARIABLES, DIMENSIONS, ROLES, template_variables
 from edgen.space.model import Space
 
 if TYPE_CHECKING:
@@ -89,19 +91,24 @@ class SelfplayProtocol(ConversationProtocol):
     """Each side is asked for its own turns."""
 
     name = "selfplay"
+    summary = "Agents talk turn by turn."
     precedence = 40
     answers = (
-        AnswerKind("turn", "what one side of a self-play conversation says next", EDUCATION_VARIABLES),
+        AnswerKind(
+            "turn",
+            "what one side of a self-play conversation says next",
+            (*TURN_VARIABLES, *DEFAULT_VARIABLES),
+        ),
         AnswerKind(
             "probability",
             "one number from 0 to 1: how probable it is that the student understood",
-            (*EDUCATION_VARIABLES, "conversation"),
+            (*DEFAULT_VARIABLES, "conversation", *FENCED),
         ),
         # Whoever is trained on a side's turns may be told what the side was told.
         AnswerKind(
             "opening",
             "nothing: it is put in front of the conversations of an export",
-            ("role", "others", "brief", *EDUCATION_VARIABLES),
+            (*TURN_VARIABLES, *DEFAULT_VARIABLES),
         ),
     )
     Config = Selfplay
@@ -128,7 +135,9 @@ class SelfplayProtocol(ConversationProtocol):
         """A prompt for the whole conversation."""
         if job.prompt is not None:
             yield Problem(
-                "$.prompt", "selfplay has a prompt for each side: `prompts: {teacher: …, student: …}`"
+                "$.prompt",
+                "selfplay has a prompt for each side, under the names of the space's roles, "
+                "as in `prompts: {teacher: …, student: …}`",
             )
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
@@ -178,27 +187,34 @@ class SelfplayProtocol(ConversationProtocol):
         for role in job.speakers:
             use = role.lower()
             variables = () if space is None else template_variables(space, sees[role])
+            known = role in [one.name for one in ROLES] and (space is None or {*DIMENSIONS} <= {*space.names})
+            usual = f"selfplay_{use}" if known else "plain_turn"
             templates[use] = Template(
-                name=job.prompts.get(use, f"selfplay_{use}"),
+                name=job.prompts.get(use, usual),
                 key=f"prompts.{use}",
                 expects="turn",
-                variables=variables,
+                variables=(*variables, *(TURN_VARIABLES if variables else ())),
                 reports=variables[1:],  # the index says nothing to a model
+                wholes=("brief",),
                 asked=use,
             )
         if closing := (settings_of(job).closing or "").lower():
             judge = closing == "judge"
-            variables = () if space is None else (*template_variables(space), "conversation")
+            variables = () if space is None else (*template_variables(space), "conversation", *FENCED)
             templates["closing"] = Template(
-                name=job.prompts.get("closing", "closing_judge" if judge else "closing_student"),
+                name=job.prompts.get("closing", "closing_judge_guarded" if judge else "closing_student"),
                 key="prompts.closing",
                 expects="probability",
                 variables=variables if judge or closing not in templates else templates[closing].variables,
-                shows=(("conversation",),) if judge else (),
+                shows=(("conversation",), ("guarded",)) if judge else (),
                 why="closing: judge",
                 asked=closing,
             )
         return templates
+
+    def prepare(self, job: Job, space: Space) -> Labels:
+        """What the space calls its dimensions."""
+        return labels_of(space)
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules

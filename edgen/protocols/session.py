@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from edgen.core.values import Address, Message, Scenario
 from edgen.prompting import scenario_variables
-from edgen.protocols.base import Conversing, Prompting, Question, Rules
+from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules
 from edgen.space.model import Space, SpaceRole
 
 
-class Session:
+class Session(ABC):
     """A scenario's conversation: what each may know of the scenario, and where the next thing is asked. `protocol`: the
     name of the one that asks. `_repairs` and `_flags` stand once each, in the order in which they came."""
 
@@ -64,3 +64,23 @@ class Session:
     def _random(self, place: str) -> random.Random:
         """What is drawn at a place of the scenario's conversations."""
         return random.Random(f"{self._rules.seed}/{self._scenario.index}/{place}")  # noqa: S311 - reproducible, not secret
+
+
+class PlayedProtocol(ConversationProtocol):
+    """A protocol whose conversations a `Session` plays, from the first turn to the end."""
+
+    @abstractmethod
+    def session(self) -> type[Session]:
+        """What plays a conversation."""
+
+    def start(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> Conversing:
+        """The work on one conversation."""
+        return self.session()(scenario, replicate, prompts, rules).play()
+
+    def opening(
+        self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> dict[str, tuple[Message, ...]]:
+        """The messages of each template as the conversation begins."""
+        return self.session()(scenario, 0, prompts, rules).opening()

@@ -20,7 +20,7 @@ from edgen.core.values import Address, Reply, Request
 from edgen.protocols.base import Prompting, Protocol, Simulation, call_seed
 from edgen.reading.answers.values import LONGEST, read_values
 from edgen.space import Space
-from edgen.space.education import LISTS
+from edgen.space.five_lists import LISTS
 from edgen.space.similar_values import KnownValues
 from edgen.space.text_rules import value_problem
 

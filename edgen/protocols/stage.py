@@ -30,11 +30,13 @@ from edgen.core.values import (
 )
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
+from edgen.protocols.briefs import turn_variables
+from edgen.protocols.fence import fence_turns
 from edgen.protocols.selfplay import CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
-from edgen.space.education import TOPIC_FIELDS
+from edgen.space.five_lists import TOPIC_FIELDS
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):
@@ -75,8 +77,10 @@ class Stage:
         self._brief: dict[Role, tuple[Message, ...]] = {}
         self._secret: dict[Role, list[str]] = {}
         seen_by_any = {name for role in rules.roles for name in role.sees}
-        for role, sees in self._sees.items():
-            brief = prompts[role.lower()].messages(self._variables(sees))
+        for one in rules.roles:
+            role, sees = one.name, one.sees
+            told = turn_variables(scenario, rules.roles, one, rules.prepared or {})
+            brief = prompts[role.lower()].messages({**told, **self._variables(sees)})
             self._brief[role] = brief if role == self.speaker(0) else in_one_message(brief)
             known = _fold(" ".join([message.content for message in brief]))
             hidden = [
@@ -169,7 +173,8 @@ class Stage:
         prompt = self._prompts["closing"]
         asked = self._names.get((self.settings.closing or "").lower())
         if asked is None:
-            return prompt.messages({**self._known, "conversation": transcript_of(turns)})
+            shown = fence_turns(self.rules.seed, self.scenario.index, "closing", turns)
+            return prompt.messages({**self._known, **shown, "conversation": transcript_of(turns)})
         history = list(self.messages(asked, [PlayedTurn(turn) for turn in turns]))
         question = prompt.messages(self._variables(self._sees[asked]))
         append_message(history, Message("user", "\n\n".join([message.content for message in question])))

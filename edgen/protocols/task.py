@@ -77,20 +77,23 @@ class Settled(msgspec.Struct, frozen=True):
 class Task:
     """`protocol` yields requests and returns a result; `settled` makes an outcome of that.
 
-    `group` is the hash of the group that the split keeps on one side.
+    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name, where a job
+    names one.
     """
 
     protocol: Generator[Request, Reply, Any]
     group: int
     settled: Callable[[Any, Spent], Settled]
+    made_by: str = ""
 
 
 class Tasks(Protocol):
     """Where a scheduler's tasks come from. `sharers`: how many tasks may ask the same request, to the address; 1 where
-    none does."""
+    none does. `useless_help`: what a person can do where hardly any answer is usable; empty: the reasons tell."""
 
     call_settings: CallSettings
     sharers: int = 1
+    useless_help: str = ""
 
     def task(self, scenario: int, task: Any) -> Task:
         """The work on one task of a scenario."""

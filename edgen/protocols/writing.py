@@ -2,7 +2,7 @@
 
 What is said in vain is dropped, by reason: what says the same as the turn or as another text (`same`, `twice`), and of wrong
 replies those that nearly say what is right (`right`), since they would count as mistakes where they are none. An answer of which
-nothing is left is asked for again. The conversation up to the turn is fenced as for a judge (see `edgen.protocols.oracle`);
+nothing is left is asked for again. The conversation up to the turn is fenced as for a judge (see `edgen.protocols.fence`);
 what comes later is not shown.
 """
 
@@ -18,9 +18,9 @@ import msgspec
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
-from edgen.protocols.oracle import fence_text, guarded_lines, make_mark
+from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.reading.answers.texts import read_texts
-from edgen.retrieval.negatives import are_alike
+from edgen.reading.similar_texts import are_alike
 
 Kind = Literal["paraphrases", "wrong"]
 TEMPLATES: dict[Kind, str] = {"paraphrases": "paraphrase", "wrong": "wrong_reply"}

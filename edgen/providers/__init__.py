@@ -1,4 +1,4 @@
-"""Adapters to language models, one folder a provider. `make` and `make_batch_service` are the ways to get one."""
+"""Adapters to language models, one folder per provider. Get one with `make` or `make_batch_service`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.trust import Consents, gather_consents
 
 PATIENCE = 300.0  # seconds
-_PLACEHOLDER = Key("none")  # for a backend that will send nothing
+_PLACEHOLDER = Key("none")  # for a backend that sends nothing
 
 
 def provider_of(config: BackendConfig) -> Provider:
-    """The provider of a backend. Raises PluginError."""
+    """Return the provider of a backend. Raises PluginError."""
     found: Provider = find("provider", config.provider)
     return found
 
 
 def servers(config: BackendConfig) -> list[BackendConfig]:
-    """A configuration for each server, where a job names several of one model; else the one that there is."""
+    """Return one configuration per server if a job names several for one model, else the given one."""
     if not (more := getattr(config, "more_base_urls", ())):
         return [config]
     alone: Any = msgspec.structs.replace(config, more_base_urls=())
@@ -33,8 +33,8 @@ def servers(config: BackendConfig) -> list[BackendConfig]:
 
 
 def key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
-    """All that one server is to be sent of what only its owner may give. Raises InputError for an address that is
-    none."""
+    """Return every key that one server asks for and only the owner may grant. Raises InputError for an
+    invalid address."""
     provider = provider_of(config)
     key = provider.key_request(config)
     return ((key,) if key is not None else ()) + provider.header_requests(config)
@@ -49,12 +49,12 @@ def make(
     consents: Consents | None = None,
     silent: bool = False,
 ) -> Backend:
-    """The backend that `config` describes.
+    """Build the backend that `config` describes.
 
-    `timeout` is seconds per attempt, `connections` the most that will be open at once, `environ` where keys are looked
-    up, `consents` where they may go beside their own providers (None: as `environ` says). `silent`: it will send
-    nothing and gets no key. Raises ProviderError if a key is missing, InputError if it may not go there, if an extra
-    is not installed or a value does not fit.
+    `timeout` is seconds per attempt, `connections` the most that are open at once. Keys are looked up in
+    `environ`. `consents` lists the hosts besides their own providers' that keys may go to (None: read them
+    from `environ`). `silent`: the backend sends nothing and gets no key. Raises ProviderError if a key is
+    missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
     """
     if len(several := servers(config)) > 1:
         from edgen.providers.spread import SpreadBackend
@@ -80,22 +80,22 @@ def make_batch_service(
     offline: bool = False,
     patience: float = PATIENCE,
 ) -> BatchService:
-    """The batch service of the backend that `config` describes; `backend` is that backend, made.
+    """Build the batch service for `backend`, which `config` describes.
 
-    `offline`: it will only write and read lines, which needs no SDK. `patience`: seconds without a byte, either
-    way, after which a call or a transfer is given up as TIMEOUT. Raises InputError for a provider that has none, and
-    where the extra is not installed.
+    `offline`: the service only writes and reads lines, which needs no SDK. `patience`: seconds without a byte
+    in either direction after which a call or a transfer fails as TIMEOUT. Raises InputError if the provider
+    has no batch service or the extra is not installed.
     """
     if len(servers(config)) > 1:
         raise InputError("a batch goes to one server; leave more_base_urls out, or leave --via batch out.")
     service = batch_services(config).open(backend, environ, patience)
     if not offline:
-        _ = service.client  # made now, so that what is missing is said before any work
+        _ = service.client  # made now, so that a missing extra is reported before any work
     return service
 
 
 def batch_services(config: BackendConfig) -> BatchServices:
-    """The batch services of a backend's provider. Raises InputError where it has none."""
+    """Return the batch services of a backend's provider. Raises InputError if it has none."""
     provider = provider_of(config)
     if (services := provider.batches) is None:
         raise InputError(

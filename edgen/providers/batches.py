@@ -1,7 +1,8 @@
-"""What a provider's batch service is to edgen: files up, a batch begun and watched, files down, lines read.
+"""Interface of a provider's batch service: upload files, create and watch a batch, download files, read
+lines.
 
-One attempt each; every failure is a CallError, classified as the online adapters do. Who retries, what is
-stored and when is other people's business.
+Each call makes one attempt; every failure is a CallError, classified as in the online adapters. Retries and
+storage are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from edgen.core.errors import CallError
 from edgen.core.values import Address, Reply, Request
 from edgen.providers.base import MAX_ANSWER
 
-_PREFIX = 16  # bytes of a key in a custom id: enough that no two of a run are ever the same
+_PREFIX = 16  # bytes of a key in a custom id: enough to be unique in a run
 _ID = re.compile(r"(\d{1,13})-(\d{1,5})-(\d{1,2})-([0-9a-f]{32})(?:-[a-z2-7]{8})?")
 
 
 def custom_id(address: Address, key: bytes, mark: str = "") -> str:
-    """The name of a request in a batch's files, 64 characters at most: scenario, step and attempt, and how its key
-    begins, which is made of its task as well; then the batch's `mark`, where it has one."""
+    """Return a request's custom id in a batch's files, at most 64 characters: scenario, step and attempt, the
+    start of its key, which depends on its task, and the batch's `mark`, if it has one."""
     name = f"{address.scenario}-{address.step}-{address.attempt}-{key[:_PREFIX].hex()}"
     return f"{name}-{mark}" if mark else name
 
 
 def mark_of(token: str) -> str:
-    """What the requests of a batch are known by where the batch itself cannot carry its token: 40 bits of a digest, as
-    eight letters and digits."""
+    """Return a mark for the requests of a batch that cannot carry its token: 40 bits of a digest, as eight
+    letters and digits."""
     return base64.b32encode(hashlib.sha256(token.encode()).digest()[:5]).decode().lower()
 
 
 def read_custom_id(text: str) -> tuple[int, int, int, bytes] | None:
-    """Scenario, step, attempt and the first bytes of the key that a custom id holds; None if it is none of edgen's."""
+    """Return scenario, step, attempt and first key bytes of a custom id; None if edgen did not write it."""
     found = _ID.fullmatch(text)
     if found is None:
         return None
@@ -45,28 +46,29 @@ def read_custom_id(text: str) -> tuple[int, int, int, bytes] | None:
     return scenario, step, attempt, bytes.fromhex(found[4])
 
 
-# What a service may call a file or a batch: it goes into addresses, so it is no path but Google's two.
+# Valid names of files and batches. They become part of addresses, so only Google's two path prefixes are
+# allowed.
 _NAME = re.compile(r"(?:(?:batches|files)/)?[A-Za-z0-9_=+~:@,-][A-Za-z0-9._=+~:@,-]{0,1023}")
 
 
 def is_id(name: str) -> bool:
-    """Whether a service can have given this id to a file or a batch."""
+    """Return whether a service can have given this id to a file or a batch."""
     return _NAME.fullmatch(name) is not None
 
 
 class BatchLimits(msgspec.Struct, frozen=True):
-    """What one batch can hold, by the provider's documentation: requests, and bytes of its file."""
+    """Limits of one batch by the provider's documentation: requests, and bytes of its file."""
 
     requests: int
     bytes: int
 
 
 class OversizedError(CallError):
-    """A file of results is larger than may be read; asking for it again would change nothing."""
+    """A file of results is too large to read; a retry would not help."""
 
 
 class LineResult(msgspec.Struct, frozen=True):
-    """A line of a result file: what became of one request. `failure` is set where there is no reply."""
+    """Result of one request, from a line of a result file. `failure` is set if there is no reply."""
 
     id: str
     reply: Reply | None = None
@@ -74,34 +76,31 @@ class LineResult(msgspec.Struct, frozen=True):
 
 
 class NeverBegun(msgspec.Struct, frozen=True):
-    """A line that says that a request was never worked on: its batch expired or was cancelled first."""
+    """Line of a request that was never worked on: its batch expired or was cancelled first."""
 
     id: str
     why: str
 
 
 class RemoteBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch as the provider has it.
-
-    `state` is `working` until it has `ended`, whatever the end was; `outcome` then says which. `files` are the
-    provider's names of its result files, in the order in which they are to be read; there may be some whatever
-    the outcome. `done` and `total` count requests, None where the provider does not say. `failure` is why a batch
-    was refused as a whole.
-    """
+    """A batch as the provider reports it."""
 
     id: str
     state: Literal["working", "ended"]
+    """`working`, or `ended` for every end; `outcome` then says which."""
     outcome: Literal["completed", "expired", "cancelled", "failed"] | None = None
     files: tuple[str, ...] = ()
+    """The provider's names of its result files, in reading order; possible with every outcome."""
     done: int | None = None
+    """Requests that are done; None if the provider does not say."""
     total: int | None = None
+    """Requests in the batch; None if the provider does not say."""
     failure: CallError | None = None
+    """Why a batch was refused as a whole."""
 
 
 class Sending(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch that is to be begun, or was perhaps: its token, its file here, what `upload` returned of it, and how many
-    requests it holds. `asked_at`: when the provider was asked to begin, in seconds since the epoch. `others`: ids of
-    batches that are known to be another one of the run."""
+    """A batch that is or may be created."""
 
     token: str
     file: Path = Path()
@@ -112,7 +111,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Suspects(msgspec.Struct, frozen=True):
-    """Batches at work, one of which may be the one that was looked for: that shows when they have ended."""
+    """Running batches, one of which may be the wanted one; this is known once they have ended."""
 
     ids: tuple[str, ...]
 
@@ -120,7 +119,7 @@ class Suspects(msgspec.Struct, frozen=True):
 class BatchService(Protocol):
     """One provider's batch service for one backend of a job. Made by `edgen.providers.make_batch_service`.
 
-    Whatever goes over the network raises CallError; cancellation passes through.
+    Network calls raise CallError; cancellation passes through.
     """
 
     @property
@@ -128,42 +127,44 @@ class BatchService(Protocol):
 
     @property
     def settles(self) -> float | None:
-        """None where a batch carries its token, so that `find` knows it. Otherwise its custom ids carry the token's mark, and
-        this is the seconds after which a `create` that nobody heard of has made a batch that is listed, or never will."""
+        """Seconds until an unconfirmed `create` is listed or has failed; None if not needed.
+
+        `find` recognises a batch that carries its token. Otherwise its custom ids carry the token's mark."""
 
     @property
     def client(self) -> Any:
-        """The vendor's SDK. Raises InputError where the extra is not installed."""
+        """The vendor's SDK. Raises InputError if the extra is not installed."""
 
     def line(self, name: str, request: Request) -> bytes:
-        """The request as a line of an input file, `name` its custom id, without its line feed. Raises CallError where the request
-        cannot be written."""
+        """Return the request as a line of an input file without line feed, with `name` as its custom id.
+        Raises CallError if the request cannot be written."""
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """What a line of a result file says; None if it is no such line."""
+        """Read a line of a result file; None if it is invalid."""
 
     async def upload(self, file: Path, token: str) -> str | None:
-        """Upload an input file under a name made of `token`; returns the provider's name of it. Where no file goes up,
-        what `find` will need to know instead, if anything."""
+        """Upload an input file under a name made from `token`; return the provider's name of it. Services
+        without upload return what `find` needs later, if anything."""
 
     async def create(self, sending: Sending) -> RemoteBatch:
-        """Have the provider begin, with the token where `find` finds it."""
+        """Create a batch, with the token where `find` looks for it."""
 
     async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
-        """The batch that was begun for `sending`, None if there is none among all that the provider lists."""
+        """Return the batch that was created for `sending`, None if the provider lists none."""
 
     async def state(self, remote_id: str) -> RemoteBatch:
-        """How a batch stands. NOT_FOUND where the provider has none of that id (any more)."""
+        """Return the state of a batch. Raises NOT_FOUND if the provider does not have (or no longer has) that
+        id."""
 
     async def cancel(self, remote_id: str) -> None:
-        """Ask for the end of a batch; it ends some time after. One that has ended is left as it is."""
+        """Request cancellation of a batch, which takes effect later. An ended batch is left unchanged."""
 
     async def forget(self, file_id: str) -> None:
-        """Delete an uploaded file; one that is gone already is no failure."""
+        """Delete an uploaded file; a missing file is not an error."""
 
     async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
-        """Write a result file of at most `limit` bytes to `to`, whole or not at all; BAD_RESPONSE for what can be
-        none. Raises OSError as the disk does."""
+        """Write a result file of at most `limit` bytes to `to`, whole or not at all. Raises BAD_RESPONSE for
+        invalid files, OSError for disk errors."""
 
     async def aclose(self) -> None:
         """Release connections. Never raises; may be called twice."""
@@ -173,9 +174,9 @@ ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
 
 
 class BatchServices(NamedTuple):
-    """All batch services of one provider. `open` makes the one for a backend, given an environment and seconds
-    of patience; see `edgen.providers.make_batch_service`. `read_line` reads a line of a
-    result file, as `BatchService.read` does, without a key or a network."""
+    """The batch services of one provider. `open` makes the one for a backend, given an environment and
+    seconds of patience (see `edgen.providers.make_batch_service`). `read_line` reads a line of a result file,
+    as `BatchService.read` does, without key or network."""
 
     open: Callable[[Any, Mapping[str, str], float], BatchService]
     read_line: ReadLine

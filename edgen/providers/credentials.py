@@ -1,4 +1,4 @@
-"""What says who calls: the headers of a backend's calls that nobody else may see, and the secrets in them."""
+"""Credentials: the secret headers of a backend's calls, and the secrets in them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from edgen.providers.base import Key
 from edgen.providers.failures import Secrets, add_hint
 from edgen.providers.key_command import KeyCommand, KeySource
 
-_KEPT = 8  # secrets: a call that is out for long may carry a key from some time ago
+_KEPT = 8  # secrets kept: a long call may carry an old key
 
 
 class Credentials:
-    """The headers of every call, made by `write` of the key; None where there is none.
+    """Headers of every call, made from the key by `write`; None if there are none.
 
-    A key that `source` has to get, or a command, is there once `current` was awaited. `secrets` are all that messages
-    and replies are cleaned of.
+    Await `current` before use if the key comes from `source` or a command. `secrets` are removed from
+    messages and replies.
     """
 
     def __init__(
@@ -31,19 +31,20 @@ class Credentials:
         self.secrets = _longest_first((*self._keys, *self._others))
 
     async def current(self) -> Mapping[str, str]:
-        """The headers as they are now. Raises CallError where a command gives no key."""
+        """Return the current headers. Raises CallError if a command returns no key."""
         if self._source is not None and not self._keys:
             await self._renew(None)
         return self.headers
 
     async def renewed(self, used: Mapping[str, str]) -> bool:
-        """After a refusal of `used`: whether there are other headers now. Raises CallError as `current` does."""
+        """Return whether there are new headers after a refusal of `used`. Raises CallError as `current`
+        does."""
         if self._source is not None and self.headers is used:
             await self._renew(self._keys[-1])
         return self.headers is not used
 
     def explain(self, failure: CallError) -> CallError:
-        """The failure, with why no key was sent where the service wants one."""
+        """Return the failure, with the reason if no key was sent to a service that wants one."""
         return add_hint(failure, self._hint)
 
     async def _renew(self, refused: str | None) -> None:
@@ -56,5 +57,5 @@ class Credentials:
 
 
 def _longest_first(secrets: Iterable[str]) -> Secrets:
-    """In the order in which they are taken out: one may be a part of another."""
+    """Sort secrets by length, longest first, since one may contain another."""
     return tuple(sorted(set(secrets), key=len, reverse=True))

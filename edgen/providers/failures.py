@@ -1,9 +1,8 @@
-"""What a service's answer means when it is no reply: pure functions, the same for every adapter.
+"""Classification of failed calls: pure functions shared by all adapters.
 
-`read_error` takes an error body of any shape apart, a vendor's `classify` names its kind (with
-`kind_of_status` for what the HTTP status says by itself), `retry_after` reads how long the server
-asks to wait, and `failure` puts the CallError together. Every message is cleaned: one short line,
-no control characters, no key even where the server echoes it.
+`read_error` parses an error body of any shape, a vendor's `classify` names its kind (with `kind_of_status`
+for the HTTP status alone), `retry_after` reads how long to wait, and `failure` builds the CallError. Every
+message is cleaned: one short line, no control characters, no key even if the server echoes it.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Token
 
 MAX_ERROR = 1024 * 1024  # bytes of an error that are worth parsing
-MAX_PAGE = 64 * 1024  # bytes of a page or characters of a message that are looked at
-MAX_MESSAGE = 300  # characters of a message as it is passed on
-MAX_WAIT = 3600.0  # seconds: a server that asks for more is obeyed up to here
+MAX_PAGE = 64 * 1024  # bytes of a page or characters of a message that are examined
+MAX_MESSAGE = 300  # maximum characters of a message
+MAX_WAIT = 3600.0  # seconds: longer waits asked for by a server are cut to this
 SECRET = 4  # a key shorter than this many characters is a placeholder, not a secret
-WORD = 12  # a key shorter than this many characters may be a word that a model writes
+WORD = 12  # a key shorter than this many characters may be an ordinary word
 
-# What stands in no message and no reply: keys, and whatever else of a call is nobody's business.
+# Texts removed from messages and replies: keys and other private parts of a call.
 Secrets = tuple[str, ...]
 T = TypeVar("T")
 
@@ -45,19 +44,20 @@ def scrub(text: str) -> str:
 
 
 def clean_message(text: str, secrets: Secrets = ()) -> str:
-    """A server's words as one printable line of at most MAX_MESSAGE characters, without `secrets`."""
+    """Return a server's message as one printable line of at most MAX_MESSAGE characters, without
+    `secrets`."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_PAGE]).split())
     for secret in secrets:
         if len(secret) >= SECRET:
-            line = line.replace(secret, "[key]")  # before the cut, which could leave half of it
+            line = line.replace(secret, "[key]")  # before truncation, which could leave half of it
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
 
 
 def without_secrets(reply: Reply, secrets: Secrets) -> Reply:
-    """`reply` with "[key]" wherever one of its texts holds one of `secrets`: some servers echo what they were sent.
+    """Return `reply` with `secrets` replaced by "[key]": some servers echo what they were sent.
 
-    A key of fewer than WORD characters ("ollama", "secret") is left, because the answer may mean the word. Tokens that
-    spell one, or offer one, are left out, all of them.
+    Keys shorter than WORD characters ("ollama", "secret") stay, because the answer may mean the word. If
+    tokens spell or offer a secret, all tokens are dropped.
     """
     if reply.others:
         others = tuple(without_secrets(one, secrets) for one in reply.others)
@@ -77,16 +77,16 @@ def without_secrets(reply: Reply, secrets: Secrets) -> Reply:
 
 
 def _spells(tokens: Sequence[Token], secret: str) -> bool:
-    """Whether tokens hold a text: one after the other, or one of those in their places."""
+    """Return whether tokens spell a text, in sequence or as alternatives at one place."""
     said = "".join(token.text for token in tokens)
     return secret in said or any(secret in text for token in tokens for text, _ in token.top)
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
-    """`body` as the decoder's type, None if it is not that.
+    """Decode `body` as the decoder's type, None if it does not match.
 
-    A body that msgspec refuses for its lone surrogates or raw control characters gets a second,
-    lenient reading: what it says has been paid for. Its texts then need `scrub`.
+    A body that msgspec rejects for lone surrogates or raw control characters is read again leniently, since
+    the answer is paid for. Apply `scrub` to its texts.
     """
     try:
         return decoder.decode(body)
@@ -99,10 +99,10 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """An error as a server words it. Every field may be empty.
+    """An error as reported by a server. Every field may be empty.
 
     `code`, `type` and `status` are the vendor's own words ("429", "insufficient_quota",
-    "RESOURCE_EXHAUSTED"); `details` are Google's typed details, `metadata` is what OpenRouter adds.
+    "RESOURCE_EXHAUSTED"); `details` are Google's typed details, `metadata` is OpenRouter's addition.
     """
 
     message: str = ""
@@ -114,10 +114,10 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 def read_error(body: bytes) -> ErrorBody | None:
-    """The error that a JSON body holds, whatever its shape; None if it holds none or is no JSON.
+    """Return the error in a JSON body of any known shape; None if there is none or it is not JSON.
 
-    Known shapes: {"error": {...}} and the same in a list (OpenAI, Google, llama.cpp), {"error":
-    "..."} (Ollama), {"message": ...} (older vLLM), {"detail": ...} (FastAPI).
+    Known shapes: {"error": {...}} and the same in a list (OpenAI, Google, llama.cpp), {"error": "..."}
+    (Ollama), {"message": ...} (older vLLM), {"detail": ...} (FastAPI).
     """
     try:
         value = json.loads(body[:MAX_ERROR], strict=False)
@@ -148,7 +148,7 @@ def _word(value: Any) -> str:
 
 
 def _plain(body: bytes) -> str:
-    """The words of a page: HTML tags, scripts and styles taken out."""
+    """Return the text of a page without HTML tags, scripts and styles."""
     text = body[:MAX_PAGE].decode("utf-8", "replace")
     return re.sub(r"(?is)<(script|style)\b.*?(</\1>|\Z)|<[^<>]*>", " ", text).strip()
 
@@ -158,15 +158,15 @@ _KIND_OF_STATUS = {
     402: FailureKind.QUOTA,
     403: FailureKind.PERMISSION,
     404: FailureKind.NOT_FOUND,
-    405: FailureKind.NOT_FOUND,  # the path is there, but is no model endpoint
+    405: FailureKind.NOT_FOUND,  # the path exists, but is not a model endpoint
     407: FailureKind.CONNECTION,  # the proxy wants a password
     408: FailureKind.TIMEOUT,
-    409: FailureKind.SERVER_ERROR,  # a conflict with itself: nothing in our request causes one
+    409: FailureKind.SERVER_ERROR,  # a conflict in the service: no request of ours causes one
     410: FailureKind.NOT_FOUND,
     425: FailureKind.SERVER_ERROR,
     429: FailureKind.RATE_LIMIT,
     498: FailureKind.OVERLOADED,  # Groq's flex tier has no room
-    499: FailureKind.CONNECTION,  # the call was cut off on the way
+    499: FailureKind.CONNECTION,  # the connection was cut on the way
     503: FailureKind.OVERLOADED,
     504: FailureKind.TIMEOUT,
     522: FailureKind.TIMEOUT,
@@ -176,11 +176,11 @@ _KIND_OF_STATUS = {
 
 
 def kind_of_status(status: int) -> FailureKind:
-    """What an HTTP status says by itself."""
+    """Return the failure kind of an HTTP status alone."""
     if status in _KIND_OF_STATUS:
         return _KIND_OF_STATUS[status]
     if 300 <= status < 400:
-        return FailureKind.NOT_FOUND  # the service lives elsewhere: base_url is to be changed
+        return FailureKind.NOT_FOUND  # the service lives elsewhere: change base_url
     if 400 <= status < 500:
         return FailureKind.BAD_REQUEST
     return FailureKind.SERVER_ERROR if 500 <= status < 600 else FailureKind.BAD_RESPONSE
@@ -198,17 +198,19 @@ def call_error(
     now: float,
     secrets: Secrets = (),
 ) -> CallError:
-    """The CallError that an answer stands for which is no success.
+    """Return the CallError for an unsuccessful answer.
 
-    A 200 counts as BAD_RESPONSE unless its body is an error; the status that such a body names is
-    then taken for the answer's own. `now` is the time in seconds since 1970.
+    A 200 counts as BAD_RESPONSE unless its body is an error; a status in such a body then replaces the
+    answer's own. `now` is the time in seconds since 1970.
     """
     error = read_error(body)
     if 200 <= status < 300:
         if error is None:
             words = clean_message(_plain(body), secrets) or "nothing at all"
             return CallError(
-                FailureKind.BAD_RESPONSE, clean_message(f"the answer is no reply: {words}"), status=status
+                FailureKind.BAD_RESPONSE,
+                clean_message(f"the answer is not a valid reply: {words}"),
+                status=status,
             )
         status = int(error.code) if re.fullmatch("[45][0-9][0-9]", error.code) else 500
     error = error or ErrorBody(_plain(body))
@@ -224,17 +226,17 @@ def call_error(
 
 
 def add_hint(failure: CallError, hint: str) -> CallError:
-    """The failure, with why no key was sent where the service wants one."""
+    """Return the failure, with the reason if no key was sent to a service that wants one."""
     if hint and failure.kind in (FailureKind.AUTHENTICATION, FailureKind.PERMISSION):
         failure.message = f"{failure.message.rstrip(' .')}; {hint}"
     return failure
 
 
 def retry_after(headers: Mapping[str, str], details: Sequence[dict[str, Any]], now: float) -> float | None:
-    """The seconds that the server asks to wait, at most MAX_WAIT; None if it does not say.
+    """Return the seconds that the server asks to wait, at most MAX_WAIT; None if it does not say.
 
-    In this order: `retry-after-ms`, `Retry-After` as seconds or HTTP date (RFC 9110, 10.2.3),
-    Google's RetryInfo. What is negative or no number is taken as not said; a date that is past as 0.
+    In this order: `retry-after-ms`, `Retry-After` as seconds or HTTP date (RFC 9110, 10.2.3), Google's
+    RetryInfo. Negative and invalid values are ignored; a past date is 0.
     """
     seconds = _number(headers.get("retry-after-ms"))
     if seconds is not None:

@@ -1,7 +1,7 @@
-"""A Python function as a backend: `async def answer(request) -> str | Reply`, handed over from Python.
+"""A Python function as a backend: `async def answer(request) -> str | Reply`.
 
-Who answered is the function's qualified name with its attribute `version`, if it has one: a change of either makes
-other answers, and everything is asked again. A function has no batch service, no key and no list price.
+Its identity is the function's qualified name with its attribute `version`, if it has one: after a change of
+either, every request is sent again. A function has no batch service, key or list price.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ AnswerFunction = Callable[[Request], Awaitable[str | Reply]]
 
 
 class FunctionConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="function"):
-    """A function of Python; a job's file cannot bring one."""
+    """A Python function; a job file cannot define one."""
 
     version: Text | None = None
-    """The version of the function, where it says one."""
+    """The version of the function, if it has one."""
 
 
 class FunctionBackend:
-    """Asks a function. `timeout` is seconds for one answer."""
+    """Backend that calls a function. `timeout` is seconds for one answer."""
 
     def __init__(self, function: AnswerFunction, config: FunctionConfig, timeout: float) -> None:
         self.model = config.model
@@ -41,7 +41,7 @@ class FunctionBackend:
         return f"FunctionBackend({self.model})"
 
     async def complete(self, request: Request) -> Reply:
-        """Call the function once. Raises CallError: its own, and one for whatever else it raises."""
+        """Call the function once. Raises its own CallError, and one for any other exception."""
         try:
             async with asyncio.timeout(self._timeout):
                 answer: object = await self._function(request)
@@ -64,11 +64,11 @@ class FunctionBackend:
         )
 
     async def models(self) -> list[str] | None:
-        """The one model there is."""
+        """Return the only model."""
         return [self.model]
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
     def _describe(self, problem: Exception) -> str:
         return clean_message(f"the function {self.model} raised {type(problem).__name__}: {problem}")
@@ -81,13 +81,13 @@ def _kind_of(problem: Exception) -> FailureKind:
 
 
 def config_of(function: AnswerFunction) -> FunctionConfig:
-    """How a job names a function. Raises UsageError unless it is asynchronous."""
+    """Return a job's configuration for a function. Raises UsageError unless it is asynchronous."""
     inner: Any = function.func if isinstance(function, functools.partial) else function
     named = inner if hasattr(inner, "__qualname__") else type(inner)
     name = f"{named.__module__}.{named.__qualname__}"
     if not (inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)):
         raise UsageError(
-            f"the backend {name} is no asynchronous function: write `async def`, take one request, and return the "
+            f"the backend {name} is not an asynchronous function: write `async def`, take one request, and return the "
             "answer as a text."
         )
     version = getattr(function, "version", None)
@@ -97,8 +97,8 @@ def config_of(function: AnswerFunction) -> FunctionConfig:
 class FunctionProvider(Provider):
     name = "function"
     Config = FunctionConfig
-    schema_field = "schema"  # of the Request: the function does with it what it can
-    logprobs_fields = ("logprobs",)  # likewise: it returns a Reply with `tokens`
+    schema_field = "schema"  # of the Request: the function may use it
+    logprobs_fields = ("logprobs",)  # likewise: the function returns a Reply with `tokens`
     instead_of_batches = "Leave --via batch out, and it is asked call by call."
 
     def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002

@@ -1,10 +1,9 @@
-"""What the adapters that speak HTTP share: a session that makes one attempt, and reading settings.
+"""HTTP session and settings shared by the adapters that speak HTTP.
 
-`Http.post` returns the body of an answer, which is a 200, or raises CallError; it never tries twice, never follows a
-redirect (a key would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Proxies
-come from the environment that is handed in and are read once: a call over https goes through one in a tunnel, which
-it cannot look into; a call to this machine, the only one whose key may go over plain http, goes through none, nor does
-one to a private network.
+`Http.post` returns the body of a 200 or raises CallError; it never retries, never follows a redirect (a key
+would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Proxies come from the given
+environment and are read once. A call over https tunnels through the proxy, which cannot read it. Calls to
+this machine (the only ones that may carry a key over plain http) and to private networks use no proxy.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from edgen.providers.base import MAX_ANSWER, KeyRequest, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, Secrets, call_error, clean_message, without_secrets
 
-# What comes up before a byte of the request has gone out.
+# Errors before a byte of the request has gone out.
 _NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
 
 
 def describe_config(config: BackendConfig) -> dict[str, Any]:
-    """What of a backend's configuration shapes its answers: no price, no key, nothing left unset.
+    """Return the settings of a backend that shape its answers: no price, no key, nothing unset.
 
-    Raises InputError if a value is none that JSON has.
+    Raises InputError for a value that JSON does not support.
     """
     try:
         plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config))
@@ -56,7 +55,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def encode_prompt(said: Any) -> bytes:
-    """What a prompt says, as JSON. Raises CallError for half of a character."""
+    """Encode a prompt as JSON. Raises CallError for a lone surrogate."""
     try:
         return encode(said)
     except UnicodeEncodeError:
@@ -64,7 +63,7 @@ def encode_prompt(said: Any) -> bytes:
 
 
 def refuse_extra(extra_body: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
-    """Raise InputError for an `extra_body` that would change what the adapter is."""
+    """Raise InputError for an `extra_body` that changes fields owned by the adapter."""
     for key, reason in reasons.items():
         if extra_body.get(key):
             raise InputError(
@@ -73,18 +72,18 @@ def refuse_extra(extra_body: Mapping[str, Any], reasons: Mapping[str, str]) -> N
 
 
 def stated(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are not left to the service."""
+    """Return the settings that the job states."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
 def base_address(base_url: str) -> URL:
-    """`base_url` as the URL that paths are appended to. Raises InputError."""
-    shown = repr(base_url.partition("?")[0])  # what stands behind a "?" may be a key
+    """Parse `base_url` as the URL that paths are appended to. Raises InputError."""
+    shown = repr(base_url.partition("?")[0])  # a query may hold a key
     try:
         url = URL(base_url)
         host = url.host
     except (ValueError, IndexError) as problem:  # yarl indexes an empty host
-        raise InputError(f"base_url {shown} is no address: {problem}.") from None
+        raise InputError(f"base_url {shown} is not a valid address: {problem}.") from None
     if not host or url.query_string or url.fragment:
         raise InputError(
             f"base_url {shown} must be a host and a path, as in http://localhost:8000/v1, without '?' or '#'."
@@ -93,35 +92,35 @@ def base_address(base_url: str) -> URL:
 
 
 def append_path(base: URL, path: str) -> URL:
-    """The address of `path` under `base`, whether `base` ends in a slash or not."""
+    """Return the address of `path` under `base`, with or without a trailing slash."""
     return base.with_path(f"{base.path.rstrip('/')}/{path}")
 
 
 def is_local(host: str) -> bool:
-    """Whether `host` is this machine or a private network, where servers commonly want no key."""
+    """Return whether `host` is this machine or a private network, where servers commonly want no key."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        # A name without a dot is never public: a container, a machine in the same room.
+        # A name without a dot is never public: a container or a machine in the local network.
         return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan"))
     return address.is_private or address.is_loopback or address.is_link_local
 
 
 def http_key_request(variables: tuple[str, ...], base_url: str) -> KeyRequest:
-    """What a backend at `base_url` asks for. Raises InputError for what is no address."""
+    """Return the key request of a backend at `base_url`. Raises InputError for an invalid address."""
     base = base_address(base_url)
     host = base.host or ""
-    # Over plain http none could be sent, so a server that is reached so can want none.
+    # No key is sent over plain http, so such a server cannot require one.
     return KeyRequest(variables, str(base), host, required=base.scheme == "https" and not is_local(host))
 
 
 def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
-    """How aiohttp is told of the proxy that `environ` names for `url`; empty where there is none.
+    """Return aiohttp's settings for the proxy that `environ` names for `url`; empty if none.
 
-    HTTPS_PROXY or HTTP_PROXY by the URL's scheme, either case, unless NO_PROXY names the host or
-    the host is local. Read once, because aiohttp's own `trust_env` costs every call and reads
-    ~/.netrc. Raises InputError for what is no address and for a proxy of a kind that aiohttp cannot
-    use, and never shows the value, which may hold a password.
+    HTTPS_PROXY or HTTP_PROXY by the URL's scheme, in either case, unless NO_PROXY names the host or the host
+    is local. Read once, because aiohttp's own `trust_env` costs every call and reads ~/.netrc. Raises
+    InputError for an invalid address and for proxies that aiohttp does not support, never showing the value,
+    which may hold a password.
     """
     names = (f"{url.scheme}_proxy", f"{url.scheme}_proxy".upper())
     name = next((name for name in names if environ.get(name)), None)
@@ -150,7 +149,7 @@ def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     return {"proxy": proxy.with_user(None), "proxy_headers": {"Proxy-Authorization": f"Basic {login}"}}
 
 
-# Whether a status and a body are an answer, and no failure.
+# Decides by status and body whether a response is an answer rather than a failure.
 Answers = Callable[[int, bytes], bool]
 
 
@@ -159,10 +158,10 @@ def _only_200(status: int, _body: bytes) -> bool:
 
 
 class Http:
-    """One attempt at a time over one session, which is opened in the loop of the first call.
+    """A client for single attempts over one session, opened in the loop of the first call.
 
-    `credentials` go with every call; where they can be renewed, a 401 renews them, and the attempt is made again. No
-    message holds their secrets. `now` is the clock that HTTP dates are held against.
+    `credentials` go with every call; if they can be renewed, a 401 renews them and the attempt is repeated.
+    No message contains their secrets. HTTP dates are compared with the clock `now`.
     """
 
     def __init__(
@@ -177,7 +176,7 @@ class Http:
         self._place = f"{base.host}:{base.port}"
         self._options = proxy_for(base, link.environ)
         password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
-        # Compressed bodies, which aiohttp would unpack in a thread, are not asked for.
+        # Request no compression: aiohttp would decompress in a thread.
         self._common = {"Accept-Encoding": "identity", "Content-Type": "application/json", **password}
         self._headers: tuple[Mapping[str, str], CIMultiDict[str]] | None = None
         self._credentials = credentials
@@ -188,22 +187,22 @@ class Http:
 
     @property
     def secrets(self) -> Secrets:
-        """What no message may hold."""
+        """The texts to remove from messages."""
         return self._credentials.secrets
 
     def post(self, url: URL, body: bytes, *, answers: Answers = _only_200) -> Awaitable[bytes]:
-        """The body of what `answers` takes for an answer to one POST: of a 200, unless told otherwise.
+        """POST once and return the body that `answers` accepts, by default of a 200.
 
         Raises CallError for anything else; cancellation passes through.
         """
         return self._exchange("POST", url, body, answers)
 
     def get(self, url: URL) -> Awaitable[bytes]:
-        """The body of a 200 to one GET. Raises CallError; cancellation passes through."""
+        """GET once and return the body of a 200. Raises CallError; cancellation passes through."""
         return self._exchange("GET", url, None, _only_200)
 
     def bad(self, body: bytes) -> CallError:
-        """The CallError for the body of a 200 that is not what the format promises."""
+        """Return the CallError for the body of a 200 that does not match the format."""
         return call_error(200, {}, body, classify=self._classify, now=self._now(), secrets=self.secrets)
 
     def without_secrets(self, reply: Reply) -> Reply:
@@ -227,7 +226,7 @@ class Http:
     async def send(
         self, method: str, url: URL, body: bytes | None, credentials: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of an answer, whatever it is. Raises CallError where there is none."""
+        """Return status, headers and body of any response. Raises CallError if there is none."""
         session = self._session or self._open()
         try:
             response = await session.request(
@@ -241,7 +240,7 @@ class Http:
             try:
                 answer = await _read(response)
             finally:
-                response.release()  # an answer not read to its end closes the connection
+                response.release()  # closes the connection of an answer that was not read to its end
         except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
             kind, message = explain_failure(error, self._place, self._link.timeout)
             raise CallError(
@@ -250,7 +249,8 @@ class Http:
         return response.status, response.headers, answer
 
     def _headers_with(self, credentials: Mapping[str, str]) -> CIMultiDict[str]:
-        """The headers of a call. They are not the session's own: aiohttp shows those to a proxy, key and all."""
+        """Return the headers of a call. They are not set on the session, since aiohttp would show those, with
+        the key, to a proxy."""
         if self._headers is None or self._headers[0] is not credentials:
             self._headers = (credentials, CIMultiDict({**self._common, **credentials}))
         return self._headers[1]
@@ -271,7 +271,7 @@ class Http:
 
 
 class HttpBackend:
-    """What backends over HTTP share."""
+    """Base of backends over HTTP."""
 
     def __init__(self, config: Any, credentials: Credentials, link: Link, classify: Classify) -> None:
         self.base = base_address(config.base_url)
@@ -290,7 +290,8 @@ class HttpBackend:
         read: Callable[[bytes], Reply | None],
         answers: Answers = _only_200,
     ) -> Reply:
-        """The reply that `read` finds in the answer to one POST. Raises CallError, also where it finds none."""
+        """Return the reply that `read` finds in the answer to one POST. Raises CallError, also if it finds
+        none."""
         answer = await self._http.post(url, body, answers=answers)
         reply = read(answer)
         if reply is None:
@@ -299,7 +300,7 @@ class HttpBackend:
         return self._http.without_secrets(reply)
 
     def remark(self, reply: Reply, body: bytes) -> None:
-        """Say what is odd about an answer that was read."""
+        """Warn of oddities in an answer that was read."""
 
     async def aclose(self) -> None:
         """Close the connections. Never raises; may be called twice."""
@@ -311,7 +312,7 @@ class _TooLargeError(Exception):
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The body, of MAX_ANSWER bytes at most. Raises _TooLargeError before more is held."""
+    """Return the body, of at most MAX_ANSWER bytes. Raises _TooLargeError before holding more."""
     chunks = []
     size = 0
     while chunk := await response.content.readany():
@@ -323,7 +324,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def explain_failure(error: Exception, place: str, timeout: float) -> tuple[FailureKind, str]:
-    """The kind of a failure that left no HTTP answer, and a sentence that names the place."""
+    """Return the kind of a failure without HTTP answer, and a sentence that names the place."""
     match error:
         case _TooLargeError():
             return (
@@ -340,7 +341,7 @@ def explain_failure(error: Exception, place: str, timeout: float) -> tuple[Failu
         case aiohttp.ClientResponseError():
             return (
                 FailureKind.BAD_RESPONSE,
-                f"what {place} answers is no HTTP; check the port in base_url",
+                f"{place} does not answer in HTTP; check the port in base_url",
             )
         case aiohttp.ClientProxyConnectionError():
             return (

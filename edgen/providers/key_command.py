@@ -1,33 +1,32 @@
-"""Where keys that expire come from, and one such place: a command that prints a key. It is run as it stands, never by a
-shell.
+"""Sources of keys that expire, and one such source: a command that prints a key. It is run directly, never by
+a shell.
 
-Nothing of what it prints is shown, also where it fails: that may be the key, or a part of it.
+Its output is never shown, even if it fails: it may contain the key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shlex
-import signal
 from collections.abc import Mapping, Sequence
 
 from edgen.core.errors import CallError, FailureKind
+from edgen.core.system import kill_with_children
 
 PATIENCE = 60.0  # seconds that a command may take
-_MOST = 64 * 1024  # bytes that a key may have
+_MOST = 64 * 1024  # maximum bytes of a key
 
 
 class KeySource:
-    """Gets a key when one is needed: at first, and after one was refused."""
+    """A source that gets a key when one is needed: at first, and after a refusal."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._last: str | None = None
 
     async def key_after(self, refused: str | None) -> str:
-        """A key that was got after `refused` was; calls that wait together share it. Raises CallError."""
+        """Return a key newer than `refused`; concurrent calls share it. Raises CallError."""
         async with self._lock:
             if self._last is None or self._last == refused:
                 self._last = await self._new_key()
@@ -38,7 +37,7 @@ class KeySource:
 
 
 class KeyCommand(KeySource):
-    """`command`: a program and its arguments. `environ`: what it runs in."""
+    """A key source that runs `command`, a program and its arguments, in the environment `environ`."""
 
     def __init__(
         self, command: Sequence[str], environ: Mapping[str, str], patience: float = PATIENCE
@@ -49,7 +48,7 @@ class KeyCommand(KeySource):
         self._patience = patience
 
     async def _new_key(self) -> str:
-        """Raises CallError where the command fails, takes too long, or prints anything but one line."""
+        """Run the command. Raises CallError if it fails, takes too long, or prints anything but one line."""
         lines = (await self._printed()).decode("ascii", "replace").strip().splitlines()
         if len(lines) != 1:
             raise self._wrong(f"printed {len(lines) or 'no'} lines, and a key is one")
@@ -58,7 +57,7 @@ class KeyCommand(KeySource):
         return lines[0]
 
     async def _printed(self) -> bytes:
-        """What the command prints. It is ended, with all that it started, when it takes too long."""
+        """Return the command's output. On timeout, end it and all processes that it started."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -97,8 +96,8 @@ class KeyCommand(KeySource):
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a process that is still there, and its children."""
+    """End a running process and its children."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_with_children(process.pid)
         await process.wait()

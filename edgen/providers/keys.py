@@ -1,7 +1,7 @@
-"""The keys that go with a backend's calls: which variables hold them, and whether they may go where the calls go.
+"""Keys of a backend's calls: which variables hold them, and whether they may go to the call's host.
 
-`edgen.providers.trust` decides about the pair of variable and host; the adapters are handed what came of that and look
-up nothing themselves.
+`edgen.providers.trust` decides about the pair of variable and host; the adapters get the result and look up
+nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ log = logging.getLogger("edgen")
 def judge_key(
     ask: KeyRequest, environ: Mapping[str, str], consents: Consents
 ) -> tuple[str, Allowed | NoKey | Refused] | None:
-    """The variable whose key would go there (see `trust`: it may be a command), and whether it may; None where there
-    is no key. What is plainly another service's secret is refused whether it is set or not."""
+    """Return the variable (or command, see `trust`) whose key would be sent, and whether it may be; None if
+    there is no key. A variable that plainly belongs to another service is refused whether it is set or not.
+    """
     if ask.command:
         command = write_command(ask.command)
         return command, decide_trust(command, ask.url, consents)
@@ -44,8 +45,8 @@ def judge_key(
 
 
 def key_of(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents: Consents) -> Key:
-    """All that a backend may send of what it asks for. Raises ProviderError where something is needed and not set,
-    InputError where it may not be sent."""
+    """Return everything that a backend may send of its requests. Raises ProviderError if a required value is
+    not set, InputError if it may not be sent."""
     key = Key()
     for request in requests:
         found = judge_key(request, environ, consents)
@@ -69,7 +70,7 @@ def key_of(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents:
 
 
 def _value_of(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variable that a header names, with its value; nothing where it may be left out."""
+    """Return the variable that a header names, with its value; empty if it may be left out."""
     (name,) = request.variables
     value = environ.get(name, "").strip()
     if not value and request.required:
@@ -83,9 +84,9 @@ def _value_of(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]
 
 
 def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, required: bool) -> str | None:
-    """The first key that is set in `environ` under one of `names`; empty counts as not set.
+    """Return the first key set in `environ` under one of `names`; empty counts as not set.
 
-    Raises ProviderError if there is none and one is required, or if it cannot be a key.
+    Raises ProviderError if a required key is missing or invalid.
     """
     found = [(name, environ[name].strip()) for name in names if environ.get(name, "").strip()]
     if not found:
@@ -114,24 +115,25 @@ def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, 
 
 
 def _reads_as_name(name: str) -> bool:
-    """Whether `name` can be shown: short, no long run of letters and digits but for one with KEY in it."""
+    """Return whether `name` can be shown: short, and no long run of letters and digits unless it contains
+    KEY."""
     if len(name) > 30 or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
         return False
     return "KEY" in name or not re.search("[A-Za-z0-9]{16}", name)
 
 
-# Headers that belong to a connection, or that edgen writes.
+# Headers that belong to a connection or that edgen sets.
 OWN_HEADERS = frozenset(
     {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
 
-# --- keys in clear text --------------------------------------------------------------------------
+# --- plain-text keys --------------------------------------------------------------------------
 
-# Headers whose values are keys, by their names.
+# Names of headers whose values are keys.
 _KEY_NAMES = re.compile(
     r"(?i)authorization|api-?key|(^|[-_.])(auth|key|token|secret|password|passwd|credential|cookie|signature)s?($|[-_.])"
 )
-# What begins like a key of a well-known service, and what is as long and as mixed as no word is.
+# Prefixes of keys of well-known services, and texts too long and mixed for a word.
 _KEY_BEGINS = re.compile(
     r"(?i:\b(bearer|basic|token)\s+\S)|\b(sk|rk|gsk|xai|hf|nvapi|csk|ghp|eyJ|AIza|ya29)[-_.A-Za-z0-9]{12,}"
 )
@@ -139,10 +141,10 @@ _MIXED = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[A-Za-z0-9]{30,}")
 
 
 def reads_as_key(text: str) -> bool:
-    """Whether a text looks like a key: what may be one is not written down."""
+    """Return whether a text looks like a key; such texts are never printed or stored."""
     return _KEY_BEGINS.search(text) is not None or _MIXED.search(text) is not None
 
 
 def names_a_key(name: str) -> bool:
-    """Whether what goes by this name, a header's or a parameter's, is a key."""
+    """Return whether a header or parameter of this name holds a key."""
     return _KEY_NAMES.search(name) is not None

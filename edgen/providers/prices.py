@@ -1,7 +1,7 @@
-"""What models cost by a provider's list: a YAML file in the provider's folder, read when it is first asked.
+"""List prices of a provider: a YAML file in its folder, read on first use.
 
-A list price counts only where the provider's own host is asked; a reseller or a server of one's own may cost
-anything. Nothing here is looked up over the network: each price has the date on which it was read.
+A list price applies only to the provider's own host; a reseller or private server may cost anything. Nothing
+is looked up over the network: each price has the date on which it was read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from edgen.core.yaml_values import build, read_text, read_yaml
 
 
 class _Model(msgspec.Struct, frozen=True, kw_only=True):
-    """`cache_read` and `cache_write` are shares of the prompt's price."""
+    """Prices of a model. `cache_read` and `cache_write` are shares of the prompt's price."""
 
     names: tuple[str, ...]
     prompt: float
@@ -34,9 +34,9 @@ class _Prices(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     batch: float
     batch_cache: float | None = None
-    cache_read: float | None = None  # of the models that say nothing else
+    cache_read: float | None = None  # default for models without their own
     cache_write: float | None = None
-    cache_write_long: float | None = None  # where what is written is kept for longer
+    cache_write_long: float | None = None  # for entries kept longer
     models: tuple[_Model, ...]
 
 
@@ -45,7 +45,7 @@ class _PricesError(FileError):
 
 
 class PriceList:
-    """The list in `file`, which holds at `host` and at its regional hosts below it."""
+    """The list in `file`, valid for `host` and its regional subdomains."""
 
     def __init__(self, file: Path, host: str) -> None:
         self._file = file
@@ -57,13 +57,13 @@ class PriceList:
         return build(value, _Prices, str(self._file), _PricesError)
 
     def price(self, model: str, address: str | None) -> Price | None:
-        """What a model costs, by its exact name, at an address (None: the provider's own). None where it is not
-        listed, or where the host is not the provider's."""
+        """Return the price of a model, by its exact name, at an address (None: the provider's own). None if
+        it is not listed or the host is not the provider's."""
         try:
             host = None if address is None else (urllib.parse.urlsplit(address).hostname or "").rstrip(".")
-        except ValueError:  # an address that is none: the backend says so
+        except ValueError:  # an invalid address: the backend reports it
             return None
-        # Most jobs ask a simulator or a server of one's own: the file is not read for them.
+        # Most jobs call a simulator or a private server, for which the file is not read.
         if not (host is None or host == self._host or host.endswith(f".{self._host}")):
             return None
         name = _plain(model)
@@ -72,13 +72,14 @@ class PriceList:
         return None if found is None else self._price(found, found.regional if regional else 1.0)
 
     def nearest(self, model: str) -> tuple[str, Price] | None:
-        """The listed model whose name is most like this one, whatever the host, and its price; None if none is."""
+        """Return the listed model with the most similar name, on any host, and its price; None if none
+        is similar."""
         by_name = {name: listed for listed in self.prices.models for name in listed.names}
         close = difflib.get_close_matches(_plain(model), by_name, n=1, cutoff=0.6)
         return (close[0], self._price(by_name[close[0]], 1.0)) if close else None
 
     def long_cache_write(self, price: Price) -> Price:
-        """A price of this list, where what is written to the prompt cache is kept for longer."""
+        """Return a price of this list with the rate for longer-lived prompt cache writes."""
         share = self.prices.cache_write_long
         return msgspec.structs.replace(price, cache_write=_share_of(price.prompt, share))
 

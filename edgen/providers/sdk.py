@@ -1,9 +1,9 @@
-"""What the adapters to batch services share: the vendors' SDKs at arm's length.
+"""Isolation of the vendors' SDKs, shared by the batch adapters.
 
-Both SDKs are given one kind of HTTP client, made here, so that keys, proxies and redirects are the online
-adapters' and not whatever a process's environment says, and nothing is tried twice behind edgen's back. No answer is
-read that is larger than was said beforehand, or compressed, which is not asked for. What an SDK raises becomes a CallError in one place, `explained`.
-The extra is imported when a function here is called, never with the module.
+Both SDKs get an HTTP client made here. So keys, proxies and redirects follow the online adapters and not the
+process's environment, and no SDK retries. Answers larger than announced and compressed answers, which are not
+requested, are not read. `explained` turns every exception of an SDK into a CallError. Extras are imported
+when a function here is called, never with the module.
 """
 
 from __future__ import annotations
@@ -23,21 +23,25 @@ from typing import TYPE_CHECKING, Any
 from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.extras import install_command
+from edgen.core.extras import install_command, require_versions
 from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import OversizedError, is_id
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, call_error, clean_message
 from edgen.providers.http import proxy_for
+from edgen.providers.trust import Place, are_one_service, place_of
 
 if TYPE_CHECKING:
     import httpx2
 
 _MOST = ContextVar("bytes of an answer that are read", default=MAX_ANSWER)
+_DOWNLOADS = ContextVar("whether a result file is downloaded", default=False)
 
 
 def load_sdk(name: str, kind: str) -> ModuleType:
-    """The SDK of that module name. Raises InputError where the extra is not installed."""
+    """Import the SDK of that module name. Raises InputError if the extra is not installed or its version is
+    unsupported."""
+    require_versions("batch")
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -51,7 +55,7 @@ def load_sdk(name: str, kind: str) -> ModuleType:
 
 
 class SdkCalls:
-    """A service as the calls to it are explained: where it is, its keys, how it words its errors."""
+    """Error translation for calls to one service: its address, keys and error wording."""
 
     def __init__(
         self, base: URL, credentials: Credentials, classify: Classify, errors: tuple[str, str]
@@ -59,14 +63,14 @@ class SdkCalls:
         self.credentials = credentials
         self.name = f"{base.host}:{base.port}"
         self._classify = classify
-        self._errors = errors  # the module and the name of the SDK's own, the root of its tree
+        self._errors = errors  # module and name of the SDK's root exception
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[None]:
-        """The body calls the SDK and nothing else: what it raises comes out as a CallError, but for a disk's OSError."""
+        """Turn exceptions of the SDK call in the body into CallError, except OSError of the disk."""
         module, name = self._errors
         own: type[Exception] = getattr(importlib.import_module(module), name)
-        # What both SDKs raise for answers that they cannot take apart.
+        # Raised by both SDKs for answers that they cannot parse.
         unread = (ValueError, KeyError, TypeError, AttributeError)
         all_of_it: tuple[type[Exception], ...] = (own, *_transport(), *unread)
         try:
@@ -75,23 +79,23 @@ class SdkCalls:
             raise explain_sdk_error(error, self) from None
 
     def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
-        """The CallError that an answer stands for which is no success, in HTTP or in a line."""
+        """Return the CallError for an unsuccessful answer, in HTTP or in a line."""
         secrets = self.credentials.secrets
         found = call_error(status, headers, body, classify=self._classify, now=time.time(), secrets=secrets)
         return self.credentials.explain(found)
 
     def read_id(self, name: object) -> str:
-        """The id that the service gave something. Raises CallError if it is none."""
+        """Return an id given by the service. Raises CallError if it is invalid."""
         if isinstance(name, str) and is_id(name):
             return name
-        wrong = f"{name[:80]!r} is no id" if isinstance(name, str) and name else "no id"
+        wrong = f"{name[:80]!r} is not a valid id" if isinstance(name, str) and name else "no id"
         raise CallError(
-            FailureKind.BAD_RESPONSE, f"what {self.name} answers is none of a batch service: {wrong}"
+            FailureKind.BAD_RESPONSE, f"{self.name} does not answer like a batch service: {wrong}"
         )
 
 
 def _transport() -> tuple[type[Exception], ...]:
-    """What a call that breaks on the way raises."""
+    """Return the exceptions raised for broken connections."""
     import httpx2
 
     return (
@@ -106,10 +110,10 @@ def _transport() -> tuple[type[Exception], ...]:
 
 
 def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
-    """What an SDK raised, as the CallError that the online adapters would raise for the same.
+    """Return the CallError that the online adapters would raise for an SDK's exception.
 
-    An answer of the service is read as theirs is; a broken call goes by the httpx2 exception, which openai wraps;
-    anything else is an answer that the SDK could not take apart.
+    An answer of the service is read as theirs is; a broken connection is classified by its httpx2 exception,
+    which openai wraps; any other is an answer that the SDK could not parse.
     """
     import httpx2
 
@@ -123,7 +127,7 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
     status = getattr(error, "code", None)
     if isinstance(status, int):  # google-genai's APIError without its answer
         return place.failure(status, {}, json.dumps(getattr(error, "details", None), default=str).encode())
-    under = error.__cause__  # openai wraps what its HTTP client raises
+    under = error.__cause__  # openai wraps exceptions of its HTTP client
     if isinstance(under, CallError):  # there is no key to send
         return under
     cause = under if isinstance(under, _transport()) else error
@@ -134,12 +138,15 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
 
 
 def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
-    """The kind of a failure that left no HTTP answer, and a sentence that names the place."""
+    """Return the kind of a failure without HTTP answer, and a sentence that names the place."""
     import httpx2
 
     match error:
         case MovedError():
-            return FailureKind.NOT_FOUND, f"moved to {error}; put that into base_url"
+            # A redirected batch or file still exists. NOT_FOUND would make edgen create, and pay for, it
+            # again.
+            kind = FailureKind.PERMISSION if error.asked_for else FailureKind.NOT_FOUND
+            return kind, f"moved to {error}; put that into base_url"
         case TooLargeError():
             return (
                 FailureKind.BAD_REQUEST,
@@ -169,11 +176,11 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
             return FailureKind.CONNECTION, f"the call to {place} broke off ({type(error).__name__}: {error})"
         case _:
             what = f"{type(error).__name__}: {error}"
-            return FailureKind.BAD_RESPONSE, f"what {place} answers is none of a batch service ({what})"
+            return FailureKind.BAD_RESPONSE, f"{place} does not answer like a batch service ({what})"
 
 
 def _reason(error: BaseException) -> str:
-    """Why there is no connection, as the system says it, which stands somewhere below."""
+    """Return the system's reason for a failed connection, found somewhere below the exception."""
     below: BaseException | None = error
     while below is not None:
         match below:
@@ -181,46 +188,70 @@ def _reason(error: BaseException) -> str:
                 return str(below)
             case OSError(errno=int(number)) if number > 0:
                 return os.strerror(number)
-            case OSError(strerror=str(words)):  # the name of a host that nobody knows
+            case OSError(strerror=str(words)):  # an unknown host name
                 return words
         below = below.__cause__ or below.__context__
     return str(error) or type(error).__name__
 
 
 class MovedError(Exception):
-    """The service answered something that is no question with another address, which is the message."""
+    """The service redirected to the address in the message; redirects are not followed there. `asked_for`: on
+    a GET of an existing object."""
+
+    def __init__(self, address: str, *, asked_for: bool) -> None:
+        super().__init__(address)
+        self.asked_for = asked_for
 
 
 class PackedError(Exception):
-    """The answer is compressed, and could be of any size when it is unpacked. The message names the way."""
+    """The answer is compressed, and its unpacked size is unknown. The message names the encoding."""
 
 
 class TooLargeError(Exception):
-    """The answer has more bytes than were asked for, which is the message."""
+    """The answer has more bytes than the limit, which is the message."""
 
 
 @contextlib.contextmanager
-def limit_answer(size: int) -> Iterator[None]:
-    """No answer in the body is read beyond so many bytes."""
-    token = _MOST.set(size)
+def downloading(size: int) -> Iterator[None]:
+    """Within the body, read at most `size` bytes of an answer, and follow redirects that stay within the
+    service."""
+    most, downloads = _MOST.set(size), _DOWNLOADS.set(True)
     try:
         yield
     finally:
-        _MOST.reset(token)
+        _MOST.reset(most)
+        _DOWNLOADS.reset(downloads)
 
 
-async def _stay(response: httpx2.Response) -> None:
-    """Raise for an answer that leads elsewhere or is packed; bound what is read of the others."""
-    if response.has_redirect_location and response.request.method != "GET":
-        raise MovedError(response.headers["Location"])
+async def _stay(home: Place | None, response: httpx2.Response) -> None:
+    """Raise for a compressed or forbidden redirected answer; limit how much of others is read."""
+    if response.has_redirect_location and not (_DOWNLOADS.get() and _leads_home(home, response)):
+        raise MovedError(response.headers["Location"], asked_for=response.request.method == "GET")
     if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
         raise PackedError(packed[:40])
     response.stream = _bounded()(response.stream)
 
 
+def _leads_home(home: Place | None, response: httpx2.Response) -> bool:
+    """Return whether a download is redirected within its service: to the same place, to another https host
+    that `hosts.yaml` lists with it, or on this machine. No redirect from elsewhere may lead to this machine
+    or its network."""
+    try:
+        target = URL(str(response.request.url)).join(URL(response.headers["Location"]))
+    except ValueError:
+        return False
+    place = place_of(str(target.with_query(None).with_fragment(None)))  # a query may be a signature
+    if home is None or place is None or response.request.method != "GET":
+        return False
+    if place == home or (place.loopback and home.loopback):
+        return True
+    secure = place.secure and home.secure and place.port == home.port == 443
+    return secure and are_one_service(home.host, place.host)
+
+
 @functools.cache
 def _bounded() -> Any:
-    """A stream of the bytes of an answer as they come, no more than may be read."""
+    """Return a byte stream class that stops at the limit."""
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
@@ -243,7 +274,7 @@ def _bounded() -> Any:
 
 
 def system_certificates() -> ssl.SSLContext:
-    """What the system trusts, as online: one context for all clients of a process, since each takes 15 ms to make."""
+    """Return the system's trusted certificates: one context per process, since each takes 15 ms to make."""
     return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
@@ -255,26 +286,26 @@ def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
 def http_client(
     base: URL, credentials: Credentials, environ: Mapping[str, str], patience: float
 ) -> httpx2.AsyncClient:
-    """The HTTP client that an SDK is given for `base`; `environ` is where proxies are looked up. `patience`: seconds
-    without a byte; how long a whole request may take is the caller's to say.
+    """Build an SDK's HTTP client for `base`, with proxies from `environ`. `patience`: seconds without a byte;
+    the caller limits the whole request.
 
-    Only a GET follows a redirect, as Google's downloads need, and no key goes along to another address.
-    Raises InputError for a proxy that cannot be used.
+    Only downloads follow redirects, and only within their service (`_leads_home`); no key goes to another
+    address. Polling follows none. Raises InputError for an unsupported proxy.
     """
     import httpx2
 
-    home = (base.scheme, base.host, base.port)
+    home = (base.scheme, base.raw_host, base.port)
 
     async def sign(request: httpx2.Request) -> None:
         headers = await credentials.current()
         for name in ("Authorization", "x-goog-api-key", *headers):
             request.headers.pop(name, None)
         url = URL(str(request.url))
-        if (url.scheme, url.host, url.port) == home:
+        if (url.scheme, url.raw_host, url.port) == home:
             request.headers.update(headers)
 
     class Renewing(httpx2.Auth):
-        """A refused key is renewed where it can be, and the call made again."""
+        """An auth flow that renews a refused key if possible and repeats the call."""
 
         async def async_auth_flow(
             self, request: httpx2.Request
@@ -294,5 +325,5 @@ def http_client(
         follow_redirects=True,
         timeout=httpx2.Timeout(patience, connect=min(patience, 60.0)),
         auth=Renewing(),
-        event_hooks={"request": [sign], "response": [_stay]},
+        event_hooks={"request": [sign], "response": [functools.partial(_stay, place_of(str(base)))]},
     )

@@ -1,11 +1,10 @@
-"""What batch services behind the vendors' SDKs share: their calls, their files, the lines of their results.
+"""Base of batch services built on vendors' SDKs: calls, files and result lines.
 
-A file is written beside its place until it is whole.
+A file is written next to its destination until it is whole.
 """
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import contextlib
 import json
@@ -18,17 +17,18 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.files import Part
+from edgen.core.threads import run_in_thread
 from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import RemoteBatch
 from edgen.providers.failures import Classify, decode, scrub
-from edgen.providers.sdk import SdkCalls, http_client, limit_answer
+from edgen.providers.sdk import SdkCalls, downloading, http_client
 
 if TYPE_CHECKING:
     import httpx2
 
 
 class SdkBatches:
-    """The batches of one account, for one backend. `classify` and `errors`: see SdkCalls."""
+    """Client of the batches of one account, for one backend. `classify` and `errors`: see SdkCalls."""
 
     settles: float | None = None
 
@@ -46,7 +46,7 @@ class SdkBatches:
         self._calls = SdkCalls(backend.base, backend.credentials, classify, errors)
         self._environ = environ
         self._patience = patience
-        self._filled: set[str] = set()  # result files that hold lines, by what their batches say
+        self._filled: set[str] = set()  # result files that must hold lines according to their batches
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._backend!r})"
@@ -56,15 +56,15 @@ class SdkBatches:
         return http_client(self._base, self._credentials, self._environ, self._patience)
 
     async def state(self, remote_id: str) -> RemoteBatch:
-        """How a batch stands."""
+        """Return the state of a batch."""
         raise NotImplementedError
 
     async def cancel(self, remote_id: str) -> None:
-        """Ask for the end of a batch, which may take minutes."""
+        """Request cancellation of a batch, which may take minutes."""
         try:
             with self._calls.calling():
                 await self._cancel(remote_id)
-        except CallError as refusal:  # one that has ended may be refused
+        except CallError as refusal:  # an ended batch may refuse
             if refusal.status not in (400, 409) or (await self.state(remote_id)).state != "ended":
                 raise
 
@@ -78,9 +78,9 @@ class SdkBatches:
                 raise
 
     async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
-        """Write a result file to `to`, as it comes, a piece at a time. Raises CallError, OSError."""
+        """Stream a result file to `to`. Raises CallError, OSError."""
         async with write_result_file(to, self._calls, filled=file_id in self._filled) as sink:
-            with self._calls.calling(), limit_answer(limit):
+            with self._calls.calling(), downloading(limit):
                 await self._fetch(file_id, sink)
 
     async def aclose(self) -> None:
@@ -90,7 +90,7 @@ class SdkBatches:
                 await self._http.aclose()
 
     def _id(self, made: Any) -> str:
-        """The id of what the SDK says was made. Raises CallError if it has none."""
+        """Return the id of an object that the SDK created. Raises CallError if it has none."""
         return self._calls.read_id(getattr(made, "id", None))
 
     async def _cancel(self, remote_id: str) -> None:
@@ -104,25 +104,25 @@ class SdkBatches:
 
 
 def refusal_without_reason() -> CallError:
-    """Why a batch was refused as a whole, where nobody says why."""
+    """Return the failure of a batch that was refused without a reason."""
     return CallError(FailureKind.SERVER_ERROR, "the batch failed, and the service gave no reason")
 
 
 class Sink:
-    """A file that is being written, in threads. Raises OSError as the disk does."""
+    """A file being written, in threads. Raises OSError for disk errors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._first = self._last = b""  # of its bytes that are no white space
+        self._first = self._last = b""  # of its bytes that are not white space
 
     async def write(self, chunk: bytes) -> None:
-        await asyncio.to_thread(self._file.write, chunk)
+        await run_in_thread(self._file.write, chunk)
         if said := chunk.strip():
             self._first, self._last = self._first or said[:4], said[-1:]
 
     def wrong(self, *, filled: bool) -> str | None:
-        """Why what was written is no result file, if it cannot be one. `filled`: it must have lines. Each of its
-        lines is an object; nothing is asked of those between the first and the last."""
+        """Explain why the written bytes are not a result file; None if they can be one. `filled`: it must
+        have lines. First and last line must be objects; those between are not checked."""
         if not self._first:
             return "empty, though its batch has answers" if filled else None
         if not self._first.removeprefix(codecs.BOM_UTF8).startswith(b"{"):
@@ -132,15 +132,15 @@ class Sink:
 
 @contextlib.asynccontextmanager
 async def write_result_file(to: Path, place: SdkCalls, *, filled: bool = False) -> AsyncIterator[Sink]:
-    """What the body writes, a result file from `place`, is at `to` when it ends, on the disk; if it does not end
-    well, nothing is. `filled`: it cannot be empty. Raises CallError for what is no such file."""
-    part = Part(to)  # not in a thread, which would still make it after a cancellation
+    """Write a result file from `place` within the body; it appears at `to`, on disk, only if the body
+    succeeds. `filled`: it cannot be empty. Raises CallError for an invalid file."""
+    part = Part(to)  # not in a thread, which would still create it after a cancellation
     try:
         sink = Sink(part.file)
         yield sink
         if (wrong := sink.wrong(filled=filled)) is not None:
             raise CallError(FailureKind.BAD_RESPONSE, f"the result file that {place.name} gave is {wrong}")
-        await asyncio.to_thread(_settle, part)
+        await run_in_thread(_settle, part)
     finally:
         part.discard()
 
@@ -156,10 +156,10 @@ _NUMBER = msgspec.json.Decoder(int)
 
 
 def read_members(value: bytes) -> dict[str, bytes]:
-    """The members of a JSON object, each as its JSON; none where `value` is no object. Never raises.
+    """Return the members of a JSON object, each as its JSON; empty if `value` is not an object. Never raises.
 
-    A value that msgspec refuses (models write lone surrogates and raw control characters, which some servers pass
-    on) is read leniently, its members written anew.
+    A value that msgspec rejects (models write lone surrogates and raw control characters, which some servers
+    pass on) is read leniently and its members are encoded again.
     """
     try:
         return {name: bytes(member) for name, member in _MEMBERS.decode(value).items()}
@@ -177,13 +177,13 @@ def read_members(value: bytes) -> dict[str, bytes]:
 
 
 def read_text_member(value: bytes | None) -> str | None:
-    """A JSON string, without lone surrogates; None for anything else."""
+    """Return a JSON string, without lone surrogates; None for anything else."""
     found = None if value is None else decode(_TEXT, value)
     return None if found is None else scrub(found)
 
 
 def read_number_member(value: bytes | None) -> int | None:
-    """A JSON integer, None for anything else."""
+    """Return a JSON integer, None for anything else."""
     try:
         return None if value is None else _NUMBER.decode(value)
     except ValueError:

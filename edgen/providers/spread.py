@@ -1,7 +1,7 @@
-"""One model at several servers: a call goes to the one with the fewest calls out.
+"""One model on several servers: a call goes to the server with the fewest open calls.
 
-The first server stands for them all in the ledger, so others may come and go. A server that takes no connection is
-left alone for a while; its call goes to another in the same attempt, since nothing of it was sent.
+The first server stands for all in the ledger, so others may come and go. A server that refuses a connection
+is skipped for a while; its call goes to another in the same attempt, since nothing of it was sent.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.providers.base import Backend
 
-PAUSE = 10.0  # seconds for which a server that took no connection is asked last
+PAUSE = 10.0  # seconds for which a server that refused a connection is tried last
 
 
 class SpreadBackend:
-    """The same model behind each of `backends`, of which there are two or more."""
+    """A backend that spreads calls over two or more `backends` of the same model."""
 
     def __init__(self, backends: Sequence[Backend]) -> None:
         self.backends = tuple(backends)
@@ -49,7 +49,7 @@ class SpreadBackend:
                 self._out[number] -= 1
 
     def _choose(self, left: Sequence[int]) -> int:
-        """The server to ask: one that is there before one that is away, then the least busy, then in turn."""
+        """Return the server to use: reachable first, then least busy, then in turn."""
         now = asyncio.get_running_loop().time()
         self._turn += 1
         return min(
@@ -58,7 +58,7 @@ class SpreadBackend:
         )
 
     async def models(self) -> list[str] | None:
-        """The names that the first server offers. Raises CallError."""
+        """Return the names that the first server offers. Raises CallError."""
         return await self.backends[0].models()
 
     async def aclose(self) -> None:

@@ -1,7 +1,7 @@
-"""What services tell of the tokens of an answer, taken only where it can be true: one reading for every adapter.
+"""Tokens of an answer as reported by services, with checks, shared by all adapters.
 
-A log probability is a number of at most 0; services write -9999 for what is next to impossible, and leave out what is
-0 where they leave out zeros.
+A log probability is a number of at most 0; services write -9999 for almost impossible tokens, and some omit
+zeros.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import NamedTuple
 from edgen.core.values import Token
 from edgen.providers.failures import scrub
 
-MOST_TOP = 20  # likely tokens that are kept at one place, the most that services tell
+MOST_TOP = 20  # likely tokens kept at one place, the most that services return
 LEAST = -9999.0
 _DIGITS = 5  # of a log probability
-_NOISE = 1e-3  # some servers add up to a little more than 1
+_NOISE = 1e-3  # some servers' probabilities add up to slightly more than 1
 
 
 class Told(NamedTuple):
-    """A token as a service tells it: its text, its bytes where they are told, and its log probability."""
+    """A token as reported by a service: text, bytes if given, and log probability."""
 
     text: str
     data: bytes | None
@@ -28,7 +28,7 @@ class Told(NamedTuple):
 
 
 def read_token(text: object, data: object, logprob: object) -> Told | None:
-    """A token from a service's values; None where they are none."""
+    """Build a token from a service's values; None if they are invalid."""
     value = _read_log(logprob)
     if not isinstance(text, str) or value is None:
         return None
@@ -50,9 +50,9 @@ def _read_bytes(data: object) -> bytes | None:
 def join_tokens(
     said: Sequence[Told | None], likely: Iterable[Sequence[Told | None]]
 ) -> tuple[Token, ...] | None:
-    """The tokens of an answer, with the likely ones at each place; None where one of them is none.
+    """Return the tokens of an answer, with the likely ones at each place; None if one is invalid.
 
-    A character whose bytes stand in several tokens belongs to the last of them: so the tokens spell the answer.
+    A character whose bytes span several tokens belongs to the last of them, so the tokens spell the answer.
     """
     if not said:
         return None
@@ -75,6 +75,6 @@ def join_tokens(
 
 
 def _sorted(likely: Sequence[Told | None]) -> tuple[tuple[str, float], ...]:
-    """The likely tokens of one place, the most likely first; those that are none are left out."""
+    """Return the likely tokens of one place, the likeliest first, without invalid ones."""
     found = [(one.text, one.logprob) for one in likely if one is not None]
     return tuple(sorted(found, key=lambda pair: -pair[1])[:MOST_TOP])

@@ -1,12 +1,13 @@
-"""Where an API key may go. `decide` is the one rule, and every call to a model is held to it.
+"""Rules for where an API key may go. `decide` applies to every model call.
 
-A provider's key goes to that provider's own https hosts: `hosts.yaml` lists them. Any other pair of variable and host
-needs the user's consent, which a job cannot give: it comes from the command line, from the environment or from the
-user's own file. A server on this machine gets no key without consent, and the call is made without one. Over plain
-http, no key leaves this machine. Names that plainly belong to other services go nowhere unless the user typed them.
+A provider's key goes to that provider's own https hosts, listed in `hosts.yaml`. Any other pair of variable
+and host needs the user's consent, which a job cannot give: it comes from the command line, the environment or
+the user's own file. A server on this machine gets no key without consent; the call is made without one. Over
+plain http, no key leaves this machine. Variables that plainly belong to other services are sent nowhere
+unless the user typed them.
 
-A command that prints a key is a program that the job would run: without consent to that very command it is not.
-Where the name of a variable stands, a command is written behind a "!", as a shell would take it.
+A command that prints a key is a program run by the job, so it needs consent to exactly that command. In place
+of a variable's name, a command is written after a "!", quoted as in a shell.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from yarl import URL
 
 from edgen.core.errors import FileError, UsageError
 from edgen.core.yaml_values import build, read_text, read_yaml
@@ -29,9 +31,9 @@ VARIABLE = "EDGEN_TRUSTED_HOSTS"
 _TABLE = Path(__file__).with_name("hosts.yaml")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ADDRESS = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\%]+)(?::(\d{1,5}))?(?:/[^?#]*)?")
-_REGION = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){1,2}-\d{1,2}")  # of Amazon's, as in us-west-2
+_REGION = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){1,2}-\d{1,2}")  # Amazon's regions, such as us-west-2
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
-# Variables that hold other services' secrets, by their usual names.
+# Usual names of variables that hold other services' secrets.
 _ANOTHERS = re.compile(
     r"AWS_(?!BEARER_TOKEN_BEDROCK\Z).*|.*_SECRET_ACCESS_KEY|.*PRIVATE_KEY.*|.*PASSWORD.*|.*PASSWD.*|.*CLIENT_SECRET.*|.*DATABASE_URL|.*_DSN"
     r"|(?:DJANGO_|FLASK_)?SECRET_KEY|SESSION_SECRET|JWT_.*|SSH_.*|SSHPASS|GPG_.*|VAULT_.*|OP_SERVICE_ACCOUNT_TOKEN"
@@ -47,7 +49,8 @@ _ANOTHERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a call goes: the host in lower case, in ASCII and without a trailing dot; its port; whether by TLS."""
+    """Destination of a call: host in lower case, in ASCII and without a trailing dot; port; whether by
+    TLS."""
 
     host: str
     port: int
@@ -55,7 +58,7 @@ class Place:
 
     @property
     def loopback(self) -> bool:
-        """Whether it is this machine."""
+        """True for this machine."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -63,13 +66,13 @@ class Place:
 
     @property
     def name(self) -> str:
-        """What a person is shown and can consent to: with the port where it says something."""
+        """The name to show and to consent to, with the port if it is not the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.loopback or self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
 
 def place_of(url: str) -> Place | None:
-    """Where an address leads; None for what is no plain one: user, query, fragment, backslash, zone, empty label."""
+    """Parse an address; None for an address with user, query, fragment, backslash, zone or empty label."""
     found = _ADDRESS.fullmatch(url)
     host = None if found is None else _host(found[2])
     if found is None or host is None:
@@ -80,16 +83,24 @@ def place_of(url: str) -> Place | None:
 
 
 def _host(text: str) -> str | None:
-    """A host in the one form in which hosts are compared; None if it is none."""
+    """Return a host in the canonical form for comparison; None for an invalid one.
+
+    Calls go to the host as yarl reads it, by IDNA 2008. Hosts that IDNA 2003 reads differently ("straße.de"
+    is "strasse.de" there) are refused, so that a name has one meaning everywhere.
+    """
     text = text.removeprefix("[").removesuffix("]")
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
         pass
     try:
-        host = text.encode("idna").decode("ascii").lower().removesuffix(".")
-    except UnicodeError:  # also for labels that are empty or too long
+        called = (URL(f"https://{text}").raw_host or "").lower()
+        by_2003 = text.encode("idna").decode("ascii").lower()
+    except ValueError:  # also for labels that are empty or too long
         return None
+    if called != by_2003:
+        return None
+    host = called.removesuffix(".")
     return host if len(host) <= 253 and all(map(_LABEL.fullmatch, host.split("."))) else None
 
 
@@ -97,8 +108,8 @@ def _host(text: str) -> str | None:
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """A key may go to a host. No port: to any of its ports. No variable: whichever the job names, but no command.
-    `typed`: it was given on the command line, or in answer to a question."""
+    """Permission to send a key to a host. No port: any port. No variable: any variable of the job, but no
+    command. `typed`: given on the command line or in answer to a question."""
 
     host: str
     port: int | None
@@ -107,22 +118,22 @@ class Consent(msgspec.Struct, frozen=True):
 
 
 class Consents(msgspec.Struct, frozen=True):
-    """All that the user consented to, and the file in which it can be written down."""
+    """All of the user's consents, and the file where a new one can be written."""
 
     given: tuple[Consent, ...] = ()
     file: Path = Path("~/.config/edgen/trusted_hosts.yaml")
 
     def cover(self, variable: str, place: Place) -> bool:
-        """Whether the key in a variable, or printed by a command, may go to a place."""
+        """Return whether the key from a variable or command may go to a place."""
         meant = (variable,) if is_command(variable) else (variable, None)
         return any(one.variable in meant and _meant(one, place) for one in self.given)
 
     def name(self, variable: str, place: Place) -> bool:
-        """Whether the user typed that very pair."""
+        """Return whether the user typed exactly that pair."""
         return any(one.typed and one.variable == variable and _meant(one, place) for one in self.given)
 
     def also(self, variable: str, place: Place) -> Consents:
-        """These, and one that was given just now."""
+        """Return these consents and a new one."""
         more = Consent(place.host, None if place.loopback else place.port, variable, typed=True)
         return Consents((*self.given, more), self.file)
 
@@ -132,9 +143,9 @@ def _meant(consent: Consent, place: Place) -> bool:
 
 
 def gather_consents(environ: Mapping[str, str], typed: Iterable[str] = ()) -> Consents:
-    """What the user consented to: on the command line, in `environ`, in the file that it leads to.
+    """Read the user's consents: from the command line, `environ`, and the file that it leads to.
 
-    Raises InputError for what is no consent; what may be a key is not repeated.
+    Raises InputError for an invalid consent, without repeating what may be a key.
     """
     file = consent_file(environ)
     given = [_consent(text, "--trust-host", typed=True) for text in typed]
@@ -145,16 +156,16 @@ def gather_consents(environ: Mapping[str, str], typed: Iterable[str] = ()) -> Co
 
 
 def consent_file(environ: Mapping[str, str]) -> Path | None:
-    """The user's own file of consents, by XDG's rules; None where there is no home."""
+    """Return the user's consent file, by XDG's rules; None if there is no home."""
     folder = environ.get("XDG_CONFIG_HOME", "")
-    if folder.startswith("/"):  # a relative one is to be ignored
+    if folder.startswith("/"):  # ignore relative paths
         return Path(folder, "edgen", "trusted_hosts.yaml")
     home = environ.get("HOME", "")
     return Path(home, ".config", "edgen", "trusted_hosts.yaml") if home.startswith("/") else None
 
 
 def read_consents(text: str, source: str) -> list[Consent]:
-    """The consents in the text of such a file: a YAML list of HOST=VARIABLE. Raises InputError."""
+    """Parse the text of a consent file: a YAML list of HOST=VARIABLE. Raises InputError."""
     value = read_yaml(text, source, _ConsentError)
     if not all(isinstance(line, str) for line in value or ()) or not isinstance(value, list | None):
         raise _ConsentError(source, "it is to be a list, a line a host: - llm.example.org=MY_KEY")
@@ -164,13 +175,13 @@ def read_consents(text: str, source: str) -> list[Consent]:
 def _read_file(file: Path) -> list[Consent]:
     try:
         there = file.is_file()
-    except OSError:  # in a folder that may not be looked into: it says nothing
+    except OSError:  # in an unreadable folder: no consents
         return []
     return read_consents(read_text(file, _ConsentError), str(file)) if there else []
 
 
 def _split_words(text: str) -> list[str]:
-    """Words with blanks or commas between them; in quotes, as a command needs, they may hold some."""
+    """Split at blanks and commas, except within quotes, which commands need."""
     if not re.search("['\"]", text):
         return [word for word in re.split(r"[\s,]+", text) if word]
     words = shlex.shlex(text, posix=True)
@@ -182,17 +193,17 @@ def _split_words(text: str) -> list[str]:
 
 
 def is_command(variable: str) -> bool:
-    """Whether what stands in a variable's place is a command."""
+    """Return whether a command stands in place of a variable."""
     return variable.startswith("!")
 
 
 def write_command(command: Sequence[str]) -> str:
-    """A command in a variable's place."""
+    """Return a command in the form that replaces a variable."""
     return f"!{shlex.join(command)}"
 
 
 def _read_variable(text: str) -> str | None:
-    """The name of a variable, or a command in its one form; None for what is neither."""
+    """Read a variable's name or a canonical command; None for anything else."""
     if not is_command(text):
         return text if _NAME.fullmatch(text) else None
     try:
@@ -220,7 +231,7 @@ class _ConsentError(FileError):
     what = "trusted hosts"
 
 
-# --- the rule ------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -230,26 +241,27 @@ class Allowed(msgspec.Struct, frozen=True):
 
 
 class NoKey(msgspec.Struct, frozen=True):
-    """The call is made without a key. `hint` says how a key would be sent."""
+    """The call is made without a key. `hint` explains how to have the key sent."""
 
     hint: str
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """No call is made. `place`: where consent would let the key go; None where none would."""
+    """No call is made. `place`: where consent would let the key go; None if none would."""
 
     sentence: str
     place: Place | None = None
 
 
 def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey | Refused:
-    """Whether the key in `variable` goes with calls to `url`; in its place there may be a command. Reads no key, runs
-    nothing, asks nobody."""
+    """Decide whether the key in `variable` (or from a command) goes with calls to `url`. Reads no key, runs
+    and asks nothing."""
     place, key = place_of(url), name_key(variable)
     if place is None:
         return Refused(
-            f"{key} is not sent, because the job's address is no plain one: it takes a host and a "
-            "path, as in https://llm.example.org/v1."
+            f"{key} is not sent, because the job's address is not a plain one: it takes a host and a "
+            "path, as in https://llm.example.org/v1, and a host that all versions of IDNA read alike (write others in "
+            "ASCII, as xn--…)."
         )
     if is_anothers(variable) and not consents.name(variable, place):
         return Refused(
@@ -283,12 +295,12 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
 
 
 def name_key(variable: str) -> str:
-    """The key in a variable, or that a command prints, in words."""
+    """Name the key of a variable or a command in words."""
     return f"what `{variable[1:]}` prints" if is_command(variable) else f"the key in {variable}"
 
 
 def _ways(variable: str, place: Place, file: Path) -> str:
-    """How consent is given."""
+    """Describe how to give consent."""
     pair = f"{place.name}={variable}"
     line = f"with the line `- {line_of(pair)}` in {file}"
     if is_command(variable):
@@ -297,12 +309,12 @@ def _ways(variable: str, place: Place, file: Path) -> str:
 
 
 def line_of(pair: str) -> str:
-    """A pair of host and variable as the user's file has it: YAML, in quotes where it needs them."""
+    """Return a pair of host and variable as a line of the user's file: YAML, quoted where needed."""
     return json.dumps(pair) if is_command(pair.partition("=")[2]) else pair
 
 
 def is_anothers(variable: str) -> bool:
-    """Whether a variable plainly holds another service's secret, by its name."""
+    """Return whether a variable plainly holds another service's secret, by its name."""
     return not is_command(variable) and _ANOTHERS.fullmatch(variable) is not None
 
 
@@ -310,8 +322,16 @@ def _is_own(variable: str, host: str) -> bool:
     return any(_is_below(host, own) for own in _own_hosts().get(variable, ()))
 
 
+def are_one_service(host: str, other: str) -> bool:
+    """Return whether one line of the table lists both hosts."""
+    return any(
+        any(_is_below(host, own) for own in hosts) and any(_is_below(other, own) for own in hosts)
+        for hosts in _own_hosts().values()
+    )
+
+
 def _is_below(host: str, own: str) -> bool:
-    """Whether a host is meant by a line of the table."""
+    """Return whether a line of the table covers a host."""
     if own.startswith("*."):
         return host.endswith(own[1:])
     before, region, after = own.partition("{region}")
@@ -333,7 +353,7 @@ class _Services(msgspec.Struct, frozen=True):
 
 @functools.cache
 def _own_hosts() -> dict[str, tuple[str, ...]]:
-    """The hosts of each well-known variable."""
+    """Return the hosts of each well-known variable."""
     value = read_yaml(read_text(_TABLE, _ConsentError), str(_TABLE), _ConsentError)
     services = build({"services": value}, _Services, str(_TABLE), _ConsentError).services
     return {variable: service.hosts for service in services for variable in service.variables}

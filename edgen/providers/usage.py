@@ -1,8 +1,8 @@
-"""What a service says it counted, believed only where it can be true: one reading for every adapter.
+"""Token counts as reported by services, with checks, shared by all adapters.
 
-`counted` gives a Usage, or None where the service did not count. A count that is missing, negative, no whole
-number, or beyond what any model takes is none. A prompt has tokens, and so has a text that is not empty: a 0 for
-either is no count. What is not counted is charged at the most it can have been, see `ModelClient`.
+`counted` returns a Usage, or None if the service gave no valid count. Missing, negative, fractional and
+implausibly large counts are invalid. A prompt has tokens, and so has a non-empty text: a 0 for either is
+invalid. Uncounted tokens are charged at their possible maximum, see `ModelClient`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TypeGuard
 
 from edgen.core.values import Usage
 
-# Tokens. The largest contexts that are offered take ten million; no model writes a million in one answer, thoughts
-# included, and those with the longest are offered with a few hundred thousand.
+# Tokens. The largest context windows hold ten million; no model writes a million in one answer, thoughts
+# included.
 MOST_PROMPT = 10_000_000
 MOST_COMPLETION = 1_000_000
 
@@ -20,8 +20,8 @@ MOST_COMPLETION = 1_000_000
 def read_usage(
     prompt: object, completion: object, text: str, cache_read: object = None, cache_write: object = None
 ) -> Usage | None:
-    """The usage of a reply with this text, None where the service's numbers are no count of it. What of the prompt's was
-    read from a cache or written to it counts where it can be a part of it; else the whole was neither."""
+    """Return the usage of a reply with this text, None if the service's counts are invalid. Cached prompt
+    tokens count if they can be a part of the prompt; else no token counts as cached."""
     prompt, completion = _whole(prompt, MOST_PROMPT), _whole(completion, MOST_COMPLETION)
     if prompt is None or completion is None or prompt == 0 or (completion == 0 and text):
         return None
@@ -32,12 +32,12 @@ def read_usage(
 
 
 def read_member(value: object, name: str) -> object:
-    """What an object says under a name, None where it is no object or says nothing."""
+    """Return an object's member, None if it is missing or `value` is not an object."""
     return value.get(name) if isinstance(value, dict) else None
 
 
 def add_counts(*counts: object, most: int = MOST_COMPLETION) -> int | None:
-    """The sum of counts, of which a service leaves out what is 0; None where one is no count of at most `most`."""
+    """Add counts, of which a service omits zeros; None if one is not a count of at most `most`."""
     total = 0
     for count in counts:
         if (whole := _whole(0 if count is None else count, most)) is None:
@@ -47,7 +47,7 @@ def add_counts(*counts: object, most: int = MOST_COMPLETION) -> int | None:
 
 
 def _whole(value: object, most: int) -> int | None:
-    """`value` as a count of tokens; some servers write numbers as text or with a decimal point."""
+    """Read `value` as a count of tokens; some servers write numbers as text or with a decimal point."""
     if type(value) is not int:
         if not _reads_whole(value):
             return None

@@ -11,9 +11,9 @@ import msgspec
 from edgen.core.values import Conversation, Rejection, RejectionReason, Turn
 from edgen.reading.answers.probability import agreed, parse_probability
 from edgen.reading.repairs import Repair
-from edgen.reading.text.characters import replace_surrogates
-from edgen.reading.text.marker import find_marker
-from edgen.reading.text.quotes import is_silent, note_words_behind, trim
+from edgen.reading.text.characters import fold, is_encodable, replace_surrogates
+from edgen.reading.text.marker import find_marker, may_mark
+from edgen.reading.text.quotes import BLANK, SILENCE, is_silent, note_words_behind, trim
 
 # Who speaks, what, and whether an end marker closes it.
 Entry = tuple[str, str, bool]
@@ -30,8 +30,15 @@ class Found:
     ended_by: str | None = None
 
 
-def make_entry(role: str, said: str, repairs: list[str]) -> Entry:
-    """An entry of a text out of JSON; its end marker is taken off."""
+def make_entries(spoken: Sequence[tuple[str, str]], repairs: list[str]) -> list[Entry]:
+    """Entries of texts out of JSON or tags; an end marker is taken off each."""
+    inner = "\x1f".join([said for _, said in spoken[:-1]])
+    if not is_encodable(inner) or may_mark(fold(inner)):
+        return [_make_entry(role, said, repairs) for role, said in spoken]
+    return [(role, said, False) for role, said in spoken[:-1]] + [_make_entry(*spoken[-1], repairs)]
+
+
+def _make_entry(role: str, said: str, repairs: list[str]) -> Entry:
     said = replace_surrogates(said, repairs)
     marked = find_marker(said)
     if marked is None:
@@ -44,9 +51,19 @@ def make_entry(role: str, said: str, repairs: list[str]) -> Entry:
 def assemble(found: Found, tail: Iterable[str] = ()) -> Conversation | Rejection:
     """The conversation of what was found, empty entries and what follows the end marker left out. `tail`: the last
     repairs."""
-    turns: list[Turn] = []
     repairs, ended_by = list(found.repairs), found.ended_by
-    for position, (role, said, ended) in enumerate(found.entries):
+    entries = found.entries
+    # Most turns are plainly words that go on; from the first that is not so, each is looked at.
+    turns = [
+        Turn(role, said)
+        for role, said, ended in entries[:-1]
+        if not ended and said[:1] not in SILENCE and said[-1] not in BLANK
+    ]
+    settled = len(entries) - 1
+    if len(turns) != settled:
+        turns, settled = [], 0
+    for number in range(max(settled, 0), len(entries)):
+        role, said, ended = entries[number]
         said = trim(said)
         if not is_silent(said):
             turns.append(Turn(role, said))
@@ -54,7 +71,7 @@ def assemble(found: Found, tail: Iterable[str] = ()) -> Conversation | Rejection
             repairs.append(Repair.EMPTY_TURN)
         if ended:
             ended_by = role
-            if position + 1 < len(found.entries):
+            if number + 1 < len(entries):
                 repairs.append(Repair.AFTER_END_MARKER)
             break
     rejection = _rejected(turns)
@@ -83,6 +100,9 @@ def _probability(values: list[Any]) -> tuple[float | None, bool]:
     """The one probability that all values agree on, and whether there was one but no such number."""
     if not values or all(value is None for value in values):
         return None, False
+    if len(values) == 1:
+        value = parse_probability(values[0])
+        return value, value is None
     # Words are no second answer beside a number.
     numbered = [v for v in values if not isinstance(v, str) or any(c.isdigit() for c in v)]
     value = agreed([parse_probability(value) for value in numbered or values])

@@ -1,27 +1,46 @@
-"""A raw reply to a conversation, or to the reason why it is none.
+"""Read a raw reply to a conversation, or to the reason why it is none.
 
-`read` tries the strict forms first, then takes away what stands around the answer (thinking, fences, chatter), and
-reads JSON or lines. It never raises, and its work is linear in the length.
+Every layout takes one path:
+
+1. `_without_wrappers` takes away what is no text of the answer: lone surrogates, thinking. Markup (XML,
+   HTML, BBCode, LaTeX) that says who speaks becomes lines with labels (`text/markup`).
+2. JSON is parsed (`loose_json/parser`), and its values say who speaks (`loose_json/conversation`).
+3. Any other text is cut, in one pass, at the lines that start a turn (`lines/role_lines`). Each line has
+   its marks: the role, what stands before it (bullets, numbers, time stamps, bold, a table's bar, a key
+   such as `speaker:`), what separates it from the text (a colon, a tag, a line break, a dash), a name or a
+   note next to it. Rules over these marks decide which lines count: the manner that two roles use, forms
+   that occur once, examples inside of a turn.
+4. Rules over the lines find one conversation (`lines/groups`): those under one heading, up to the end
+   marker or the probability, without lines inside of quotation marks.
+5. Each turn is its body without the decoration that the layout gave it (`lines/conversation`). What no turn
+   has is not looked for in each of them, so a turn without marks of its own costs little.
+6. `assembly` makes the conversation of what was found, and names the repairs.
+
+A reply in other languages' words for the roles is read the same way once its labels are translated (`foreign_words`).
+Nothing here raises, and the work is linear in the length.
 """
 
 from __future__ import annotations
 
 from edgen.core.values import Conversation, Rejection, RejectionReason
-from edgen.reading.assembly import Found, assemble, make_entry, noted
+from edgen.reading.assembly import Found, assemble, make_entries, noted
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.lines.conversation import find_in_lines
-from edgen.reading.lines.role_lines import find_role_lines
+from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
-from edgen.reading.strict import read_strict
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker
+from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
 from edgen.reading.text.thinking import drop_thinking
+from edgen.reading.verbatim import read_verbatim
+
+_NO_LINE = "no line that a role speaks"
 
 
 def read(
@@ -40,22 +59,24 @@ def read(
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     roles = roles.with_own(words) if words else roles
+    if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
+        return written
     if roles.own and (named := translate_own(text, roles)) is not text:
-        result = read_strict(named, roles) or read_any(named, roles)
+        result = _read_any(named, roles)
         return result if isinstance(result, Rejection) else noted(result, last=[Repair.ROLE_ALIAS])
-    return read_strict(text, roles) or read_any(text, roles)
+    return _read_any(text, roles)
 
 
-def read_any(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | Rejection:
-    """What the general reader alone makes of a text; where a strict form reads it, both say the same."""
+def _read_any(text: str, roles: RoleWords) -> Conversation | Rejection:
+    """What a text says in the reader's own words, or else in another language's."""
     result = _as_it_stands(text, roles)
     if isinstance(result, Rejection):
         translation = translate(text, roles)
         if translation is None:
-            return result
+            return _explained(result, text, roles)
         result = _as_it_stands(translation.text, roles)
         if isinstance(result, Rejection):
-            return result
+            return _explained(result, translation.text, roles)
         return noted(result, last=[Repair.ROLE_ALIAS, *([Repair.MARKER_FORM] if translation.ended else [])])
     if result.probability is None and (translated := translate_probability(text, roles)) is not None:
         again = _as_it_stands(translated, roles)
@@ -73,15 +94,12 @@ def read_any(text: str, roles: RoleWords = TEACHER_STUDENT) -> Conversation | Re
 def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
     """What a text says in the reader's own words."""
     repairs: list[str] = []
-    text = replace_surrogates(text, repairs)
     if not trim(text):
         return Rejection(RejectionReason.EMPTY, "the answer is blank")
-    if "\r" in text and "\n" not in text:
-        text = text.replace("\r", "\n")
-    text = drop_thinking(text.removeprefix("\ufeff"), repairs, roles)
+    text = _without_wrappers(text, repairs, roles)
     if not trim(text):
         return Rejection(RejectionReason.NO_TURNS, "the answer is nothing but thinking")
-    parsed = parse(text, roles)
+    parsed = parse(text, roles, plain=True)
     in_json = None if parsed is None else _read_json(parsed, list(repairs), roles)
     if parsed is not None and isinstance(in_json, Conversation):
         around = _around(text, parsed, in_json, repairs, roles)
@@ -91,14 +109,34 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
     in_lines = _read_lines(text, repairs, roles)
     # A list of one turn in JSON says more about what is wrong than lines that are none.
     none = isinstance(in_lines, Rejection) and in_lines.reason is RejectionReason.NO_TURNS
-    return in_json if none and in_json is not None else in_lines
+    return in_json if none and in_json is not None and not is_refusal(text) else in_lines
+
+
+def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
+    """The text in characters that can be stored, with line feeds, without its thinking, and with turns in tags as lines."""
+    text = replace_surrogates(text, repairs)
+    if "\r" in text and "\n" not in text:
+        text = text.replace("\r", "\n")
+    return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
+
+
+def _explained(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
+    """The rejection as a refusal where the text, which holds no turn, is one."""
+    if rejection.reason is not RejectionReason.NO_TURNS or not rejection.detail.startswith(_NO_LINE):
+        return rejection
+    said = _without_wrappers(text, [], roles)
+    return _declined(said) if is_refusal(said) else rejection
+
+
+def _declined(text: str) -> Rejection:
+    return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
 
 
 def _around(
     text: str, parsed: Parsed, inner: Conversation, repairs: list[str], roles: RoleWords
 ) -> Conversation | None:
     """The conversation in lines that has the JSON in one of its turns; None if there is none."""
-    if not find_role_lines(parsed.before, roles):
+    if not parsed.before.strip() or not split_lines(parsed.before, roles).lines:
         return None
     outer = _read_lines(text, list(repairs), roles)
     return outer if isinstance(outer, Conversation) and len(outer.turns) > len(inner.turns) else None
@@ -124,7 +162,7 @@ def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversa
         Repair.ROLE_ALIAS: spoken.aliased,
     }
     repairs += [name for name, there in noted.items() if there]
-    entries = [make_entry(role, said, repairs) for role, said in spoken.entries]
+    entries = make_entries(spoken.entries, repairs)
     probabilities = spoken.probabilities or late or given
     found = Found(entries, probabilities, repairs, spoken.unspoken or behind is not None, spoken.ended_by)
     return assemble(found, [Repair.POSTAMBLE] if surroundings.has_words(after) else [])
@@ -146,11 +184,9 @@ def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords
 def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation | Rejection:
     block = find_in_lines(text, roles)
     if block is None:
-        if is_refusal(text):
-            return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
-        return Rejection(RejectionReason.NO_TURNS, f"no line that a role speaks: {excerpt(text)}")
+        return Rejection(RejectionReason.NO_TURNS, f"{_NO_LINE}: {excerpt(text)}")
     block.repairs[:0] = repairs
     result = assemble(block)
     if isinstance(result, Rejection) and is_refusal(block.head):
-        return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
+        return _declined(text)
     return result

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from edgen.core.patterns import compile_later
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
 
 _ARTICLES = "der|die|das|le|la|les|el|los|il|lo|un|una|o|a|os|as|the"
@@ -27,18 +27,24 @@ _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _DIRECTION = compile_later(
     rf"(?m)[{_BIDI}]+(?=[^\w\n]{{0,4}}[:：])|(?<=[:：])[{_BIDI}]+|^[{_BIDI}]+|[{_BIDI}]+$"
 )
+_DIRECTED = compile_later(f"[{_BIDI}]")
 _MARK = r"(?:[^\w\n(\[:：]|_)"
-_LABEL = r"""
-    (?P<before>^(?:[^\w\n]|_){0,40}+(?:\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,2}
-        |(?<=[\[,"”])[^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
+_AT_LINES = r"\n(?:[^\w\n]|_){0,40}+(?:\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,2}"
+_ELSEWHERE = r"""(?:(?<=[\[,"”])[^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
         |"(?:role|speaker|name|who|from|author|character)"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
         |(?<=[{,])\s{0,99}"(?=[^"\n]{1,60}"\s{0,9}:))
+"""
+_LABEL = r"""
+    (?P<before>%s)
     (?=\w)(?P<article>(?:%s)[ ]|l['’])?(?P<word>%s)
     (?=(?P<number>[ ]?\#?\d{1,2})?
         (?:MARK{0,4}(?:[ ]?[(（][^()（）\n]{1,60}[)）])?MARK{0,4}[^\S\n]{0,3}[:：]
         |[\]】>|]|"[^\S\n]{0,9}[,}\n]
         |(?P<alone>[*_\#\])】>]{0,4}[^\S\n]{0,8}(?=\n|\Z))))
 """.replace("MARK", _MARK)
+_TOKEN = compile_later(r"[^\W\d_]+")
+# The words that may be a label's, perhaps behind an article: at the beginning of a line, or in a list or an object.
+_AT_LABEL = compile_later(r"[\n\"\[{,”](?:[^\w\n]|[\d_]){0,20}+([^\W\d_]+)(?:[ '’]([^\W\d_]+))?")
 _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 
 _CHANCE = (
@@ -96,6 +102,14 @@ class _Word(NamedTuple):
     known: bool
 
 
+class _Table(NamedTuple):
+    """The patterns of labels at the beginnings of lines and elsewhere, and whom each word names."""
+
+    at_lines: re.Pattern[str]
+    elsewhere: re.Pattern[str]
+    words: dict[str, _Word]
+
+
 def translate_own(text: str, roles: RoleWords) -> str:
     """The text with a job's own words as the roles' names, where it names two roles and one of them so."""
     return (_translate_labels(_plain(text), roles, (_OWN,)) or text) if roles.own else text
@@ -105,8 +119,7 @@ def translate_own_labels(text: str, roles: RoleWords) -> str:
     """The text with each label in a job's own words as a role's name, whoever else speaks."""
     if not roles.own:
         return text
-    pattern, words = _table(roles)
-    return pattern.sub(lambda match: _renamed(match, words, (_OWN,)), text)
+    return _rename_labels(text, roles, (_OWN,))
 
 
 def translate(text: str, roles: RoleWords) -> Translation | None:
@@ -162,7 +175,7 @@ def _plain(text: str) -> str:
         text = _ESCAPED.sub(_unescaped, text)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
-    return text if text.isascii() else _DIRECTION.sub("", text)
+    return text if text.isascii() or not _DIRECTED.search(text) else _DIRECTION.sub("", text)
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -170,25 +183,51 @@ def _unescaped(match: re.Match[str]) -> str:
     return match[0] if escapes is None else str(json.loads(f'"{escapes}"'))
 
 
-def _translate_labels(text: str, roles: RoleWords, languages: Iterable[str]) -> str | None:
+def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -> str | None:
     """The text with the labels of the language that has most of them as the roles' names; None where none of the
     languages names a role, or fewer than two roles are named."""
-    lower = text.lower()
-    if not any(form in lower for form in _foreign(roles)):
+    if not _may_label(text, roles):
         return None
-    pattern, words = _table(roles)
-    found = [words[_key(match["word"])] for match in islice(pattern.finditer(text), _MOST) if _stands(match)]
+    words = _table(roles).words
+    found = [
+        words[_key(match["word"])]
+        for pattern in _patterns(text, roles)
+        for match in islice(pattern.finditer("\n" + text), _MOST)
+        if _stands(match)
+    ]
     known = {word.role for word in found if word.known}
     best, most = None, 0
+    present = {language for word in found for language in word.languages}
     for language in languages:
-        named = [word for word in found if {language, _OWN} & word.languages]
-        several = len(known | {word.role for word in named}) > 1
-        if several and len(named) > most and any(language in word.languages for word in named):
-            best, most = language, len(named)
-    if best is None:
-        return None
-    chosen = (best, _OWN)
-    return pattern.sub(lambda match: _renamed(match, words, chosen), text)
+        if language in present:
+            named = [word for word in found if language in word.languages or _OWN in word.languages]
+            several = len(known | {word.role for word in named}) > 1
+            if several and len(named) > most:
+                best, most = language, len(named)
+    return None if best is None else _rename_labels(text, roles, (best, _OWN))
+
+
+def _patterns(text: str, roles: RoleWords) -> list[re.Pattern[str]]:
+    """The patterns of labels that a text may have: at the beginnings of lines, and in lists and objects."""
+    table = _table(roles)
+    return [table.at_lines, table.elsewhere] if '"' in text or "“" in text else [table.at_lines]
+
+
+def _may_label(text: str, roles: RoleWords) -> bool:
+    """Whether a text holds a word of another language or of the job for a role."""
+    lower = text.lower()
+    forms = _foreign(roles)
+    tokens = {token for found in _AT_LABEL.findall("\n" + lower) for token in found}
+    return any(form in lower for token in forms.keys() & tokens for form in forms[token])
+
+
+def _rename_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -> str:
+    """The text with each label in one of the languages as a role's name."""
+    words = _table(roles).words
+    text = "\n" + text
+    for pattern in _patterns(text, roles):
+        text = pattern.sub(lambda match: _renamed(match, words, languages), text)
+    return text[1:]
 
 
 def _stands(match: re.Match[str]) -> bool:
@@ -204,8 +243,8 @@ def _renamed(match: re.Match[str], words: Mapping[str, _Word], languages: tuple[
 
 
 @cache
-def _table(roles: RoleWords) -> tuple[re.Pattern[str], dict[str, _Word]]:
-    """The pattern of a label, and whom each word names: a job's words before a language's, then the reader's own."""
+def _table(roles: RoleWords) -> _Table:
+    """The patterns of labels, and whom each word names: a job's words before a language's, then the reader's own."""
     known = {**{word: role for word, role in roles.aliases.items() if len(word) > 2}, **roles.by_name}
     foreign: list[tuple[str, str, Iterable[str]]] = [(_OWN, role, words) for role, words in roles.own]
     for language, by_role in roles.languages.items():
@@ -219,22 +258,30 @@ def _table(roles: RoleWords) -> tuple[re.Pattern[str], dict[str, _Word]]:
     named = {**known, **named}
     spelt = {form for word in named for form in (word, unicodedata.normalize("NFD", word))}
     choices = "|".join(re.escape(form) for form in sorted(spelt, key=len, reverse=True))
-    pattern = re.compile(_LABEL % (_ARTICLES, choices), re.VERBOSE | re.MULTILINE | re.IGNORECASE)
-    return pattern, {
+    at_lines, elsewhere = (
+        re.compile(_LABEL % (before, _ARTICLES, choices), re.VERBOSE | re.MULTILINE | re.IGNORECASE)
+        for before in (_AT_LINES, _ELSEWHERE)
+    )
+    words = {
         key: _Word(role, frozenset(languages.get(key, ())), known.get(key) == role)
         for key, role in named.items()
     }
+    return _Table(at_lines, elsewhere, words)
 
 
 @cache
-def _foreign(roles: RoleWords) -> tuple[str, ...]:
-    """The words of which a text must hold one to be looked at, with their accents in either encoding."""
+def _foreign(roles: RoleWords) -> dict[str, list[str]]:
+    """The words of which a text must hold one to be looked at, by their first letters in a row, with their accents in
+    either encoding."""
     new = [
         key
-        for key, word in _table(roles)[1].items()
+        for key, word in _table(roles).words.items()
         if word.languages and not (word.known and _OWN not in word.languages)
     ]
-    return tuple({form for key in new for form in (key, unicodedata.normalize("NFD", key))})
+    forms: dict[str, list[str]] = {}
+    for form in sorted({form for key in new for form in (key, unicodedata.normalize("NFD", key))}):
+        forms.setdefault(_TOKEN.findall(form)[0], []).append(form)
+    return forms
 
 
 def _key(word: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from edgen.reading.repairs import Repair
+from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, hold_no_marker, may_mark
 from edgen.reading.text.quotes import drop_tag, is_silent, note_words_behind, strip_debris, trim
 
@@ -21,7 +22,7 @@ _ALL_PLAIN = re.compile(r"(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?
 
 def is_plain(text: str) -> bool:
     """Whether a quick look shows that a turn holds no debris and no end marker. It may say no of any text."""
-    return _PLAIN.fullmatch(text) is not None and not may_mark(text)
+    return _PLAIN.fullmatch(text) is not None and not may_mark(fold(text))
 
 
 def are_plain(texts: Sequence[str]) -> bool:

@@ -17,6 +17,16 @@ from edgen.reading.role_words import LANGUAGES
 OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 
 
+class _Names(dict[str, str]):
+    """Roles by their names in lower case. A pattern that ignores case also matches ſ for s, and İ and ı for i."""
+
+    def __missing__(self, name: str) -> str:
+        plain = name.upper().lower().replace("\u0307", "")
+        if plain == name:
+            raise KeyError(name)
+        return self[plain]
+
+
 @dataclass(frozen=True, eq=False)
 class RoleWords:
     """The roles of a conversation, two or more. Compared by identity: make one and keep it.
@@ -36,7 +46,7 @@ class RoleWords:
     @cached_property
     def by_name(self) -> dict[str, str]:
         """The roles by their names in lower case."""
-        return {name.lower(): name for name in self.names}
+        return _Names({name.lower(): name for name in self.names})
 
     @cached_property
     def spelt(self) -> dict[str, str]:
@@ -147,3 +157,39 @@ TEACHER_STUDENT = RoleWords(
     languages=LANGUAGES,
     titled="Teacher",
 )
+
+
+def words_of(names: tuple[str, ...]) -> RoleWords:
+    """Return what the readers know of some roles: other words for them where one teaches and the other learns."""
+    if {*names} == {*TEACHER_STUDENT.names}:
+        return TEACHER_STUDENT
+    sides = [side_of(name) for name in names]
+    if sorted(side or "" for side in sides) != sorted(TEACHER_STUDENT.names):
+        return RoleWords(names)
+    role_of = {side: name for side, name in zip(sides, names, strict=True) if side is not None}
+    words = {**{side.lower(): side for side in TEACHER_STUDENT.names}, **TEACHER_STUDENT.aliases}
+    order = [TEACHER_STUDENT.names.index(side) for side in sides if side is not None]
+    return RoleWords(
+        names,
+        aliases={word: role_of[side] for word, side in words.items() if word not in map(str.lower, names)},
+        languages={
+            language: tuple(by_role[place] for place in order) for language, by_role in LANGUAGES.items()
+        },
+        titled=role_of["Teacher"],
+    )
+
+
+def side_of(name: str) -> str | None:
+    """Return Teacher or Student if a role's name means one of them in any language, else None."""
+    word = name.lower()
+    if word in TEACHER_STUDENT.by_name or (
+        word in TEACHER_STUDENT.aliases and word not in CHAT_SELF | CHAT_OTHER
+    ):
+        return TEACHER_STUDENT.by_name.get(word) or TEACHER_STUDENT.aliases[word]
+    found = {
+        side
+        for by_role in LANGUAGES.values()
+        for side, words in zip(TEACHER_STUDENT.names, by_role, strict=True)
+        if word in words.split()
+    }
+    return found.pop() if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""A finished run as one self-contained page."""
+"""Reports of finished runs, as one self-contained page."""
 
 from edgen.core.extras import require_extra
 

@@ -1,37 +1,57 @@
-"""Arms side by side: forest plots of differences, and the table of all metrics."""
+"""Comparison of arms: forest plots of differences, and the table of all metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from edgen.core.text import NONE, dollars, join_list, number, percent, points, quantity, signed_number
 from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
-from edgen.evaluation.figures import Axis, Interval, Intervals, Picture, Table, describe_rows
+from edgen.evaluation.figures import Axis, Interval, Intervals, Picture, Table, describe_rows, label_with_arm
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
 
-_MOST = 24  # rows of a forest
+_MOST = 20  # rows of a forest
+_DRAWN = 4  # arms whose pictures are not collapsed
+_NAMED = 6  # metrics without difference that are listed
+_ACROSS = 4  # arms next to each other in a table
 _Row = tuple[Metric, Difference, Interval]
 
 
 def forests(comparison: Comparison) -> Iterator[Picture]:
-    """Two pictures an arm: shares in percentage points, everything else in per cent of the baseline."""
+    """Yield two pictures per arm: shares in percentage points, everything else in per cent of the
+    baseline."""
     for place, arm in enumerate(_others(comparison)):
-        shares, numbers = [], []
+        shares, numbers, alike = [], [], []
         for metric in comparison.metrics:
             found = next((d for d in metric.differences if d.arm == arm.label), None)
             if found is None or found.value is None:
                 continue
             base = metric.arms[comparison.baseline].value if comparison.baseline in metric.arms else None
-            if metric.kind == "share":
+            if not found.changed:
+                alike.append(metric.title)
+            elif metric.kind == "share":
                 shares.append((metric, found, _interval(metric, found, 100.0)))
             elif base:
                 numbers.append((metric, found, _interval(metric, found, 100.0 / abs(base))))
-        for kind, rows, unit in (
-            ("shares", shares, "percentage points"), ("numbers", numbers, "% of the baseline"),
-        ):  # fmt: skip
-            if rows:
-                yield _forest(f"forest-{place}-{kind}", arm, comparison.baseline, rows, unit)
+        kinds = [("shares", shares, "percentage points"), ("numbers", numbers, "% of the baseline")]
+        drawn = [kind for kind in kinds if kind[1]]
+        folded = "Pictures of the other arms" if place >= _DRAWN else ""
+        for kind, rows, unit in drawn:
+            last = kind == drawn[-1][0]
+            yield _forest(
+                f"forest-{place}-{kind}", arm, comparison.baseline, rows, unit, alike if last else [], folded
+            )
+
+
+def identical_arms(comparison: Comparison) -> Iterator[str]:
+    """Yield a sentence for each arm in which no metric differs from the baseline: it has no picture."""
+    for arm in _others(comparison):
+        found = [d for metric in comparison.metrics for d in metric.differences if d.arm == arm.label]
+        known = [d for d in found if d.value is not None]
+        if known and not any(d.changed for d in known):
+            yield (
+                f"{arm.label} and {comparison.baseline}: none of {len(known)} metrics differs in any scenario."
+            )
 
 
 def _interval(metric: Metric, difference: Difference, factor: float) -> Interval:
@@ -45,7 +65,9 @@ def _interval(metric: Metric, difference: Difference, factor: float) -> Interval
     return Interval(metric.title, value, low, high, said, "vermillion" if sure else "blue", hollow=not sure)
 
 
-def _forest(name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: str) -> Picture:
+def _forest(
+    name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: str, alike: list[str], folded: str
+) -> Picture:
     clearest = sorted(found, key=lambda row: row[1].p_holm if row[1].p_holm is not None else 1.0)[:_MOST]
     rows = [row for row in found if row in clearest]
     intervals = [interval for _, _, interval in rows]
@@ -55,17 +77,26 @@ def _forest(name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: st
         name=name,
         title=title,
         chart=Intervals(intervals, Axis(unit, signed_number), 0.0),
-        caption=f"Dots: {'paired differences' if arm.paired else 'differences of two samples, not paired,'} with 95% "
-        "intervals; the dashed line is no difference. Filled: still there when all metrics are tested together (Holm, 5%). "
-        + (f"Look at {', '.join(sure[:6])}." if sure else "None is, here.")
-        + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else ""),
+        caption=f"{'Paired differences' if arm.paired else 'Differences of two samples, not paired,'} with 95% intervals; "
+        "dashed: no difference. Filled: remains when all metrics are tested together (Holm, 5%). "
+        + (f"Look at {', '.join(sure[:6])}." if sure else "None is filled here.")
+        + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else "")
+        + _say_alike(alike),
         alternative=describe_rows("Forest plot", title, intervals),
         tables=(_numbers(rows, unit, paired=arm.paired),),
+        folded=folded,
     )
 
 
+def _say_alike(titles: list[str]) -> str:
+    """Name the metrics in which no scenario differs, or count them if they are many."""
+    if len(titles) > _NAMED:
+        return f" {len(titles)} other metrics do not differ in any scenario."
+    return f" No difference in any scenario: {', '.join(titles)}." if titles else ""
+
+
 def _numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
-    """What a forest shows, in figures; how many scenarios changed is known of paired ones only."""
+    """Return the figures of a forest; the number of changed scenarios is known only for paired ones."""
     head = ("metric", f"difference, {unit} (95%)", "p", "p (Holm)", "scenarios", *["changed"] * paired)
     cells = (
         (
@@ -77,12 +108,12 @@ def _numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
 
 
 def lead(comparison: Comparison | None) -> str:
-    """Whether the arms answer the same scenarios, in a sentence or two."""
+    """Return a sentence or two on whether the arms share scenarios."""
     if comparison is None:
-        return "Every arm is the same job under another setting."
+        return "Each arm is the same job with another setting."
     others = [arm.label for arm in _others(comparison) if not arm.paired]
     if not others:
-        return "Every arm answers the same scenarios, so each is compared with itself under another setting."
+        return "All arms answer the same scenarios, so each scenario is compared with itself under another setting."
     own = "a space of its own weights" if len(others) == 1 else "spaces of their own weights"
     rest = len(others) < len(comparison.arms) - 1
     return (
@@ -92,11 +123,11 @@ def lead(comparison: Comparison | None) -> str:
 
 
 def describe_comparison(comparison: Comparison) -> str:
-    """What is compared with what."""
+    """Describe the comparison."""
     baseline, others = comparison.baseline, _others(comparison)
     said = []
     if any(arm.paired for arm in others):
-        said.append(f"{quantity(comparison.shared, 'scenario')} compared one by one with {baseline}'s")
+        said.append(f"{quantity(comparison.shared, 'scenario')} compared one by one with those of {baseline}")
     sizes = {arm.label: arm.scenarios for arm in comparison.arms}
     said += [
         f"{quantity(arm.scenarios, 'scenario')} of {arm.label} against {number(sizes[baseline])} others of {baseline}"
@@ -114,17 +145,46 @@ def _sure(difference: Difference) -> bool:
     return difference.p_holm is not None and difference.p_holm < SIGNIFICANT
 
 
-def side_by_side(comparison: Comparison) -> Table:
-    """Every metric: its value in each arm and the differences, with 95% intervals, those that hold marked with a star."""
-    others = [arm.label for arm in _others(comparison)]
+def values(comparison: Comparison) -> Iterator[Table]:
+    """Yield every metric's value in each arm with its 95% interval; those that differ from the baseline are
+    starred. Arms that do not fit side by side are in further, collapsed tables, each with the baseline."""
     labels = [arm.label for arm in comparison.arms]
-    head = ("metric", *labels, *(f"{arm} − {comparison.baseline}" for arm in others))
-    rows = []
-    for metric in comparison.metrics:
-        by_arm = {found.arm: found for found in metric.differences}
-        values = (_value(metric.kind, metric.arms.get(label)) for label in labels)
-        rows.append((metric.title, *values, *(_difference(metric.kind, by_arm.get(arm)) for arm in others)))
-    return Table(head, tuple(rows), style="wide")
+    for names, title in _side_by_side(labels):
+        rows = []
+        for metric in comparison.metrics:
+            starred = {d.arm for d in metric.differences if _sure(d)}
+            cells = (
+                f"{_value(metric.kind, metric.arms.get(name))}{' *' if name in starred else ''}"
+                for name in names
+            )
+            rows.append((metric.title, *cells))
+        yield Table(("metric", *names), tuple(rows), title, style="wide")
+
+
+def differences(comparison: Comparison) -> Iterator[Table]:
+    """Yield every difference from the baseline in the metric's own unit, in collapsed tables of a few
+    arms."""
+    others = [arm.label for arm in _others(comparison)]
+    for start in range(0, len(others), _ACROSS - 1):
+        names = others[start : start + _ACROSS - 1]
+        rows = []
+        for metric in comparison.metrics:
+            by_arm = {found.arm: found for found in metric.differences}
+            rows.append((metric.title, *(_difference(metric.kind, by_arm.get(name)) for name in names)))
+        head = ("metric", *(f"{name} − {comparison.baseline}" for name in names))
+        title = label_with_arm(
+            "All differences in the metrics' own units", join_list(names) if len(others) >= _ACROSS else ""
+        )
+        yield Table(head, tuple(rows), title, style="wide")
+
+
+def _side_by_side(labels: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+    """Yield the arms of each table and, from the second on, its name."""
+    baseline, *others = labels
+    for start in range(0, max(len(others), 1), _ACROSS - 1):
+        names = others[start : start + _ACROSS - 1]
+        title = label_with_arm("Values of the other arms", join_list(names)) if start else ""
+        yield [baseline, *names], title
 
 
 def _value(kind: str, found: RatioEstimate | None) -> str:
@@ -139,7 +199,9 @@ def _value(kind: str, found: RatioEstimate | None) -> str:
 
 def _difference(kind: str, found: Difference | None) -> str:
     if found is None or found.value is None:
-        return "–"
+        return NONE
+    if not found.changed:
+        return "none differs"
     form = {"share": points, "usd": dollars}.get(kind, signed_number)
     ends = "" if found.low is None else f" ({form(found.low)} to {form(found.high)})"
     return f"{form(found.value)}{ends}{' *' if _sure(found) else ''}"

@@ -1,36 +1,39 @@
-"""Drawing: numbers to a vector picture that stands in a page.
+"""Drawing of vector pictures for a page.
 
-matplotlib draws through its Figure and the SVG backend, without pyplot. A colour is a stand-in that becomes
-a variable of the page's style, so a picture follows light and dark; text stays text; nothing depends on
-the moment, and names within a picture begin with the picture's own. The palette is that of Okabe and Ito
-(2008, Color Universal Design), which people with colour-blindness can tell apart.
+matplotlib draws through its Figure and the SVG backend, without pyplot. A colour is a placeholder for a
+variable of the page's style, so pictures follow light and dark mode; text stays text; output is independent
+of time, and names within a picture have its own prefix. The palette is that of Okabe and Ito (2008, Color
+Universal Design), which is distinguishable with colour-blindness.
 
-Every picture is WIDTH units wide, a unit being a pixel where the page shows it at full size.
+Every picture is WIDTH units wide, a unit being a pixel at full size.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import math
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from edgen.core.text import shorten
-from edgen.evaluation.figures import LEVELS
+from edgen.evaluation.figures import LEVELS, Axis
+from edgen.report.lettering import SIZE, fit, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 400
-SIZE = 12  # of text, in units
-_COLUMNS = 58  # characters of text that fit beside each other
+_FOOT, _TICKS = 40, 24  # below an axis: ticks and title; ticks alone
+_BEYOND = 0.02  # of the axis, left free at both ends
+_TICK = 52  # maximum units for the text of a tick
 
-# Each is a variable of report.css; a line's place is its stand-in.
+# Variables of report.css; a line's position is its placeholder.
 VARIABLES = (
-    *("ink", "muted", "rule", "paper", "card"),
+    *("ink", "muted", "rule", "track", "paper", "card"),
     *("blue", "orange", "green", "purple", "vermillion", "sky", "grey"),
     *(f"level-{step}" for step in range(LEVELS)),
 )
@@ -39,12 +42,12 @@ _NAMES = {stand_in: f"var(--{name})" for name, stand_in in _STAND_INS.items()}
 
 
 def colour(name: str) -> str:
-    """The stand-in of a colour of the page."""
+    """Return the placeholder of a colour of the page."""
     return _STAND_INS[name]
 
 
 class Canvas:
-    """What one picture is drawn on, `height` units high. Use within `drawing()`."""
+    """A canvas for one picture, `height` units high. Use within `drawing()`."""
 
     def __init__(self, height: float) -> None:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -56,7 +59,7 @@ class Canvas:
         self.figure.patch.set_visible(False)
 
     def axes(self, left: float, top: float, right: float, bottom: float) -> Axes:
-        """Axes with these margins, in units from the picture's edges."""
+        """Return axes with these margins, in units from the picture's edges."""
         axes = self.figure.add_axes(
             (
                 left / WIDTH,
@@ -72,17 +75,28 @@ class Canvas:
         axes.tick_params(length=0, colors=colour("muted"), pad=5)
         return axes
 
-    def text(self, x: float, y: float, words: str, **how: Any) -> None:
-        """Words at units from the picture's left and top edge."""
+    def text(self, x: float, y: float, words: str, room: float = WIDTH, **how: Any) -> None:
+        """Write words at units from the picture's left and top edge, truncated to `room`."""
         how = {"color": colour("ink"), "va": "baseline", **how}
-        limit = how.pop("limit", _COLUMNS)
-        self.figure.text(x / WIDTH, 1 - y / self.height, shorten(words, limit), **how)
+        words = fit(words, room, how.get("size", SIZE))
+        self.figure.text(x / WIDTH, 1 - y / self.height, words, **how)
+
+    def swatch(self, x: float, y: float, shade: str) -> None:
+        """Draw a coloured square in front of a word whose baseline is at `y`."""
+        from matplotlib.patches import Rectangle
+
+        self.figure.add_artist(
+            Rectangle(
+                (x / WIDTH, 1 - y / self.height), 9 / WIDTH, 9 / self.height,
+                facecolor=colour(shade), edgecolor="none", transform=self.figure.transFigure,
+            )
+        )  # fmt: skip
 
     def svg(self, name: str, label: str) -> str:
-        """The picture as an element of a page; `label` is its text alternative."""
+        """Return the picture as an element of a page; `label` is its text alternative."""
         file = io.StringIO()
         with warnings.catch_warnings():
-            # a letter that the measuring font lacks: the reader's own font has it
+            # a letter missing in the measuring font is in the reader's own
             warnings.simplefilter("ignore", UserWarning)
             self.figure.savefig(
                 file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -90,13 +104,25 @@ class Canvas:
         return _embed(file.getvalue(), name, label)
 
 
-@contextlib.contextmanager
-def drawing() -> Iterator[None]:
-    """matplotlib as the pictures need it, and as it was when they are done."""
+def has_font_list() -> bool:
+    """Return whether matplotlib has listed this machine's fonts, as it does at its first import."""
     import matplotlib
 
+    return any(Path(matplotlib.get_cachedir()).glob("fontlist-*.json"))
+
+
+@contextlib.contextmanager
+def drawing() -> Iterator[None]:
+    """Configure matplotlib for the pictures, independent of the user's matplotlibrc; restore it at the
+    end."""
+    import matplotlib
+
+    usual: dict[Any, Any] = {
+        name: matplotlib.rcParamsDefault[name] for name in matplotlib.rcParams if name != "backend"
+    }
     with matplotlib.rc_context(
-        {
+        usual
+        | {
             "svg.fonttype": "none",
             "svg.hashsalt": "edgen",
             "font.family": "DejaVu Sans",  # comes with matplotlib; for measuring only
@@ -110,7 +136,7 @@ def drawing() -> Iterator[None]:
 
 
 def _embed(text: str, name: str, label: str) -> str:
-    """matplotlib's file as an `<svg>` of a page: variables for colours, own names, the page's font."""
+    """Return matplotlib's file as an `<svg>` of a page: variables for colours, own names, the page's font."""
     old = ElementTree.fromstring(text)  # noqa: S314 - matplotlib's own
     names = {node.get("href", node.get(_HREF, "")).removeprefix("#") for node in old.iter()}
     names |= {_url(node.get("clip-path", "")) for node in old.iter()}
@@ -157,7 +183,7 @@ def _url(value: str) -> str:
     return value.removeprefix("url(#").removesuffix(")")
 
 
-_PAGES = ("font-family", "text-anchor:start", f"font-size:{SIZE}px")  # what the page's own style says
+_PAGES = ("font-family", "text-anchor:start", f"font-size:{SIZE}px")  # set by the page's own style
 
 
 def _style(value: str) -> str:
@@ -169,7 +195,7 @@ def _style(value: str) -> str:
 
 
 def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
-    """Round numbers within [low, high]."""
+    """Return round numbers within [low, high]."""
     from matplotlib.ticker import MaxNLocator
 
     found = MaxNLocator(nbins=count, integer=whole, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
@@ -178,7 +204,44 @@ def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> li
 
 
 def set_ticks(axes: Axes, places: Sequence[float], labels: Sequence[str]) -> None:
-    """The ticks of the x axis, with rules of the grid behind what is drawn."""
+    """Set the ticks of the x axis, with grid lines in the background."""
     axes.set_xticks(list(places), list(labels))
     axes.grid(visible=True, axis="x", color=colour("rule"), linewidth=0.7)
     axes.set_axisbelow(True)
+
+
+def foot_of(title: str) -> float:
+    """Return the units below an axis: for its ticks, and for its title if it has one."""
+    return _FOOT if title else _TICKS
+
+
+def set_scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
+    """Set limits that contain all values, as many round ticks as fit, and the title."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    low = low if axis.low is None else min(low, axis.low)
+    high = high if axis.high is None else max(high, axis.high)
+    if high - low < 1e-9:
+        low, high = (
+            (low - 0.5, high + 0.5)
+            if axis.whole
+            else (low - abs(low) * 0.1 - 1e-3, high + abs(high) * 0.1 + 1e-3)
+        )
+    slack = (high - low) * _BEYOND
+    axes.set_xlim(low - slack, high + slack)
+    places = [float(p) for p in range(math.ceil(low), math.floor(high) + 1)] if axis.log else []
+    count = max(1, min(5, int(axes.get_position().width * WIDTH / _TICK)))
+    if len(places) > count + 1:
+        places = places[:: math.ceil(len(places) / (count + 1))]
+    if len(places) < 2:
+        places = _ticks_with_room(axes, axis, low, high, count)
+    set_ticks(axes, places, [axis.tick(place) for place in places])
+    axes.set_xlabel(axis.title, color=colour("muted"))
+
+
+def _ticks_with_room(axes: Axes, axis: Axis, low: float, high: float, count: int) -> list[float]:
+    """Return round ticks, only the first and the last if more would overlap."""
+    places = ticks(low, high, count, whole=axis.whole)
+    room = axes.get_position().width * WIDTH
+    if sum(width_of(axis.tick(place)) + 8 for place in places) > room and len(places) > 2:
+        return [places[0], places[-1]]
+    return places

@@ -1,7 +1,6 @@
-"""The kinds of picture: bars, stacked bars, intervals, distributions, curves, cells.
+"""The kinds of picture: rows of marks (`rows`), stacked bars, histograms, curves, cells.
 
-Most have a line of words above each mark, with the number at its right end, so that labels of any length
-can be read on a narrow screen. To be called within `canvas.drawing()`.
+Call them within `canvas.drawing()`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from edgen.core.text import number, shorten
+from edgen.core.text import number
 from edgen.evaluation.figures import (
     LEVELS,
     Axis,
@@ -25,33 +24,37 @@ from edgen.evaluation.figures import (
     Stacks,
     shade_of,
 )
-from edgen.report.canvas import WIDTH, Canvas, colour, set_ticks, ticks
+from edgen.report.canvas import WIDTH, Canvas, colour, foot_of, set_scale
+from edgen.report.lettering import fit_ends, width_of
+from edgen.report.rows import EDGE, draw_bars, draw_intervals, draw_strips
 from edgen.stats.distributions import Bin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ROW = 38  # of a line of words and its mark
-_FOOT = 44  # ticks and what they count
-_TICKS = 26  # ticks alone
-_EDGE = 2
-_MARGIN = 14  # of an axis: half of a tick's words
-_PANEL = 92  # of one histogram among several
-_BEYOND = 0.02  # of the axis, left free at both ends
+_MOST_ROWS = 20  # of a picture that is not collapsed
+_STACK = 46  # of a line of words and its stacked bar
+_BOLD = 1.15  # relative width of bold text
+_MARGIN = 14  # of an axis: half of a tick's text
+_SINGLE, _PANEL = 120, 60  # of a single histogram, and of one among several
+_CURVES = 190
+_TOP = 20  # of cells: the numbers of the columns
+_NAMES = 160  # of cells: minimum units for the names of the rows
 
 
 def draw(picture: Picture) -> str:
-    """The `<svg>` of a picture."""
+    """Return the `<svg>` of a picture."""
     chart = picture.chart
     match chart:
         case Bars():
-            canvas = _bars(chart)
+            canvas = draw_bars(chart)
         case Stacks():
             canvas = _stacks(chart.rows)
         case Intervals():
-            canvas = _intervals(chart)
+            canvas = draw_intervals(chart)
         case Histograms():
-            canvas = _distributions(chart)
+            small = len(chart.rows) <= 3 and all(row.distribution.bins for row in chart.rows)
+            canvas = _histograms(chart.rows, chart.axis) if small else draw_strips(chart)
         case Curves():
             canvas = _curves(chart)
         case Cells():
@@ -59,111 +62,73 @@ def draw(picture: Picture) -> str:
     return canvas.svg(picture.name, picture.alternative)
 
 
-def _bars(chart: Bars) -> Canvas:
-    """The number stands at the end of the words."""
-    rows = chart.rows
-    canvas, axes = _rows(len(rows), foot=4, margin=_EDGE)
-    top = chart.top or max((row.value for row in rows), default=0) or 1
-    axes.set_xlim(0, top)
-    axes.spines["bottom"].set_visible(False)
-    axes.set_xticks([])
-    for place, row in enumerate(rows):
-        _line(canvas, place, row.label, row.said)
-        axes.barh(place, top, height=0.2, color=colour("rule"), alpha=0.6)
-        axes.barh(place, row.value, height=0.2, color=colour(row.colour))
-    return canvas
+def key_of(picture: Picture) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the meanings of the numbers of rows and columns, without rows whose whole names are in the
+    picture."""
+    chart = picture.chart
+    if not isinstance(chart, Cells):
+        return list(picture.key)
+    side, _, size = _cell_sizes(chart)
+    whole = all(
+        width_of(name, size) <= _room_for_name(chart, side, i, size) for i, name in enumerate(chart.rows)
+    )
+    return [entry for entry in picture.key if not (whole and entry[1] == tuple(chart.rows))]
+
+
+def folded_rows(picture: Picture) -> int:
+    """Return the number of rows of a picture collapsed for its length; 0 if it is not."""
+    chart = picture.chart
+    count = len(chart.rows) if isinstance(chart, Bars | Intervals | Histograms | Stacks) else 0
+    return count if count > _MOST_ROWS else 0
 
 
 def _stacks(rows: Sequence[Stack]) -> Canvas:
-    """A count stands in its piece where there is room."""
-    canvas = Canvas(len(rows) * 56 + 8)
-    axes = canvas.axes(_EDGE, 0, _EDGE, 8)
-    axes.set_ylim(len(rows), 0)
+    """Write counts in their pieces if they fit."""
+    canvas = Canvas(len(rows) * _STACK + 4)
+    axes = canvas.axes(EDGE, 0, EDGE, 4)
+    axes.set_ylim(len(rows) * _STACK, 0)
     axes.set_xlim(0, 1)
     axes.set_axis_off()
-    room = WIDTH - 2 * _EDGE
+    room = WIDTH - 2 * EDGE
     for place, (words, said, pieces) in enumerate(rows):
-        canvas.text(_EDGE, place * 56 + 15, words, limit=36, weight="bold")
-        canvas.text(WIDTH - _EDGE, place * 56 + 15, said, ha="right", color=colour("muted"))
+        top = place * _STACK
+        name = fit_ends(words, (room - width_of(said) - 12) / _BOLD)
+        canvas.text(EDGE, top + 14, name, weight="bold")
+        canvas.text(WIDTH - EDGE, top + 14, said, ha="right", color=colour("muted"))
         total = sum(count for _, count in pieces) or 1
         left = 0.0
         for shade, count in pieces:
             if not count:
                 continue
             width = count / total
-            # a sliver is at least three units wide: what is there is seen
+            # a sliver is at least three units wide, so that it is visible
             axes.barh(
-                place + 0.64, max(width, 3 / room), left=min(left, 1 - 3 / room), height=0.5,
-                color=colour(shade), edgecolor=colour("paper"), linewidth=0.8,
+                top + 31, max(width, 3 / room), left=min(left, 1 - 3 / room), height=22,
+                color=colour(shade), edgecolor=colour("card"), linewidth=0.8,
             )  # fmt: skip
             text = number(count)
-            if width * room > 8 * len(text) + 8:
+            if width * room > width_of(text) + 12:
                 axes.text(
-                    left + width / 2, place + 0.64, text, ha="center", va="center_baseline",
-                    color=colour("paper"), weight="bold",
+                    left + width / 2, top + 31, text, ha="center", va="center_baseline",
+                    color=colour("card"), weight="bold",
                 )  # fmt: skip
             left += width
     return canvas
 
 
-def _intervals(chart: Intervals) -> Canvas:
-    rows, axis, reference = chart
-    canvas, axes = _rows(len(rows), foot=_foot(axis))
-    known = [v for row in rows for v in (row.value, row.low, row.high) if v is not None]
-    _scale(axes, axis, [*known, *([] if reference is None else [reference])])
-    if reference is not None:
-        # beside the marks only: a line through all would run through the words
-        marks = range(len(rows))
-        axes.vlines(
-            [reference] * len(rows), [place - 0.24 for place in marks], [place + 0.29 for place in marks],
-            color=colour("muted"), linewidth=1.4, linestyle=(0, (2, 2)),
-        )  # fmt: skip
-    for place, row in enumerate(rows):
-        _line(canvas, place, row.label, row.said)
-        if row.low is not None and row.high is not None:
-            axes.plot([row.low, row.high], [place] * 2, color=colour(row.colour), linewidth=2.4, alpha=0.55)
-        if row.value is not None:
-            face = colour("paper") if row.hollow else colour(row.colour)
-            axes.plot(
-                [row.value], [place], "o", markersize=7.5, markerfacecolor=face, markeredgewidth=1.8,
-                markeredgecolor=colour(row.colour), clip_on=False,
-            )  # fmt: skip
-    return canvas
-
-
-def _distributions(chart: Histograms) -> Canvas:
-    """Up to three as histograms above one another, more as strips of their quantiles."""
-    rows, axis = chart
-    if len(rows) <= 3 and all(row.distribution.bins for row in rows):
-        return _histograms(rows, axis)
-    canvas, axes = _rows(len(rows), foot=_foot(axis))
-    found = [row.distribution for row in rows]
-    _scale(axes, axis, [v for d in found for v in (d.p5, d.p95) if v is not None])
-    for place, row in enumerate(rows):
-        d = row.distribution
-        if d.p5 is None or d.p25 is None or d.median is None or d.p75 is None or d.p95 is None:
-            continue
-        _line(canvas, place, row.label, axis.tick(d.median))
-        shade = colour(row.colour)
-        axes.plot([d.p5, d.p95], [place] * 2, color=shade, linewidth=1.6, alpha=0.6)
-        axes.plot([d.p25, d.p75], [place] * 2, color=shade, linewidth=7, alpha=0.6, solid_capstyle="butt")
-        axes.plot([d.median], [place], "o", markersize=8, color=shade, markeredgecolor=colour("paper"))
-    return canvas
-
-
 def _histograms(rows: Sequence[Histogram], axis: Axis) -> Canvas:
     single = len(rows) == 1
-    tall = 190 if single else _PANEL
-    canvas = Canvas(tall * len(rows) + _foot(axis))
-    # a bar of whole numbers from 3 up to 5 stands for 3 and 4: it is drawn around them
+    tall = _SINGLE if single else _PANEL
+    canvas = Canvas(tall * len(rows) + foot_of(axis.title))
+    # a bar of whole numbers from 3 up to 5 covers 3 and 4: it is drawn around them
     shift = 0.5 if axis.whole else 0.0
     edges = [edge - shift for row in rows for b in row.distribution.bins for edge in (b.low, b.high)]
     for place, row in enumerate(rows):
         last = place == len(rows) - 1
         top = place * tall
-        axes = canvas.axes(_MARGIN, top + 26, _MARGIN, canvas.height - top - tall)
+        axes = canvas.axes(_MARGIN, top + 21, _MARGIN, canvas.height - top - tall)
         _bins(axes, row, shift)
-        _scale(axes, axis, edges)
+        set_scale(axes, axis, edges)
         if not last:
             axes.set_xticklabels([])
             axes.set_xlabel("")
@@ -171,9 +136,10 @@ def _histograms(rows: Sequence[Histogram], axis: Axis) -> Canvas:
         if median is not None:
             axes.axvline(median, color=colour("ink"), linewidth=1.4, dashes=(2, 2))
         said = f"median {axis.tick(median)}" if median is not None else ""
-        words = "" if single else row.label
-        canvas.text(_EDGE, top + 16, words, color=colour(row.colour), weight="bold", limit=34)
-        canvas.text(WIDTH - _EDGE, top + 16, said, ha="right", color=colour("muted"))
+        canvas.text(WIDTH - EDGE, top + 14, said, ha="right", color=colour("muted"))
+        if not single:
+            canvas.swatch(EDGE, top + 14, row.colour)
+            canvas.text(EDGE + 15, top + 14, fit_ends(row.label, WIDTH - width_of(said) - 35))
     return canvas
 
 
@@ -183,14 +149,14 @@ def _bins(axes: Axes, row: Histogram, shift: float) -> None:
     axes.set_ylim(0, max((b.count for b in bins), default=0) * 1.04 or 1)
     axes.bar(
         [b.low - shift for b in bins], [b.count for b in bins], width=[max(b.high - b.low, 1e-9) for b in bins],
-        align="edge", color=colour(row.colour), edgecolor=colour("paper"), linewidth=0.8,
+        align="edge", color=colour(row.colour), edgecolor=colour("card"), linewidth=0.8,
     )  # fmt: skip
 
 
 def _curves(chart: Curves) -> Canvas:
     rows, x, y, log = chart
-    canvas = Canvas(270)
-    axes = canvas.axes(52, 14, 16, _FOOT)
+    canvas = Canvas(_CURVES)
+    axes = canvas.axes(52, 18, 16, foot_of(x))
     axes.spines["left"].set_visible(True)
     axes.spines["left"].set_color(colour("rule"))
     if log:
@@ -207,12 +173,12 @@ def _curves(chart: Curves) -> Canvas:
         put(places, [_short(place) for place in places])
     axes.grid(visible=True, color=colour("rule"), linewidth=0.7)
     axes.set_xlabel(x, color=colour("muted"))
-    canvas.text(_EDGE, 10, y, color=colour("muted"))
+    canvas.text(EDGE, 11, y, color=colour("muted"))
     return canvas
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten within, with twos and fives between them where they are few."""
+    """Return powers of ten within the range, with twos and fives between few ones."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for steps in ((1,), (1, 3), (1, 2, 5)):
         found = [s * 10.0**e for e in range(first, last + 1) for s in steps if low <= s * 10.0**e <= high]
@@ -229,28 +195,24 @@ def _short(value: float) -> str:
 
 
 def _cells(chart: Cells) -> Canvas:
-    """The more, the stronger. Rows and columns are numbered from 1."""
+    """Draw cells with stronger colour for larger counts. Rows and columns are numbered from 1."""
     from matplotlib.collections import PolyCollection
 
     rows, columns, planned, accepted = chart
-    side = min((WIDTH - 168 - _EDGE) / max(columns, 1), 30)
-    left = WIDTH - side * columns - _EDGE  # what the cells leave is for the rows' names
-    tall = max(min(side, 26.0), 13.0)
-    canvas = Canvas(24 + tall * len(rows) + 6)
-    axes = canvas.axes(left, 24, _EDGE, 6)
+    side, tall, size = _cell_sizes(chart)
+    left = WIDTH - side * columns - EDGE  # the rest is for the rows' names
+    canvas = Canvas(_TOP + tall * len(rows) + 4)
+    axes = canvas.axes(left, _TOP, EDGE, 4)
     axes.set_xlim(0, columns)
     axes.set_ylim(len(rows), 0)
     axes.set_axis_off()
     most = max((count for row in accepted for count in row), default=0)
     squares: dict[int, list[list[tuple[float, float]]]] = {}
     for i, row in enumerate(accepted):
-        canvas.text(
-            left - 7,
-            24 + tall * (i + 0.5) + 4,
-            f"{shorten(rows[i], int(left / 6.6) - 4)}  {i + 1}",
-            ha="right",
-            size=_fitting(tall),
-        )
+        baseline = _TOP + tall * (i + 0.5) + 4
+        canvas.text(left - 7, baseline, str(i + 1), ha="right", size=size, color=colour("muted"))
+        room = _room_for_name(chart, side, i, size)
+        canvas.text(EDGE + room, baseline, rows[i], room=room, ha="right", size=size)
         for j, count in enumerate(row):
             level = shade_of(count, most)
             squares.setdefault(level, []).append([(j, i), (j + 1, i), (j + 1, i + 1), (j, i + 1)])
@@ -260,7 +222,7 @@ def _cells(chart: Cells) -> Canvas:
             PolyCollection(
                 shapes,
                 facecolor=colour(f"level-{level}"),
-                edgecolor=colour("paper"),
+                edgecolor=colour("card"),
                 linewidth=1.2 if side > 12 else 0.6,
             ),
             autolim=False,
@@ -268,17 +230,29 @@ def _cells(chart: Cells) -> Canvas:
     every = 1 if side >= 15 else 5
     for j in range(columns):
         if (j + 1) % every == 0 or j == 0:
-            canvas.text(left + side * (j + 0.5), 17, str(j + 1), ha="center", color=colour("muted"), size=11)
+            canvas.text(left + side * (j + 0.5), 14, str(j + 1), ha="center", color=colour("muted"), size=11)
     return canvas
 
 
+def _cell_sizes(chart: Cells) -> tuple[float, float, float]:
+    """Return width and height of a cell, and the size of the rows' names."""
+    side = min((WIDTH - _NAMES - EDGE) / max(chart.columns, 1), 28)
+    tall = max(min(side, 22.0), 13.0)
+    return side, tall, min(11.0, tall - 2.5)
+
+
+def _room_for_name(chart: Cells, side: float, row: int, size: float) -> float:
+    """Return the units for a row's name, left of its number and the cells."""
+    return WIDTH - side * chart.columns - 2 * EDGE - 7 - width_of(f"  {row + 1}", size)
+
+
 def _mark(axes: Axes, i: int, j: int, count: int, planned: int, level: int, side: float, tall: float) -> None:
-    """What stands in a cell: its count where there is room, a cross where all was lost."""
+    """Mark a cell: its count if it fits, a cross if everything was lost."""
     lost = planned > 0 and count == 0
     text = "×" if lost else number(count) if count < 1000 else f"{count / 1000:.1f}k"
     if not lost and (not count or len(text) * 6.6 > side - 3 or tall < 15):
         return
-    shade = colour("vermillion") if lost else colour("paper" if level > LEVELS // 2 else "ink")
+    shade = colour("vermillion") if lost else colour("card" if level > LEVELS // 2 else "ink")
     axes.text(
         j + 0.5,
         i + 0.5,
@@ -289,58 +263,3 @@ def _mark(axes: Axes, i: int, j: int, count: int, planned: int, level: int, side
         size=min(11, tall - 3),
         zorder=5,
     )
-
-
-def _fitting(tall: float) -> float:
-    return min(11.0, tall - 2.5)
-
-
-def _foot(axis: Axis) -> float:
-    return _FOOT if axis.title else _TICKS
-
-
-def _rows(count: int, foot: float, margin: float = _MARGIN) -> tuple[Canvas, Axes]:
-    """A picture with a line of words and a place for a mark in each row; row i is at y = i."""
-    canvas = Canvas(count * _ROW + foot)
-    axes = canvas.axes(margin, 0, margin, foot)
-    # the mark is at 27 of the row's 38 units
-    axes.set_ylim(count - 27 / _ROW, -27 / _ROW)
-    axes.set_yticks([])
-    return canvas, axes
-
-
-def _line(canvas: Canvas, place: int, words: str, said: str) -> None:
-    """The line above a mark: words, and the number at the right."""
-    behind = {"facecolor": colour("card"), "edgecolor": "none", "pad": 1.5}  # no rule goes through words
-    # of two names, what is measured and an arm's, the second has the room that the first leaves, or a third
-    room = max(12, 60 - len(said))
-    head, dot, arm = words.rpartition(" · ")
-    tail = dot + shorten(arm, max(room // 3, room - len(head) - 3)) if dot else ""
-    canvas.text(
-        _EDGE,
-        place * _ROW + 16,
-        shorten(head if dot else words, room - len(tail)) + tail,
-        limit=80,
-        bbox=behind,
-    )
-    canvas.text(WIDTH - _EDGE, place * _ROW + 16, said, ha="right", color=colour("muted"), bbox=behind)
-
-
-def _scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
-    """Limits that hold all values, round ticks, the title."""
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    low = low if axis.low is None else min(low, axis.low)
-    high = high if axis.high is None else max(high, axis.high)
-    if high - low < 1e-9:
-        low, high = (
-            (low - 0.5, high + 0.5)
-            if axis.whole
-            else (low - abs(low) * 0.1 - 1e-3, high + abs(high) * 0.1 + 1e-3)
-        )
-    slack = (high - low) * _BEYOND
-    axes.set_xlim(low - slack, high + slack)
-    places = [float(p) for p in range(math.ceil(low), math.floor(high) + 1)] if axis.log else []
-    if len(places) < 2:
-        places = ticks(low, high, 5, whole=axis.whole)
-    set_ticks(axes, places, [axis.tick(place) for place in places])
-    axes.set_xlabel(axis.title, color=colour("muted"))

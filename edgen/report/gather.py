@@ -1,4 +1,5 @@
-"""From a run's folder to what its report says: one pass over the conversations, one over what was rejected."""
+"""Collection of a report's contents from a run's folder: one pass over the conversations, one over the
+rejections."""
 
 from __future__ import annotations
 
@@ -25,28 +26,30 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, record_id
+from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import Selection
 from edgen.stats.distributions import Bin, Distribution, summarize
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_folder import RunFolder, inputs_beside, inputs_named
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_inputs import inputs_beside, inputs_named
 from edgen.store.run_reader import RunReader
 
 CUT = 1_500  # characters of a raw reply that are shown
-EXAMPLES = 3  # of each reason
+EXAMPLES = 3  # per reason
 LONGEST_TURN = 4_000  # characters of a turn that are shown
 MOST_TURNS = 200  # turns of a conversation that are shown
-_MOST_INPUTS = 100_000  # bytes of templates and spaces that the page carries
-_STEPS = 6  # bars of a tenfold of time
+_MOST_INPUTS = 100_000  # bytes of templates and spaces on the page
+_STEPS = 6  # bars per factor of ten in time
 
 Progress = Callable[[str], None]
 
 
 def gather(run: Path, progress: Progress = lambda _: None) -> Report:
-    """Everything that the report of the run in the folder `run` says. `progress` hears what is being done.
+    """Return the contents of the report of the run in the folder `run`. It calls `progress` with each step.
 
-    Raises RunError if there is no run or it cannot be read, ShortError if nothing in it is settled, LockedError
-    if somebody works on it.
+    Raises RunError if there is no run or it cannot be read, ShortError if nothing in it is settled,
+    LockedError if a process works on it.
     """
     rundir = RunFolder(run)
     rundir.require()
@@ -54,7 +57,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
         job = load_job(rundir.job)
         found = {data.arm: data for data in open_data_sets([run])}
         readers = {arm: stack.enter_context(RunReader(rundir.arm(arm).path)) for arm in found}
-        selection = Selection()
+        selection = Selection(next(iter(readers.values())).family.probability_words)
         arms = [_gather_arm(reader, found[arm], selection, progress) for arm, reader in readers.items()]
         picks = selection.picks([arm.quality for arm in arms])
         comparison, uncompared = _compare(run, list(readers), progress) if job.arms else (None, None)
@@ -69,11 +72,12 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
             chosen=tuple(_read_conversation(pick, readers) for pick in picks),
             comparison=comparison,
             uncompared=uncompared,
+            pairs=gather_pairs(rundir, progress),
         )
 
 
 def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[Comparison | None, str | None]:
-    """The comparison of these arms, or why there is none."""
+    """Return the comparison of these arms, or why there is none."""
     if len(arms) < 2:
         return None, f"only {arms[0]} has answers so far."
     try:
@@ -103,12 +107,13 @@ def _gather_arm(reader: RunReader, data: DataSet, selection: Selection, progress
         latency=summarize_latency(view.latencies()),
         quality=quality,
         reasons=_rejections(reader.job.name, view),
-        machine=data.machine,
+        guide=data.guide,
     )
 
 
 def summarize_latency(seconds: Iterator[float]) -> Distribution:
-    """Decimal logarithms of seconds, summed up; a bar is a sixth of a tenfold. Below 10 µs counts as 10 µs."""
+    """Summarise decimal logarithms of seconds; a bar is a sixth of a factor of ten. Below 10 µs counts as 10
+    µs."""
     data = np.log10(np.maximum(np.array(array("d", seconds)), 1e-5))
     if data.size == 0:
         return Distribution(n=0)
@@ -119,7 +124,7 @@ def summarize_latency(seconds: Iterator[float]) -> Distribution:
 
 
 def _rejections(name: str, view: LedgerReader) -> tuple[RejectionGroup, ...]:
-    """What was rejected or failed, by status and reason, the most frequent first."""
+    """Return the rejections and failures by status and reason, the most frequent first."""
     examples: defaultdict[tuple[str, str], list[RejectedExample]] = defaultdict(list)
     counts: Counter[tuple[str, str]] = Counter()
     for index, replicate, status, reason, detail, last in view.refused():
@@ -139,7 +144,7 @@ def _rejections(name: str, view: LedgerReader) -> tuple[RejectionGroup, ...]:
 
 
 def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownConversation:
-    """A chosen conversation, read again."""
+    """Return a chosen conversation, read again."""
     for label, reader in readers.items():
         if reader.scenario_of(pick.id) is None:
             continue
@@ -169,7 +174,7 @@ def _show(
 
 
 def _cut(turn: Turn) -> Turn:
-    """A turn no longer than is shown, and a word where it was cut."""
+    """Return a turn truncated to the shown length, with a note."""
     if len(turn.text) <= LONGEST_TURN:
         return turn
     note = f"[the first {LONGEST_TURN:,} of {len(turn.text):,} characters]"
@@ -180,22 +185,22 @@ LEFT_OUT = "(left out here)"
 
 
 def _portable_job(path: Path) -> str:
-    """The job without what the run noted in it: that means nothing to another run, and names folders of this machine."""
+    """Return the job without the run's notes, which are meaningless for another run and name local
+    folders."""
     job = read_yaml(read_text(path, JobError), str(path), JobError)
     for values in (job, *(job.get("arms") or {}).values()):
         for backend in (values.get("backends") or {}).values():
             for key in ("extra_body", "headers"):
                 if backend.get(key):
-                    # What a service is told beside the usual may be meant for nobody else's eyes.
+                    # Additional settings for a service may be private.
                     backend[key] = dict.fromkeys(backend[key], LEFT_OUT)
     job.pop("resolved", None)
     return yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:
-    """The templates and spaces that the run was made with, by the names that its job has for them. None where a page
-    cannot carry them all and the job: too large, named outside the run, or with what a page leaves out or would
-    show otherwise than it is."""
+    """Return the templates and spaces of the run, by their names in the job. None if a page cannot contain
+    them all and the job: too large, named outside the run, or with parts that a page omits or alters."""
     texts: dict[str, str] = {}
     room = _MOST_INPUTS
     named = inputs_named(yaml.safe_load(job))

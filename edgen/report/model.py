@@ -1,4 +1,4 @@
-"""What a report holds, as values: gathered from a run, then laid out as a page."""
+"""A report's contents as values: collected from a run, then laid out as a page."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.text import readable_name
+from edgen.core.text import readable_name, value_in_words
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.result import Comparison
 from edgen.evaluation.measuring import Quality
 from edgen.families.base import Recorded
-from edgen.machines.model import Machine
 from edgen.stats.distributions import Distribution
 from edgen.store.ledger import RunStatus, Session
 
 
 class RejectedExample(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversation that was not accepted. `reply` is the last raw reply, cut to `gather.CUT` characters of
-    `length`; None where nothing was answered."""
+    """One conversation that was not accepted. `reply` is the last raw reply, truncated to `gather.CUT` of
+    `length` characters; None without an answer."""
 
     id: str
     detail: str | None
@@ -27,7 +26,8 @@ class RejectedExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RejectionGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was not accepted for one reason. `status` is rejected or failed; `examples` are the first."""
+    """The conversations not accepted for one reason. `status` is rejected or failed; `examples` are the
+    first."""
 
     status: str
     reason: str
@@ -36,23 +36,27 @@ class RejectionGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A run, or one arm of it; `label` is the arm's name, "" without arms. `job` is as resolved. `sessions` are those
-    of the ledger. `latency`: decimal logarithms of the seconds that each stored answer took. `machine` guides a role."""
+    """A run, or one arm of it."""
 
     label: str
+    """The arm's name, "" without arms."""
     name: str  # the arm's, or the run's without arms
     job: dict[str, Any]
+    """The resolved job."""
     status: RunStatus
     simulated: bool
     sessions: tuple[Session, ...]
+    """The ledger's sessions."""
     latency: Distribution
+    """Decimal logarithms of the seconds of each stored answer."""
     quality: Quality
     reasons: tuple[RejectionGroup, ...]
-    machine: Machine | None = None
+    guide: Any = None
+    """See `ConversationProtocol.guide`."""
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """Planned conversations by what became of them: they add up to all that was planned."""
+        """Planned conversations by outcome; the sum is the plan."""
         return {
             "accepted": self.status.accepted,
             "rejected": sum(self.status.rejected.values()),
@@ -67,15 +71,15 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation that is shown. `why` are clauses, the first one what it was chosen for."""
+    """A conversation to show. `why` are clauses, the first one being the main reason."""
 
     id: str
     why: tuple[str, ...]
 
 
 class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as the page shows it: its record, its first turns. `arm` is "" without arms; `pictures` are SVG, by
-    the place of the turn that they belong to."""
+    """A conversation on the page: its record, its first turns. `arm` is "" without arms; `pictures` are SVG,
+    by the place of their turn."""
 
     id: str
     arm: str
@@ -93,25 +97,77 @@ class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def about(self) -> list[tuple[str, str]]:
-        """What the scenario holds besides, for a table of two columns."""
-        row = {key: str(said) for key, said in self.record.scenario.as_row().items() if key != "index"}
+        """The rest of the scenario, for a table of two columns."""
+        row = {
+            key: value_in_words(said) for key, said in self.record.scenario.as_row().items() if key != "index"
+        }
         row.pop(next(iter(self.record.scenario.values), ""), None)
-        for role in ("student", "teacher"):  # of Education Dialogue a preference and its reaction read as one
+        # a preference and its reaction in Education Dialogue form one phrase
+        for role in ("student", "teacher"):
             if {f"{role}_preference", f"{role}_reaction"} <= row.keys():
                 row[f"{role}_prefers"] = f"{row.pop(f'{role}_preference')} {row.pop(f'{role}_reaction')}"
         return [(readable_name(key).replace(".", ", ").capitalize(), said) for key, said in row.items()]
 
 
+class PairSide(msgspec.Struct, frozen=True, kw_only=True):
+    """One side of a shown pair: its turns from where the two part, and the number of `more` ones. `verdict`
+    is chosen, rejected, or "" without a label."""
+
+    name: str
+    id: str
+    verdict: str
+    turns: tuple[Turn, ...]
+    more: int
+
+
+class PairExample(msgspec.Struct, frozen=True, kw_only=True):
+    """A shown pair. Both sides share `shared` turns, the last of which is `before`; `facts` is each source's
+    signal."""
+
+    id: str
+    why: str
+    facts: tuple[tuple[str, str], ...]
+    shared: int
+    before: Turn | None
+    sides: tuple[PairSide, PairSide]
+
+
+class PairsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The preference pairs of a run: labelled ones by side of the split, others by reason, `rests` the basis
+    of labels, and `bias` from `preferences.bias`."""
+
+    train: int
+    test: int
+    left_out: dict[str, int]
+    simulated: bool
+    rests: dict[str, int]
+    margins: Distribution
+    bias: dict[str, Any]
+    examples: tuple[PairExample, ...]
+
+    @property
+    def labelled(self) -> int:
+        return self.train + self.test
+
+    @property
+    def count(self) -> int:
+        return self.labelled + sum(self.left_out.values())
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the page is made from. `job` is the text of job.yaml, `inputs` the texts of templates
-    and spaces by the names that it has for them, None where a page cannot carry them; `missing` arms that were not begun."""
+    """The contents of the page."""
 
     name: str
     edgen: str
     job: str
+    """The text of job.yaml."""
     inputs: dict[str, str] | None
+    """The texts of templates and spaces by their names in the job; None if a page cannot contain them."""
     arms: tuple[ArmReport, ...]
     missing: tuple[str, ...]
+    """Arms that were not begun."""
     chosen: tuple[ShownConversation, ...]
     comparison: Comparison | None
     uncompared: str | None = None  # why arms are not compared
+    pairs: PairsReport | str | None = None
+    """A text says why they cannot be read."""

@@ -1,8 +1,10 @@
-"""The page: what was gathered, drawn, laid out and written whole. All text is escaped, by Jinja or by matplotlib."""
+"""The page: collected contents, drawn, laid out and written atomically. Jinja or matplotlib escapes all
+text."""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,27 +26,28 @@ from edgen.core.text import (
 from edgen.evaluation.measuring import measures
 from edgen.report import arm_pictures, run_pictures
 from edgen.report.canvas import drawing
-from edgen.report.charts import draw
+from edgen.report.charts import draw, folded_rows, key_of
 from edgen.report.gather import gather
-from edgen.report.model import ArmReport, Report
-from edgen.report.sections import sections
+from edgen.report.model import ArmReport, PairsReport, Report
+from edgen.report.sections import group_tables, merge_arms, sections
 from edgen.store.run_folder import RunFolder, check_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _GENERATOR = "edgen report"
-_MARK = (
-    f'<meta name="generator" content="{_GENERATOR}'.encode()
-)  # what tells an earlier report from anything else
+_MARK = f'<meta name="generator" content="{_GENERATOR}'.encode()  # marks of an earlier report
 _HERE = Path(__file__).parent
+_INTERVAL = re.compile(r"(\S+) (\(\S+ to \S+\).*)")
 _MOST_SESSIONS = 20
+_MOST_NAMED = 3  # arms that share a value; values of one fact
+_LONGEST_REMARK = 40  # characters below a figure at the top
 
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """Where a report is, its size in bytes, and what became of what was planned. `missing`: arms of which nothing
-    is settled; `uncompared`: why arms are not compared."""
+    """A written report: its path, its size in bytes, and the plan's outcomes. `missing`: arms without settled
+    conversations; `uncompared`: why arms are not compared."""
 
     path: Path
     size: int
@@ -60,17 +63,18 @@ def write_report(
 ) -> WrittenReport:
     """Make the report of the run in the folder `run`: `report.html` in it, or the file `output`.
 
-    An earlier report is replaced. Raises UsageError if something else is there or the file cannot be written, and
-    what `gather` raises; nothing is half written.
+    An earlier report is replaced. Raises UsageError if another file is there or the file cannot be written,
+    and the errors of `gather`; partial files are never left.
     """
     RunFolder(run).require()
     path = RunFolder(run).report if output is None else output
     check_file(path, RunFolder(run), _MARK, "report")
-    with RunFolder(run).lock_for_reading():  # until the file stands: nobody makes the run anew below it
+    # until the file is complete: no process remakes the run meanwhile
+    with RunFolder(run).lock_for_reading():
         found = gather(run, progress)
         progress("drawing")
         text = page(found).encode()
-        # what was checked may be another file by now
+        # the file may have changed since the first check
         check_file(path, RunFolder(run), _MARK, "report")
         write_lines(path, [text])
     return WrittenReport(
@@ -85,7 +89,7 @@ def write_report(
 
 
 def page(report: Report) -> str:
-    """The whole file, as HTML. The same report gives the same text."""
+    """Return the whole file as HTML. The same report gives the same text."""
     template = _environment().get_template("report.html.j2")
     with drawing():
         return template.render(
@@ -96,19 +100,23 @@ def page(report: Report) -> str:
             tiles=_tiles(report),
             style=(_HERE / "report.css").read_text("utf-8"),
             generator=_GENERATOR,
-            facts=_job_facts(report),
+            facts=list(_merged(report.arms, _facts)),
+            digests=list(_merged(report.arms, lambda arm: _digests(arm.job, report.edgen))),
+            costs=run_pictures.costs(report.arms),
+            notes=[*merge_arms(_notes(report.arms), [arm.label for arm in report.arms])],
             most_sessions=_MOST_SESSIONS,
             draw=draw,
-            describe_sessions=run_pictures.describe_sessions,
-            equation=run_pictures.equation,
-            side_by_side=arm_pictures.side_by_side(report.comparison) if report.comparison else None,
+            key_of=key_of,
+            arm_values=list(arm_pictures.values(report.comparison)) if report.comparison else [],
+            pairs=None if isinstance(report.pairs, str) else report.pairs,
+            bias_text=_bias_text(report),
             compared=arm_pictures.describe_comparison(report.comparison) if report.comparison else "",
         )
 
 
 @functools.cache
 def _environment() -> Environment:
-    """What compiles the page's template, once."""
+    """Return the environment of the page's template, cached."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -121,20 +129,29 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         number=number, percent=percent, dollars=dollars, seconds=seconds, moment=moment, readable=readable_name,
-        quantity=quantity, joined=join_list, shorten=shorten,
+        quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables, folded_rows=folded_rows,
+        split_interval=_split_interval,
+        as_facts=lambda table: zip(map(str.capitalize, table.head[1:]), table.rows[0][1:], strict=True),
     )  # fmt: skip
     return environment
 
 
+def _split_interval(cell: str) -> tuple[str, str]:
+    """Split a value and its interval, "(1.2 to 3.4) *", for a line break in a narrow column; "" without
+    one."""
+    found = _INTERVAL.fullmatch(cell)
+    return (found[1], found[2]) if found else (cell, "")
+
+
 def _escape(value: Any) -> Any:
-    """Every text of the page, with what would be invisible in it written out."""
+    """Escape a text of the page, with invisible characters written out."""
     from markupsafe import Markup
 
     return escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _totals(arms: Iterable[ArmReport]) -> dict[str, Any]:
-    """The arms added up."""
+    """Return the totals over the arms."""
     arms = list(arms)
     costs = [cost for arm in arms if (cost := arm.status.counts.cost_usd) is not None]
     return {
@@ -150,7 +167,7 @@ def _totals(arms: Iterable[ArmReport]) -> dict[str, Any]:
 
 
 def _tiles(report: Report) -> list[tuple[str, str, str]]:
-    """The figures at the top: (figure, what it is, a remark)."""
+    """Return the figures at the top: (figure, name, remark)."""
     arms, whole = report.arms, _totals(report.arms)
     share = percent(whole["accepted"] / whole["planned"] if whole["planned"] else None)
     cost = "no price in the job" if whole["cost_usd"] is None else "all sessions"
@@ -160,8 +177,14 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         (number(whole["tokens"]), "tokens", f"{quantity(whole['made'], 'call')} answered"),
         (dollars(whole["cost_usd"]), "cost", cost),
     ]
+    if isinstance(report.pairs, PairsReport):
+        of = f"of {quantity(report.pairs.count, 'preference pair')}"
+        tiles.append((number(report.pairs.labelled), "labelled pairs", of))
     if len(arms) > 1:
-        return [*tiles, (number(len(arms)), "arms", ", ".join(shorten(arm.label, 24) for arm in arms[:4]))]
+        names = ", ".join(arm.label for arm in arms)
+        fits = len(names) <= _LONGEST_REMARK
+        remark = names if fits else f"the first is {shorten(arms[0].label, _LONGEST_REMARK)}"
+        return [*tiles, (number(len(arms)), "arms", remark)]
     values = arms[0].quality.values
     return [*tiles, *(tile for measure in measures(values) for tile in measure.tiles(values[measure.name]))]
 
@@ -173,22 +196,65 @@ def _most_frequent(arms: Iterable[ArmReport]) -> str:
     return f"most often {readable_name(max(reasons, key=lambda reason: reason.count).reason)}"
 
 
-def _job_facts(report: Report) -> Iterator[tuple[str, str]]:
-    """The facts of the job, for a table of two columns; where arms differ, what each has."""
+def _bias_text(report: Report) -> str:
+    """Return the text of `edgen pairs --report`."""
+    from edgen.preferences.render import render
+
+    pairs = report.pairs
+    return "" if pairs is None or isinstance(pairs, str) else "\n".join(render(pairs.bias))
+
+
+def _notes(arms: Iterable[ArmReport]) -> Iterator[str]:
+    """Yield the measures' notes on each arm's data."""
+    for arm in arms:
+        for text in arm.quality.notes:
+            yield f"{arm.label}: {text}" if arm.label else text
+
+
+def _merged(
+    arms: Iterable[ArmReport], get: Callable[[ArmReport], Iterable[tuple[str, str]]]
+) -> Iterator[tuple[str, str]]:
+    """Yield facts of the arms by name, for a table of two columns; different values with their arms."""
     found: dict[str, dict[str, list[str]]] = {}
-    for arm in report.arms:
-        for name, value in _facts(arm.job):
+    for arm in arms:
+        for name, value in get(arm):
             found.setdefault(name, {}).setdefault(value, []).append(arm.label)
     for name, values in found.items():
-        each = (f"{value} ({join_list(labels)})" for value, labels in values.items())
-        yield name, " · ".join(each if len(values) > 1 else values)
+        if len(values) == 1:
+            yield name, next(iter(values))
+            continue
+        if len(values) > _MOST_NAMED:
+            yield name, f"{number(len(values))} values, listed in job.yaml below"
+            continue
+        most = max(map(len, values.values()))
+        each = (
+            f"{value} ({'all others' if most == len(labels) > _MOST_NAMED else join_list(labels)})"
+            for value, labels in values.items()
+        )
+        yield name, " · ".join(each)
 
 
-def _facts(job: dict[str, Any]) -> Iterable[tuple[str, str]]:
+def _digests(job: dict[str, Any], edgen: str) -> Iterable[tuple[str, str]]:
+    """Return the digests that identify the job of a run."""
+    resolved = job.get("resolved") or {}
+    yield "edgen", str(resolved.get("edgen", edgen))
+    yield "seed", str(job["seed"])
+    for name, key in (
+        ("space, sha256", "space_sha256"), ("template, sha256", "template_sha256"), ("fingerprint", "fingerprint"),
+    ):  # fmt: skip
+        if resolved.get(key):
+            yield name, str(resolved[key])
+
+
+def _facts(arm: ArmReport) -> Iterable[tuple[str, str]]:
+    """Yield the settings of the arm's job, as (name, value)."""
+    job, status = arm.job, arm.status
     resolved = job.get("resolved") or {}
     templates = (resolved.get("prompts") or {}).values() or [job.get("prompt") or ""]
     yield "Scenarios", f"{_scenarios(job)}, drawn with seed {job['seed']}, design {job['design']}"
-    yield "Conversations of each", number(job["replicates"])
+    if status.planned != status.plan.asked:
+        yield "Conversations", f"{number(status.plan.asked)} asked for, {number(status.planned)} planned"
+    yield "Replicates", f"{quantity(job['replicates'], 'conversation')} of each scenario"
     yield "Space", Path(resolved.get("space") or job["space"]).stem
     yield "Protocol", str(job["protocol"])
     yield "Template", ", ".join(dict.fromkeys(Path(name).stem for name in templates))
@@ -199,7 +265,7 @@ def _facts(job: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def _scenarios(job: dict[str, Any]) -> str:
-    """How many; of a piece, which."""
+    """Describe the number of scenarios; for a piece, its range."""
     if piece := job.get("piece"):
         first, end, of = piece
         return f"{number(first)} to {number(end - 1)} of {number(of)}"
@@ -207,7 +273,7 @@ def _scenarios(job: dict[str, Any]) -> str:
 
 
 def _backend(backend: dict[str, Any]) -> Iterable[str]:
-    """A service, its model and what shapes its answers."""
+    """Yield a service, its model and the settings that shape its answers."""
     yield str(backend["type"])
     for key in ("model", "temperature", "top_p", "max_tokens", "faults"):
         if backend.get(key) not in (None, ""):

@@ -1,10 +1,10 @@
-"""Pictures of how the run went: what came of what was planned, why it was rejected, what it took."""
+"""Pictures of a run's course: outcomes of the plan, reasons of rejections, use of calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgen.core.text import number, percent, quantity, readable_name, seconds
+from edgen.core.text import dollars, number, percent, quantity, readable_name, seconds
 from edgen.evaluation.figures import (
     Axis,
     Bar,
@@ -27,7 +27,7 @@ _MOST_BARS = 20
 
 
 def outcomes(arms: Sequence[ArmReport]) -> Picture:
-    """planned = accepted + rejected + failed + pending, a bar an arm."""
+    """Return planned = accepted + rejected + failed + pending, one bar per arm."""
     rows, cells = [], []
     for arm in arms:
         planned, counts = arm.status.planned, arm.outcomes
@@ -35,13 +35,13 @@ def outcomes(arms: Sequence[ArmReport]) -> Picture:
         pieces = [(_COLOURS[status], count) for status, count in counts.items()]
         rows.append(Stack(arm.name, f"{share} accepted", pieces))
         cells.append((arm.name, number(planned), *map(number, counts.values())))
-    said = "; ".join(f"{arm.name}: {number(arm.status.planned)} planned = {equation(arm)}" for arm in arms)
+    said = "; ".join(f"{arm.name}: {equation(arm)}" for arm in arms)
     return Picture(
         name="outcomes",
         title="What became of everything planned",
         chart=Stacks(rows),
-        caption="Planned = accepted + rejected + failed + pending. Look for anything that is not accepted; what is "
-        "pending was never settled and may still come.",
+        caption=f"{_equations(arms)} Look for anything that is not accepted."
+        + (" Pending conversations may still come." if any(arm.outcomes["pending"] for arm in arms) else ""),
         alternative=f"Stacked bars. {said}.",
         tables=(Table(("", "planned", *_COLOURS), tuple(cells)),),
         legend=tuple(
@@ -53,19 +53,24 @@ def outcomes(arms: Sequence[ArmReport]) -> Picture:
 
 
 def equation(arm: ArmReport) -> str:
-    """`190 accepted + 8 rejected + 0 failed + 2 pending`."""
-    return " + ".join(f"{number(count)} {status}" for status, count in arm.outcomes.items())
+    """Return `200 planned = 190 accepted + 8 rejected + 0 failed + 2 pending`."""
+    parts = " + ".join(f"{number(count)} {status}" for status, count in arm.outcomes.items())
+    return f"{number(arm.status.planned)} planned = {parts}"
+
+
+def _equations(arms: Sequence[ArmReport]) -> str:
+    return f"{equation(arms[0])}." if len(arms) == 1 else "Planned = accepted + rejected + failed + pending."
 
 
 def rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
-    """Why answers were rejected and calls failed."""
+    """Yield the reasons of rejections and failures."""
     found = sorted(((arm, reason) for arm in arms for reason in arm.reasons), key=lambda row: -row[1].count)
     if not found:
         return
     rows = [
         Bar(
             label_with_arm(readable_name(reason.reason), arm.label),
-            reason.count,
+            reason.count / arm.status.planned,
             f"{number(reason.count)} ({percent(reason.count / arm.status.planned)})",
             _COLOURS[reason.status],
         )
@@ -76,8 +81,8 @@ def rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     yield Picture(
         name="reasons",
         title=title,
-        chart=Bars(rows, None),
-        caption="Shares are of what was planned. Look for one reason that stands out: a model that refuses, a template that "
+        chart=Bars(rows),
+        caption="The whole track is what was planned. Look for one reason that stands out: a model that refuses, a template that "
         "asks for too much, a token limit that cuts off."
         + (f" The {_MOST_BARS} most frequent of {len(found)}." if len(found) > _MOST_BARS else ""),
         alternative=describe_rows("Bars", title, rows),
@@ -89,7 +94,7 @@ def rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
 
 
 def tokens(arms: Sequence[ArmReport]) -> Iterator[Picture]:
-    """Tokens of prompts and completions."""
+    """Yield the tokens of prompts and completions."""
     if not any(arm.tokens for arm in arms):
         return
     rows, cells = [], []
@@ -103,14 +108,14 @@ def tokens(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         name="tokens",
         title="Tokens",
         chart=Bars(rows, None),
-        caption="As the service counted them, over all sessions. Look for prompts that outweigh what they bring back.",
+        caption="As the service counted them, over all sessions. Look for prompts that are much longer than their completions.",
         alternative=describe_rows("Bars", "Tokens", rows),
         tables=(Table(("", "prompts", "completions", "a conversation accepted"), tuple(cells)),),
     )
 
 
 def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
-    """How long answers took, on a logarithmic axis."""
+    """Yield the latencies of answers, on a logarithmic axis."""
     rows = [
         Histogram(arm.name, arm.latency, series_colour(place))
         for place, arm in enumerate(arms)
@@ -131,9 +136,9 @@ def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         name="latency",
         title="How long an answer took",
         chart=Histograms(rows, Axis("time of an answer", _tick, log=True)),
-        caption="Of every stored answer, those to earlier forms of the job too: the attempt that succeeded, without waits "
-        "and retries; the axis is logarithmic. Look for a second hump: "
-        f"a service that stalls, or one that queues. {explain_histograms(rows)}",
+        caption="Every stored answer, also to earlier forms of the job: the attempt that succeeded, without waits and retries. "
+        "The axis is logarithmic. Look for a second peak: "
+        f"the service stalls or queues. {explain_histograms(rows)}",
         alternative=f"Latency of answers. {said}",
         tables=(Table(("", "answers", "5%", "25%", "median", "75%", "95%", "longest"), tuple(cells)),),
     )
@@ -152,9 +157,22 @@ def _tick(logarithm: float) -> str:
     return seconds(value)
 
 
+def costs(arms: Sequence[ArmReport]) -> Table:
+    """Return the use of each arm's answers."""
+    rows = (
+        (
+            arm.name, number(arm.status.counts.made), number(arm.status.counts.retried), number(arm.tokens),
+            "no price" if arm.status.counts.cost_usd is None else dollars(arm.status.counts.cost_usd),
+            describe_sessions(arm),
+        )
+        for arm in arms
+    )  # fmt: skip
+    return Table(("", "answers", "retries", "tokens", "cost", "time"), tuple(rows))
+
+
 def describe_sessions(arm: ArmReport) -> str:
-    """How long the sessions worked, in words."""
-    known = [each.ended_at - each.started_at for each in arm.sessions if each.ended_at is not None]
+    """Describe the duration of the sessions in words."""
+    known = [max(0.0, each.ended_at - each.started_at) for each in arm.sessions if each.ended_at is not None]
     open_ends = len(arm.sessions) - len(known)
     words = f"{seconds(sum(known))} in {quantity(len(arm.sessions), 'session')}" if known else "unknown"
     return words + (f", {quantity(open_ends, 'session')} without a noted end" if open_ends and known else "")

@@ -1,108 +1,143 @@
-"""The sections of the page: what each is called, says and shows. What is measured, the measures show themselves."""
+"""The sections of the page: names, texts and contents. Measures show their own results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from edgen.core.text import quantity, readable_name
-from edgen.evaluation.figures import Block, Picture
+from edgen.core.text import join_list, quantity, readable_name
+from edgen.evaluation.figures import ARM_SEPARATOR, Block, Drawing, Picture, Table
 from edgen.evaluation.measure import ArmResult, Measure
 from edgen.evaluation.measuring import measures
-from edgen.report import arm_pictures, run_pictures
+from edgen.report import arm_pictures, pair_pictures, run_pictures
 from edgen.report.model import ArmReport, Report
 
-# What a measure's `section` is called, and what is said of it. Measures of other sections stand in the last one.
+# The titles and texts of measures' `section`s. Measures of other sections are in the last one.
 _MEASURED = {
     "shape": (
         "Length, balance and form",
-        "How long the conversations are, who has how much of the talk, and what had to be mended.",
+        "How long the conversations are, how the talk is divided, and what had to be repaired.",
     ),
     "language": ("Variety of language", "Whether the conversations say the same things over and over."),
     "understanding": (
         "Did the student understand?",
-        "The probability that each conversation states for it, by whether the two prefer the same way.",
+        "The probability that each conversation states, by whether both sides prefer the same way.",
     ),
     "behaviour": (
         "Do they keep to their scenarios?",
-        "Whether the sides do what their descriptions say, and keep to themselves what the other must not know.",
+        "Whether each side does what its description says, and keeps its own secrets.",
     ),
     "labels": (
         "Labels",
-        "What annotators say of turns and conversations, what follows what, and how far they agree.",
+        "What annotators say about turns and conversations, which label follows which, and how far they agree.",
     ),
     "task": (
         "How the task went",
-        "What a state machine offered and what was made of it: how conversations ended, what was said, what was never reached.",
+        "How conversations ended, how long they took, and what the roles did on the way.",
     ),
     "duplicates": (
         "Duplicates and leakage",
-        "What is there more than once, and what of the test side is in train too.",
+        "Conversations that occur more than once, and test conversations that resemble train.",
     ),
     "space": (
         "Coverage of the space",
-        "Which cells of the preference space came, and whose conversations were lost on the way.",
+        "Which cells of the space have conversations, and which values lost some on the way.",
     ),
     "more": ("Further measures", "What installed packages measure."),
 }
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the page: pictures, then other blocks, then what the template has of that name, then definitions."""
+    """A part of the page: pictures and remarks, collapsed pictures by title, other blocks, the template's own
+    part of that name, definitions."""
 
     name: str
     title: str
     lead: str
     pictures: tuple[Picture, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    remarks: tuple[str, ...] = ()
+    folded: dict[str, tuple[Picture, ...]] = {}
+    blocks: tuple[Table | Drawing, ...] = ()
+    method: tuple[str, ...] = ()
     definitions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def folded_tables(self) -> list[Table]:
+        return [block for block in self.blocks if isinstance(block, Table) and block.title]
+
+
+def group_tables(tables: Iterable[Table]) -> Iterator[tuple[str, list[Table]]]:
+    """Yield tables with shared words in their titles ("words · arm") under these words, each named after its
+    arm; any other table separately, under ""."""
+    groups: dict[str, list[tuple[str, Table]]] = {}
+    for table in tables:
+        words, _, arm = table.title.partition(ARM_SEPARATOR)
+        groups.setdefault(words, []).append((arm, table))
+    for words, group in groups.items():
+        if len(group) > 1 and words:
+            yield words, [msgspec.structs.replace(table, title=arm or words) for arm, table in group]
+        else:
+            yield "", [table for _, table in group]
 
 
 def sections(report: Report) -> Iterator[Section]:
-    """All sections of the page, in order."""
+    """Yield all sections of the page, in order."""
     arms, found = report.arms, report.comparison
     yield Section(
         name="asked",
-        title="What was asked, and what came",
+        title="Plan and outcome",
         lead="Every conversation that was planned ends as exactly one of accepted, rejected or failed, or is pending.",
         pictures=(run_pictures.outcomes(arms), *run_pictures.rejections(arms)),
     )
     yield Section(
         name="cost",
         title="Cost and time",
-        lead="What the answers took, over all sessions; an answer that was stored is never paid for twice.",
+        lead="Tokens, money and time of all sessions. A stored answer is never paid for twice.",
         pictures=(*run_pictures.tokens(arms), *run_pictures.latencies(arms)),
     )
     if len(arms) > 1 or report.missing:
-        yield Section(
-            name="arms",
-            title="Arms side by side",
-            lead=arm_pictures.lead(found),
-            pictures=tuple(arm_pictures.forests(found)) if found else (),
-            definitions=tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
-        )
+        pictures, sentences, tables = [], [], []
+        if found:
+            pictures, sentences = [*arm_pictures.forests(found)], [*arm_pictures.identical_arms(found)]
+            tables = [*arm_pictures.differences(found)]
+        section = lay_out(
+            "arms", "Arms side by side", arm_pictures.lead(found), [*pictures, *sentences, *tables],
+            tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
+        )  # fmt: skip
+        yield msgspec.structs.replace(section, method=(found.method,) if found else ())
     yield from _measured_sections(arms)
+    if isinstance(report.pairs, str):
+        lead = f"The pairs of this run cannot be read: {report.pairs}"
+        yield Section(name="pairs", title="Preference pairs", lead=lead)
+    elif report.pairs is not None:
+        yield lay_out(
+            "pairs",
+            "Preference pairs",
+            pair_pictures.lead(report.pairs),
+            [*pair_pictures.blocks(report.pairs)],
+        )
     if report.chosen:
         yield Section(
             name="conversations",
             title=f"{quantity(len(report.chosen), 'conversation')} to read",
-            lead="Chosen to show the range, each with why. They are not a sample: what is extreme is rare.",
+            lead="Most were chosen to show the range, so they are not a random sample. Each says why it is here.",
+        )
+    if any(arm.reasons for arm in arms):
+        yield Section(
+            name="refused",
+            title="What was not accepted",
+            lead="Every reason, with the first examples as the model wrote them.",
         )
     yield Section(
-        name="refused",
-        title="What was not accepted",
-        lead="Every reason, with the first examples as the model wrote them.",
-    )
-    yield Section(
         name="again",
-        title="How to make it again",
-        lead="The same job gives the same scenarios; a model may answer otherwise, a stored answer never.",
+        title="Make it again",
+        lead="The same job gives the same scenarios. A model may answer differently; stored answers never change.",
     )
 
 
 def _measured_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
-    """The sections of the measures; where nothing was accepted, of those that tell of the plan."""
+    """Yield the sections of the measures; without accepted conversations, only those on the plan."""
     accepted = any(arm.status.accepted for arm in arms)
     by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}
     for measure in measures(arms[0].quality.values):
@@ -111,17 +146,49 @@ def _measured_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
     for name, (title, lead) in _MEASURED.items():
         blocks = [block for measure in by_section[name] for block in measure.blocks(_results(measure, arms))]
         if blocks:
-            yield Section(
-                name=name,
-                title=title,
-                lead=lead,
-                pictures=tuple(block for block in blocks if isinstance(block, Picture)),
-                blocks=tuple(block for block in blocks if not isinstance(block, Picture)),
-                definitions=tuple((readable_name(one.name), one.definition) for one in by_section[name]),
-            )
+            definitions = tuple((readable_name(one.name), one.definition) for one in by_section[name])
+            yield lay_out(name, title, lead, blocks, definitions, [arm.label for arm in arms])
+
+
+def lay_out(
+    name: str,
+    title: str,
+    lead: str,
+    blocks: Sequence[Block],
+    definitions: tuple[tuple[str, str], ...] = (),
+    arms: Sequence[str] = (),
+) -> Section:
+    """Return a section of these blocks, each kind in its place."""
+    folded: dict[str, list[Picture]] = {}
+    for block in blocks:
+        if isinstance(block, Picture):
+            folded.setdefault(block.folded, []).append(block)
+    return Section(
+        name=name,
+        title=title,
+        lead=lead,
+        pictures=tuple(folded.pop("", ())),
+        remarks=tuple(merge_arms([block for block in blocks if isinstance(block, str)], arms)),
+        folded={words: tuple(pictures) for words, pictures in folded.items()},
+        blocks=tuple(block for block in blocks if isinstance(block, Table | Drawing)),
+        definitions=definitions,
+    )
+
+
+def merge_arms(sentences: Iterable[str], arms: Sequence[str]) -> Iterator[str]:
+    """Yield each sentence once: "ARM: sentence" of several arms begins with all their names, or with "every
+    arm"."""
+    by_words: dict[str, list[str]] = {}
+    for sentence in sentences:
+        arm = next((arm for arm in arms if arm and sentence.startswith(f"{arm}: ")), "")
+        by_words.setdefault(sentence.removeprefix(f"{arm}: ") if arm else sentence, []).append(arm)
+    for words, labels in by_words.items():
+        known = [label for label in labels if label]
+        who = "Every arm" if len(known) == len(arms) > 1 else join_list(known)
+        yield f"{who}: {words}" if who else words
 
 
 def _results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
     return [
-        ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.machine) for arm in arms
+        ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide) for arm in arms
     ]

@@ -1,8 +1,8 @@
-"""Which conversations a report shows: twelve that differ, each with why.
+"""The choice of conversations for a report: twelve different ones, each with a reason.
 
-The extremes are remembered while all conversations pass; what is usual is found among those whose ids have the
-smallest digests (a bottom-k sample: Cohen and Kaplan 2007, PODC). The same conversations give the same choice, in any
-order; memory does not grow with them.
+Extremes are kept while all conversations pass; typical ones are chosen among those whose ids have the
+smallest digests (a bottom-k sample: Cohen and Kaplan 2007, PODC). The choice is order-independent; memory
+does not grow with the number of conversations.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import msgspec
 
 from edgen.core.digest import hash64
 from edgen.core.text import join_list, number, percent, quantity, readable_name
+from edgen.core.values import Scenario
 from edgen.evaluation.measuring import Quality, measures
 from edgen.evaluation.sample import Sample, Words
-from edgen.families.education.cues import stated
+from edgen.reading.phrase_kinds import MOST, preferences_match
 from edgen.report.model import Pick
 
 SHOWN = 12
@@ -26,8 +27,8 @@ _SAMPLED = 2_000
 
 
 class ConversationFacts(msgspec.Struct, frozen=True):
-    """What a choice rests on. `talker` has the largest `share` of the words; `match`: whether both sides prefer the
-    same way, None if that cannot be told."""
+    """Facts for the choice. `talker` has the largest `share` of the words; `match`: whether both sides prefer
+    the same way, None if unknown. `measured`: the probability's name."""
 
     id: str
     turns: int
@@ -38,20 +39,21 @@ class ConversationFacts(msgspec.Struct, frozen=True):
     repairs: tuple[str, ...]
     ended_by: str | None
     match: bool | None
+    measured: str = "probability"
 
 
 Score = Callable[[ConversationFacts], float | None]
-# What is the most of its kind, by a score, and how that is put; None: not of the kind.
+# Kinds of extremes, by a score, and their wording; None: not of the kind.
 _EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
     (lambda f: -f.words, lambda f: f"shortest: {quantity(f.words, 'word')}"),
     (lambda f: f.words, lambda f: f"longest: {quantity(f.words, 'word')}"),
     (
         lambda f: None if f.probability is None else -f.probability,
-        lambda f: f"lowest probability that the student understood: {number(f.probability)}",
+        lambda f: f"lowest {f.measured}: {number(f.probability)}",
     ),
     (
         lambda f: f.probability,
-        lambda f: f"highest probability that the student understood: {number(f.probability)}",
+        lambda f: f"highest {f.measured}: {number(f.probability)}",
     ),
     (
         lambda f: f.probability if f.match is False else None,
@@ -65,27 +67,34 @@ _EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
         lambda f: f.share,
         lambda f: f"most one-sided: {percent(f.share, 0)} of the words are the {f.talker.lower()}'s",
     ),
-    (lambda f: 0.0 if f.probability is None else None, lambda _: "states no probability"),
 )
 _Clause = tuple[str, str]  # a conversation's id, and a clause on why it is shown
 
 
 class Selection:
-    """Sees every conversation, as a measure does, and says at the end which to show."""
+    """A selector that sees every conversation, like a measure, and finally chooses those to show. `measured`:
+    the name of a conversation's probability."""
 
-    def __init__(self) -> None:
+    def __init__(self, measured: str = "probability") -> None:
+        self._measured = measured
         self._best: list[tuple[float, ConversationFacts] | None] = [None] * len(_EXTREMES)
+        self._stating = False  # whether any conversation states a probability
+        self._unstated: str | None = None  # the first by id without one
         self._ended: dict[str | None, tuple[int, str]] = {}
         self._sample: list[tuple[int, str, ConversationFacts]] = []
 
     def see(self, sample: Sample, words: Words) -> None:
-        facts = _facts(sample, words)
+        facts = _facts(sample, words, self._measured)
         for place, (score, _) in enumerate(_EXTREMES):
             value, best = score(facts), self._best[place]
             if value is None:
                 continue
             if best is None or value > best[0] or (value == best[0] and facts.id < best[1].id):
                 self._best[place] = (value, facts)
+        if facts.probability is not None:
+            self._stating = True
+        elif self._unstated is None or facts.id < self._unstated:
+            self._unstated = facts.id
         count, first = self._ended.get(facts.ended_by, (0, facts.id))
         self._ended[facts.ended_by] = (count + 1, min(first, facts.id))
         entry = (-hash64(facts.id), facts.id, facts)
@@ -95,7 +104,7 @@ class Selection:
             heapq.heapreplace(self._sample, entry)
 
     def picks(self, qualities: Iterable[Quality]) -> list[Pick]:
-        """At most SHOWN, all different. One that is the most of several kinds has a clause for each."""
+        """Return at most SHOWN different conversations. An extreme of several kinds has a clause for each."""
         why: dict[str, list[str]] = {}
         for name, clause in self._kinds(qualities):
             if name in why:
@@ -104,7 +113,7 @@ class Selection:
                 why[name] = [clause]
         for _, name, _ in sorted(self._sample, reverse=True):
             if len(why) < SHOWN and name not in why:
-                why[name] = ["drawn at random, by the digest of its id"]
+                why[name] = ["drawn at random"]
         return [Pick(id=name, why=tuple(clauses)) for name, clauses in why.items()]
 
     def _kinds(self, qualities: Iterable[Quality]) -> Iterator[_Clause]:
@@ -113,23 +122,26 @@ class Selection:
         for best, (_, describe) in zip(self._best, _EXTREMES, strict=True):
             if best is not None:
                 yield best[1].id, describe(best[1])
+        if self._stating and self._unstated is not None:
+            yield self._unstated, "states no probability"
         yield from _middle(sampled)
         yield from _named_by_measures(list(qualities))
         if len(self._ended) > 1:
             rare = min(self._ended, key=lambda who: self._ended[who])
             count, first = self._ended[rare]
             who = "nobody" if rare is None else f"the {rare.lower()}"
-            yield first, f"ended by {who}, as {percent(count / sum(n for n, _ in self._ended.values()))} are"
+            share = percent(count / sum(n for n, _ in self._ended.values()))
+            yield first, f"ended by {who}, like {share} of the conversations"
 
 
 def _named_by_measures(qualities: Sequence[Quality]) -> Iterator[_Clause]:
-    """What the measures found: of each the first example of any arm."""
+    """Yield the measures' findings: of each the first example of any arm."""
     for measure in measures(qualities[0].values) if qualities else ():
         examples = (measure.examples(quality.values[measure.name]) for quality in qualities)
         yield from itertools.islice(itertools.chain.from_iterable(examples), 1)
 
 
-def _facts(sample: Sample, words: Words) -> ConversationFacts:
+def _facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:
     by_role: Counter[str] = Counter()
     for said, turn in zip(words, sample.turns, strict=True):
         by_role[turn.role] += len(said)
@@ -145,12 +157,18 @@ def _facts(sample: Sample, words: Words) -> ConversationFacts:
         probability=sample.probability,
         repairs=sample.repairs,
         ended_by=sample.ended_by,
-        match=stated(sample.scenario).match if told else None,
+        match=_preferences_match(sample.scenario) if told else None,
+        measured=measured,
     )
 
 
+def _preferences_match(scenario: Scenario) -> bool | None:
+    learning, teaching = (scenario.values[name] for name in ("student_preference", "teacher_preference"))
+    return preferences_match(learning[:MOST], teaching[:MOST])
+
+
 def _typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
-    """The nearest to the medians, each measure in units of its middle half's width."""
+    """Yield the nearest to the medians, each measure in units of its middle half's width."""
     if not sampled:
         return
     columns = zip(*((facts.turns, facts.words, facts.share) for facts in sampled), strict=True)
@@ -163,12 +181,12 @@ def _typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
 
     yield (
         min(sampled, key=far).id,
-        "typical: its turns, its words and who talks how much are near the medians",
+        "typical: near the medians of turns, words and shares of the talk",
     )
 
 
 def _scale(ordered: Sequence[float]) -> tuple[float, float]:
-    """The median, and the width of the middle half."""
+    """Return the median, and the width of the middle half."""
     n = len(ordered)
     return ordered[n // 2], (ordered[(3 * n) // 4] - ordered[n // 4]) or 1.0
 

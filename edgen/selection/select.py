@@ -168,7 +168,7 @@ class _Selector:
         noted, selection = job.resolved, self._selection
         if noted is None or noted.fingerprint != source.fingerprint:
             raise RunError(
-                f"{self._run.job}: it does not say what the run was made under. Was it edited by hand?"
+                f"{self._run.job}: it does not describe the run's settings. Was it edited by hand?"
             )
         status = source.status
         plan = msgspec.structs.replace(

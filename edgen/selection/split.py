@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.links import roots
+from edgen.core.union_find import roots
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Named
 from edgen.space.splits import hash_key

@@ -1,5 +1,5 @@
-"""A language model that is none: rehearsal, tests and benchmarks without a key or a network.
+"""A simulated language model for rehearsal, tests and benchmarks without a key or a network.
 
-What it writes follows from the prompt and a seed and is marked as simulated wherever it goes; it is
-not for training. `edgen.simulator.server` offers the same over HTTP.
+Its text follows from the prompt and a seed and is marked as simulated everywhere; it is not for training.
+`edgen.simulator.server` offers the same over HTTP.
 """

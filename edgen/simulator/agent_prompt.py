@@ -1,8 +1,8 @@
-"""Self-play as one side sees it: a brief about itself, and what was said so far.
+"""Self-play prompts of one side: its brief, and the turns so far.
 
-A prompt is a side's if its brief (the system message, or else the first user message) says who one is,
-`You are a teacher …`, and that one speaks a turn at a time. The side's own turns are the assistant's
-messages, the other's the user's. What the other side likes is not in it.
+A prompt is a side's if its brief (the system message, or else the first user message) names the role, `You
+are a teacher …`, and asks for one turn at a time. The side's own turns are the assistant's messages, the
+other's the user's. The other side's preferences are not in it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edgen.core.values import Message, Role
-from edgen.families.education import ways
-from edgen.simulator import conversation_prompt
+from edgen.reading import phrase_kinds as ways
+from edgen.simulator import conversation_prompt, prompt_length
 from edgen.simulator.conversation_prompt import leads
 from edgen.simulator.tone import tone
 
 
 class RoleBrief(NamedTuple):
-    """A brief: who one is, and what one likes and does otherwise. None: it does not say."""
+    """A brief: role, preference and reaction. None: not stated."""
 
     role: Role
     topic: str | None
@@ -31,7 +31,7 @@ class RoleBrief(NamedTuple):
 
 
 class AgentPrompt(NamedTuple):
-    """Where a side stands: its brief, and the turns so far in their order, True for its own."""
+    """The state of a side: its brief, and the turns so far in order, True for its own."""
 
     side: RoleBrief
     said: tuple[tuple[bool, str], ...]
@@ -61,12 +61,12 @@ _YOU_ARE = re.compile(
     rf"(?:that of )?(?:an?|the|one)? ?(?:[\w-]+,? ){{0,3}}?({_WHO})\b(?! (?:trainer|educat|coach|and a |and the ))",
     re.IGNORECASE,
 )
-# Anybody else: the name has to come again where one turn is asked for.
+# Any other role: its name must come again in the request for one turn.
 _ANYBODY = re.compile(
     r"\b(?:you are|you're|act as|speak as|you play)(?: the role of)? (?:an? |the )?(?P<name>[^\W\d_][\w-]{0,30})\b",
     re.IGNORECASE,
 )
-# One turn at a time: what a prompt for a whole conversation never says, and what it might say.
+# Requests for one turn at a time, which no prompt for a whole conversation contains.
 _NEXT = re.compile(
     rf"\bwhat (?:the|this|your) (?:{_WHO}) (?:says|would say|answers|replies)\b|\bwhat you (?:say|would say) next\b"
     rf"|\b(?:never|don't|do not) (?:speak|talk|write|answer|reply) (?:for|as|on behalf of) the (?:other|{_WHO})",
@@ -109,11 +109,11 @@ _OPENING = re.compile(
 _NAMED_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: \S")
 # An item of a brief's list: `- when the student does not go along: …`.
 _ITEM = re.compile(r"(?im:^[^\w\n]{0,8}(?:you|your|when|if|otherwise|topic|the topic)\b[^:\n]{0,120}:)")
-_MOST_BRIEF = 20_000  # characters in which a brief is looked for
+_MOST_BRIEF = 20_000  # maximum characters in which a brief is searched
 
 
 def read(messages: Sequence[Message]) -> AgentPrompt | None:
-    """The place from which a side is to speak, None if the messages are no side's."""
+    """Read a side's prompt, None if the messages are not one."""
     if not messages or messages[-1].role == "assistant":
         return None
     count = 0
@@ -125,7 +125,7 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
             return AgentPrompt(side, _read_turns(messages[count:]))
     if count == len(messages) or messages[count].role != "user":
         return None
-    # No system message, or one that says something else: the brief may begin the first user message.
+    # Without a system message, or with another one, the brief may begin the first user message.
     first = messages[count].content
     side = brief(first[:_MOST_BRIEF])
     if side is None:
@@ -134,7 +134,7 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
 
 
 def _behind(text: str) -> str:
-    """What follows the brief in a message that begins with it: the paragraphs after its last instruction."""
+    """Return the paragraphs after the last instruction of a message that begins with the brief."""
     paragraphs = text.split("\n\n")
     last = 0
     for i, paragraph in enumerate(paragraphs):
@@ -154,7 +154,7 @@ def _instructs(paragraph: str) -> bool:
 
 
 def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
-    """The turns so far, without the line that opens the lesson."""
+    """Return the turns so far, without the line that opens the lesson."""
     turns = [
         (message.role == "assistant", text)
         for message in messages
@@ -169,14 +169,15 @@ def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
 
 
 def _named_turns(text: str) -> list[str]:
-    """The turns of several others in one message, each of which begins with a name; else the message as it is."""
+    """Split a message with several others' turns, each of which begins with a name; else return it
+    unchanged."""
     parts = text.split("\n\n")
     return parts if len(parts) > 1 and all(map(_NAMED_TURN.match, parts)) else [text]
 
 
 @lru_cache(maxsize=2_048)
 def brief(text: str) -> RoleBrief | None:
-    """The brief in a text, None if it is none."""
+    """Read the brief in a text, None if there is none."""
     role = _role_of(text)
     if role is None:
         return None
@@ -185,14 +186,14 @@ def brief(text: str) -> RoleBrief | None:
         topic=conversation_prompt.topic(text),
         preference=_find(_PREFERENCE, text),
         reaction=_find(_REACTION, text),
-        turns=conversation_prompt.turns(text),
+        turns=prompt_length.turns(text),
         end_marker=conversation_prompt.MARKER in text.lower(),
     )
 
 
 def _role_of(text: str) -> Role | None:
-    """As whom the simulator speaks: as the teacher or the student that a brief names, else as whichever of them is
-    more like the role that it names. None: it is no brief."""
+    """Return the role to play: the brief's teacher or student, or the more similar of the two for another
+    role. None: not a brief."""
     who = _YOU_ARE.search(text[:600])
     if who is not None and (
         _NEXT.search(text) or (_HINT.search(text) and not conversation_prompt.asks_for_conversation(text))
@@ -221,12 +222,12 @@ def _methods(text: str) -> tuple[str, ...]:
 
 
 def methods(text: str, topic: str) -> tuple[str, ...]:
-    """The families of methods that a turn speaks of; what the topic says of itself does not count."""
+    """Return the families of methods in a turn, without those that the topic mentions itself."""
     start = text[:1_000]
     return _methods(start.replace(topic, "") if topic else start)
 
 
 def mood(place: AgentPrompt, turns: int = 4) -> float:
-    """How the conversation has gone of late: the mean tone of the last turns, 0 before the first."""
+    """Return the recent mood: the mean tone of the last turns, 0 before the first."""
     last = place.said[-turns:]
     return sum([tone(text) for _, text in last]) / len(last) if last else 0.0

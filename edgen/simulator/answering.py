@@ -1,6 +1,6 @@
-"""What every served call goes through, online or in a batch: what strikes it, and what it is answered.
+"""Answering of served calls, online or in a batch: faults and replies.
 
-How often a request was tried and answered is counted here, once for both ways.
+Tries and answers of a request are counted here, once for both ways.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from edgen.simulator.logprobs import score
 from edgen.simulator.text import request_key, respond
 from edgen.simulator.wire import Call
 
-_REMEMBERED = 100_000  # requests whose repetitions are counted at once
+_REMEMBERED = 100_000  # requests whose repetitions are counted
 
 
 class _Tally:
-    """How often a request was tried and answered."""
+    """Numbers of tries and answers of a request."""
 
     __slots__ = ("answered", "tried")
 
@@ -28,7 +28,7 @@ class _Tally:
 
 
 class Answering:
-    """The simulated model behind a server. Safe to use from several threads."""
+    """The simulated model of a server. Thread-safe."""
 
     def __init__(self, faults: fault.Faults, salt: int) -> None:
         self.faults = faults
@@ -37,18 +37,18 @@ class Answering:
         self._lock = threading.Lock()
 
     def key(self, call: Call) -> bytes:
-        """16 bytes that stand for the request."""
+        """Return 16 bytes that identify the request."""
         return request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
 
     def strike(self, key: bytes) -> fault.Fault | None:
-        """Count a try of the request; the transport fault that it meets, if any."""
+        """Count a try of the request; return its transport fault, if any."""
         with self._lock:
             tally = self._tally(key)
             tally.tried += 1
             return fault.transport(self.faults, key, tally.tried - 1)
 
     def replies(self, call: Call, key: bytes) -> list[Reply]:
-        """As many replies as the call wants choices; the request counts as answered once more."""
+        """Return as many replies as the call wants choices, and count the request as answered."""
         with self._lock:
             tally = self._tally(key)
             variation = tally.answered if call.temperature != 0 else 0
@@ -75,7 +75,7 @@ class Answering:
         )
 
     def _tally(self, key: bytes) -> _Tally:
-        """The request's tally; the one longest unused makes room for a new one."""
+        """Return the request's tally; evict the least recently used one if needed."""
         tally = self._tallies.get(key)
         if tally is None:
             tally = self._tallies[key] = _Tally()

@@ -1,8 +1,8 @@
-"""Anthropic's Message Batches: requests in one body, batches that carry no name, results as JSON lines.
+"""Anthropic's Message Batches: requests in one body, batches without a name, results as JSON lines.
 
-After Anthropic's API reference (Message Batches) and the types of its Python SDK 2.12. Counts stay at `processing` until a
-batch has ended. What is wrong with one request's `params` is that request's own result; what is wrong with its
-`custom_id` refuses the whole. Limits of a batch: 100,000 requests, 256 MB.
+Source: Anthropic's API reference (Message Batches) and the types of its Python SDK 2.12. Counts stay at
+`processing` until a batch has ended. Invalid `params` fail their own request; an invalid `custom_id` refuses
+the whole batch. Limits of a batch: 100,000 requests, 256 MB.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UNANSWERED: dict[State, str] = {"cancelled": "canceled", "expired": "expired"}
 
 
 class Format:
-    """The lines of a batch: a custom id and `params` in, a custom id and a result out."""
+    """Reader and writer of batch lines: a custom id and `params` in, a custom id and a result out."""
 
     errors_apart = False
     partial = True
@@ -87,13 +87,13 @@ _PATH = re.compile(r"/v1/messages/batches(?:/([^/]+))?(?:/(cancel|results))?")
 
 
 class Service:
-    """Anthropic's paths of batches."""
+    """Handler of Anthropic's batch paths."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse | Refusal | None:
-        """The answer to a request, None if its path is none of these."""
+        """Answer a request, None for another path."""
         found = _PATH.fullmatch(request.path)
         if found is None:
             return None
@@ -149,13 +149,13 @@ class Service:
         lines = b"".join(_encode(line) + b"\n" for line in asked)
         batch = self._store.begin(f"msgbatch_{new()}", Format(), lines, {"total": len(asked)})
         answer = _json(_batch(batch, request))
-        # From here on there is a batch, whatever its client comes to know of it.
+        # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked[0].custom_id)
         return answer
 
 
 def _wrong_with(names: list[str]) -> str | None:
-    """Why requests of these custom ids are no batch."""
+    """Explain why these custom ids are invalid."""
     if not 1 <= len(names) <= MOST_REQUESTS:
         return f"requests: a batch takes 1 to {MOST_REQUESTS} requests, not {len(names)}"
     seen: set[str] = set()
@@ -169,7 +169,7 @@ def _wrong_with(names: list[str]) -> str | None:
 
 
 def _batch(batch: Batch, request: web.BaseRequest) -> dict[str, Any]:
-    """A batch as the API shows it."""
+    """Return a batch in the API's format."""
     total, ended = batch.facts["total"], batch.state in ENDED
     counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
     if ended:
@@ -197,7 +197,7 @@ def _moment(seconds: float | None) -> str | None:
 
 
 def _list(request: web.BaseRequest, batches: list[Batch]) -> web.Response | Refusal:
-    """A page of batches, the newest first: what comes behind `after_id`, or right before `before_id`."""
+    """Return a page of batches, newest first: those following `after_id`, or right before `before_id`."""
     query = request.query
     text = query.get("limit", "20")
     limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0

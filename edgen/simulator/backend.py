@@ -1,7 +1,7 @@
 """The simulator as a Backend: no network, no key, the same answer for the same request.
 
-The model's text comes from `text.respond`. Latency and transport faults only decide when, and at
-which attempt, it arrives.
+`text.respond` makes the text. Latency and transport faults only decide when, and at which attempt, it
+arrives.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from edgen.simulator import faults as fault
 from edgen.simulator.provider import SimulatorConfig
 from edgen.simulator.text import VERSION, request_key, respond
 
-_REMEMBERED = 100_000  # requests whose tries are counted at once; only those that failed are kept
+_REMEMBERED = 100_000  # requests whose tries are counted; only failed ones are kept
 
 
 class Simulator:
-    """A Backend (see edgen.providers.base). Not to be shared between event loops."""
+    """A simulated Backend (see edgen.providers.base). Do not share it between event loops."""
 
     def __init__(self, config: SimulatorConfig, *, timeout: float) -> None:
         self._config = config
         self._timeout = timeout
         self._faults = fault.parse(config.faults)
-        # A fixed seed picks another world of answers; within it replicates and attempts still differ.
+        # A fixed seed selects other answers; replicates and attempts still differ.
         self._salt = config.seed if isinstance(config.seed, int) else 0
         self._tries: OrderedDict[bytes, int] = OrderedDict()
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """All that shapes the answers; see Backend."""
+        """Everything that shapes the answers; see Backend."""
         identity: dict[str, Any] = {
             "type": "simulator",
             "model": self.model,
@@ -52,7 +52,7 @@ class Simulator:
 
     @property
     def model(self) -> str:
-        """The model's name, whatever the job calls it."""
+        """The model's name, as in the job."""
         return self._config.model
 
     async def complete(self, request: Request) -> Reply:
@@ -77,20 +77,21 @@ class Simulator:
             schema=schema,
             model=config.model,
             protocol=request.protocol,
+            speakers=request.speakers,
             planted=config.planted,
             confusion=config.confusion,
         )
         return reply if request.logprobs is None else self._score(request, reply)
 
     async def models(self) -> list[str] | None:
-        """The one model there is."""
+        """Return the only model."""
         return [self.model]
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
     def _score(self, request: Request, reply: Reply) -> Reply:
-        """The reply with its tokens."""
+        """Return the reply with its tokens."""
         from edgen.simulator.logprobs import score
 
         return score(
@@ -98,7 +99,7 @@ class Simulator:
         )  # fmt: skip
 
     def _struck(self, request: Request) -> fault.Fault | None:
-        """The fault that this attempt meets, the attempt counted."""
+        """Count the attempt and return its fault."""
         key = request_key(request.messages, request.seed, self._salt)
         tries = self._tries.pop(key, 0)
         struck = fault.transport(self._faults, key, tries)
@@ -109,7 +110,7 @@ class Simulator:
         return struck
 
     async def _fail(self, struck: fault.Fault) -> float:
-        """Raise what the fault stands for, or return the seconds by which it delays the answer."""
+        """Raise the fault's error, or return the seconds by which it delays the answer."""
         if struck.name == "slow":
             return struck.seconds or 0.0
         if struck.name == "hang":
@@ -126,7 +127,7 @@ class Simulator:
 
 
 def _schema_of(schema: bytes) -> bytes:
-    """The schema as `respond` takes it. Raises CallError for one that cannot be obeyed."""
+    """Return the schema for `respond`. Raises CallError for an unsupported one."""
     from edgen.simulator.structured import UnfitSchema, read_schema_text
 
     try:

@@ -1,9 +1,9 @@
-"""Batches behind the simulator's server: files, what is made of them, and when.
+"""Batches of the simulator's server: files, results and timing.
 
-Time is two numbers. A batch's lines are answered evenly over `seconds` from its creation, and it expires
-`window` seconds after that; being cancelled or expired freezes it, so what is answered by then is
-`min(1, elapsed / seconds)` of it. Whose format a batch is in is the vendors' affair: `openai_batches`,
-`gemini_batches` and `anthropic_batches`. Nothing outlives the server: files are in a temporary folder.
+A batch's lines are answered evenly over `seconds` from its creation, and it expires after `window` seconds.
+Cancellation or expiry freezes it at `min(1, elapsed / seconds)` of its answers. Vendors' formats are in
+`openai_batches`, `gemini_batches` and `anthropic_batches`. Files are in a temporary folder that ends with the
+server.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ State = Literal[
 ENDED: frozenset[State] = frozenset({"failed", "completed", "expired", "cancelled"})
 
 _BYTES = {**MARK, "Content-Type": "application/octet-stream"}
-_AT_ONCE = 32  # lines answered between two looks at the clock
+_AT_ONCE = 32  # lines answered between two checks of the clock
 _LEAST_WAIT = 0.02  # seconds
-# Transport faults that are the end of a connection, not of a request: in a batch they do not strike.
+# Transport faults that break a connection, not a request: they do not occur in a batch.
 _ONLINE = frozenset({"slow", "hang", "reset"})
 
 T = TypeVar("T")
 
 
 class Problem(NamedTuple):
-    """Why a batch is refused as a whole; `line` counts from 1, `param` is what is wrong there."""
+    """The reason why a batch is refused as a whole; `line` counts from 1, `param` is the invalid part."""
 
     code: str
     message: str
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a look at an input file found: how many requests, which model, and what is wrong."""
+    """The result of checking an input file: number of requests, model, problem."""
 
     total: int
     model: str
@@ -60,31 +60,31 @@ class Checked(NamedTuple):
 
 
 class Format(Protocol):
-    """How the files of one batch are read and written. Used from another thread."""
+    """Reader and writer of one batch's files. Used from another thread."""
 
-    errors_apart: bool  # failures in a file of their own
-    partial: bool  # what was answered before the end can be had
+    errors_apart: bool  # failures are in a separate file
+    partial: bool  # answers from before the end are available
 
     def check(self, file: Path) -> Checked:
-        """Look through an input file before anything is answered."""
+        """Check an input file before anything is answered."""
 
     def read(self, line: bytes) -> tuple[str, Call | Refusal]:
-        """The request of a checked line, by its name, or what it is answered where it is none."""
+        """Return the name and request of a checked line, or its error if invalid."""
 
     def fault(self, struck: fault.Fault, call: Call) -> Refusal:
-        """A transport fault as the vendor words it online."""
+        """Return a transport fault in the vendor's online wording."""
 
     def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
-        """A line of a result file, `number` 24 hex digits that stand for the request."""
+        """Return a line of a result file, `number` being 24 hex digits that identify the request."""
 
     def failed(self, name: str, refusal: Refusal) -> bytes:
-        """A line for a request that was refused."""
+        """Return a line for a refused request."""
 
     def result(self) -> str:
-        """A new id for a result file."""
+        """Return a new id for a result file."""
 
     def unanswered(self, name: str, state: State) -> bytes:
-        """A line for a request that was not come to before its batch was `cancelled` or `expired`."""
+        """Return a line for a request not reached before its batch was `cancelled` or `expired`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,8 +102,8 @@ class File:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """A batch as it stands. `facts` is what the vendor's format keeps of its creation; `started` is by the
-    loop's clock, `stamps` (when it came to a state) by the world's."""
+    """A batch and its state. `facts` are the vendor format's notes of its creation; `started` is by the
+    loop's clock, `stamps` (times of states) by the wall clock."""
 
     id: str
     format: Format
@@ -136,28 +136,26 @@ class Batch:
         return min(self.started + self.window, self.cancelled)
 
     def due(self, now: float) -> int:
-        """How many lines are to be answered by now."""
+        """Return how many lines are due by now."""
         if not self.seconds > 0:
             return self.total
         share = min(1.0, (min(now, self.frozen) - self.started) / self.seconds)
-        return int(
-            self.total * share + 1e-6
-        )  # half of 40 is 20, whatever the clock's last digits make of a half
+        return int(self.total * share + 1e-6)  # half of 40 is 20, despite rounding of the clock
 
     def wait(self, now: float) -> float:
-        """Seconds until there is something to do."""
+        """Return the seconds until the next step."""
         line = self.started + self.seconds * (self.done + 1) / self.total
         return max(_LEAST_WAIT, min(line, self.frozen) - now)
 
     def come_to(self, state: State) -> None:
-        """Note that the batch came to a state. A batch that is being cancelled stays so until its end."""
+        """Note a new state of the batch. A batch being cancelled stays so until its end."""
         if self.state != "cancelling" or state in ENDED:
             self.state = state
             self.stamps[state] = time.time()
 
 
 class Store:
-    """The files and batches of one server. Every method is to be called on the loop."""
+    """The files and batches of one server. Call every method on the loop."""
 
     def __init__(self, answering: Answering, seconds: float, window: float) -> None:
         self.files: dict[str, File] = {}
@@ -167,7 +165,7 @@ class Store:
         self._window = window
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        # One: batches share a processor anyway, and a second thread would only stand in the server's way.
+        # One thread: batches share a processor anyway, and a second would only slow the server.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
         self._calls: Counter[str] = Counter()
         self._lost: set[str] = set()
@@ -175,19 +173,19 @@ class Store:
     # -- files
 
     def place(self) -> Path:
-        """A path that nobody uses, below a folder that ends with the server."""
+        """Return an unused path in a folder that is removed with the server."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="edgen-simulator-", ignore_cleanup_errors=True)
         return Path(self._folder.name) / uuid4().hex
 
     def add(self, id_: str, path: Path, name: str, purpose: str, mime: str = "") -> File:
-        """Keep what is at `path` as a file."""
+        """Register the file at `path`."""
         made = File(id_, path, name, purpose, path.stat().st_size, time.time(), mime)
         self.files[id_] = made
         return made
 
     def remove(self, id_: str) -> bool:
-        """Delete a file; whether there was one. A batch that has begun keeps what it reads."""
+        """Delete a file; return whether it existed. A begun batch keeps its input."""
         gone = self.files.pop(id_, None)
         if gone is not None:
             gone.path.unlink(missing_ok=True)
@@ -209,11 +207,11 @@ class Store:
         return made
 
     def of(self, kind: type[Format]) -> list[Batch]:
-        """The batches in formats of a kind, the newest first."""
+        """Return the batches in formats of a kind, newest first."""
         return [batch for batch in reversed(self.batches.values()) if isinstance(batch.format, kind)]
 
     def cancel(self, batch: Batch) -> None:
-        """Answer nothing more in a batch; one that has ended stays as it is."""
+        """Stop answering a batch; an ended one is unchanged."""
         if batch.state in ENDED or batch.state == "cancelling":
             return
         batch.cancelled = asyncio.get_running_loop().time()
@@ -221,7 +219,7 @@ class Store:
         batch.stirred.set()
 
     async def drop(self, batch: Batch) -> None:
-        """Forget a batch altogether."""
+        """Forget a batch completely."""
         del self.batches[batch.id]
         await self._end(self._tasks.pop(batch.id))
 
@@ -242,7 +240,7 @@ class Store:
     # -- faults
 
     def refused(self, call: str) -> bool:
-        """Whether a call about batches, counted here, is refused as overloaded."""
+        """Count a call about batches; return whether it is refused as overloaded."""
         if not self._answering.faults.batch:
             return False
         self._calls[call] += 1
@@ -250,7 +248,7 @@ class Store:
         return fault.batch(self._answering.faults, "batch_503", call.encode(), tries) is not None
 
     async def lose(self, request: web.BaseRequest, token: str) -> None:
-        """Keep the answer to this creation from its client, where the fault strikes: once for each token."""
+        """Withhold the answer to this creation if the fault strikes: once per token."""
         struck = fault.batch(self._answering.faults, "batch_create_lost", token.encode("utf-8", "replace"))
         if struck is None or token in self._lost:
             return
@@ -260,12 +258,12 @@ class Store:
             request.transport.abort()
 
     def slow(self, file: File) -> float:
-        """Seconds by which a file is late, going up or coming down."""
+        """Return the seconds by which a transfer is delayed."""
         struck = fault.batch(self._answering.faults, "batch_slow", file.id.encode())
         return 0.0 if struck is None else struck.seconds or 0.0
 
     async def send(self, request: web.BaseRequest, file: File) -> web.StreamResponse:
-        """The answer that holds a file: at once, or with a pause between its two halves."""
+        """Send a file: at once, or with a pause between its two halves."""
         if not (pause := self.slow(file)):
             return web.FileResponse(file.path, headers=_BYTES)
         content = file.path.read_bytes()
@@ -301,7 +299,7 @@ class Store:
             batch.come_to("failed")
 
     async def _answer(self, batch: Batch) -> None:
-        """Answer lines as they fall due, until there are none or the batch is frozen."""
+        """Answer lines as they become due, until the batch is complete or frozen."""
         loop = asyncio.get_running_loop()
         while batch.done < batch.total:
             now = loop.time()
@@ -316,7 +314,7 @@ class Store:
                     await asyncio.wait_for(batch.stirred.wait(), batch.wait(now))
 
     async def _apart(self, work: Callable[[], T]) -> T:
-        """Do it in the thread, so that the server goes on answering."""
+        """Run work in the thread, so that the server keeps answering."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _lines(self, batch: Batch, count: int) -> None:
@@ -325,7 +323,7 @@ class Store:
             lines = [source.readline() for _ in range(count)]
             batch.offset = source.tell()
         made: dict[bool, list[bytes]] = {True: [], False: []}
-        # The providers promise no order, so nobody may get used to one.
+        # Providers promise no order, so clients must not rely on one.
         for line in reversed(lines):
             answered, result = self._line(batch.format, line)
             made[answered].append(result)
@@ -335,7 +333,7 @@ class Store:
         batch.failed += len(made[False])
 
     def _line(self, format_: Format, line: bytes) -> tuple[bool, bytes]:
-        """Whether a request was answered, and its line in the results."""
+        """Return whether a request was answered, and its line in the results."""
         name, call = format_.read(line)
         if isinstance(call, Refusal):
             return False, format_.failed(name, call)
@@ -350,14 +348,14 @@ class Store:
         return batch.source.with_name(batch.source.name + suffix)
 
     def _pass_over(self, batch: Batch, end: State) -> None:
-        """Say of what is left that nobody came to it."""
+        """Write the remaining requests as not reached."""
         path = self._results(batch, errors=True)
         with batch.source.open("rb") as source, path.open("ab") as into:
             source.seek(batch.offset)
             into.writelines(batch.format.unanswered(batch.format.read(line)[0], end) for line in source)
 
     def _close(self, batch: Batch, end: State) -> None:
-        """Make the result files what a client can have of them."""
+        """Make the result files available to clients."""
         if end == "completed" or batch.format.partial:
             batch.output = self._keep(batch, "output", errors=False)
             if batch.format.errors_apart:

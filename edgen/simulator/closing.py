@@ -1,7 +1,7 @@
-"""The closing question: how probable it is that the student understood, as one number.
+"""The closing question: the probability that the student understood, as one number.
 
-It comes behind a side's conversation, or as a single message that shows the conversation. The number
-follows from the tone of the turns, the later ones counting more, with some chance.
+It follows a side's conversation, or is a single message that shows the conversation. The number follows from
+the tone of the turns, later ones weighing more, with some noise.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 from edgen.core.values import Message
 from edgen.simulator import conversation_prompt
 from edgen.simulator.agent_prompt import AgentPrompt
-from edgen.simulator.judge import turns_of
+from edgen.simulator.judge import find_fenced, turns_of
 from edgen.simulator.tone import tone
 
 _ASKED = re.compile(
@@ -25,7 +26,7 @@ _NUMBER = re.compile(
     r"\b(?:number|probability|value)\b[^\n]{0,40}\b0(?:\.0+)?\b[^\n]{0,20}\b1(?:\.0+)?\b|\b(?:one|a single|only a|just a) number\b",
     re.IGNORECASE,
 )
-_TAIL = 1_500  # characters at the end of a prompt in which the question is looked for
+_TAIL = 1_500  # characters at the end of a prompt that are searched for the question
 _RULE = re.compile(r"\n[ \t]*(?:#+|-{3,})[ \t]*(?=\n|$)")
 _LABEL = re.compile(r"(?im:^[\s>*_#\-\d.\"“]{0,12}(?:teacher|student)\b[^:\n]{0,40}:)")
 
@@ -33,9 +34,9 @@ _ANY_LABEL = re.compile(r"(?m:^(?!probability|conversation)[^\W\d_][\w-]{0,30}: 
 
 
 def read(messages: Sequence[Message], place: AgentPrompt | None) -> tuple[str, ...] | None:
-    """The turns that the messages ask about, None if they ask no closing question.
+    """Return the turns that a closing question is about, None if there is no such question.
 
-    `place` is what the messages are as a side's, the question being the last thing it heard.
+    `place` is the messages as a side's prompt, with the question as the last heard turn.
     """
     if not messages or messages[-1].role != "user":
         return None
@@ -44,10 +45,12 @@ def read(messages: Sequence[Message], place: AgentPrompt | None) -> tuple[str, .
     if not asked or _NUMBER.search(text, max(0, len(text) - _TAIL)) is None:
         return None
     if place is not None:
-        # The question may stand behind a last turn of the other side.
+        # The question may follow a last turn of the other side.
         last = text.rfind("\n\n", 0, asked[-1].start())
         turns = [said for _, said in place.said[:-1]]
         return (*turns, text[:last]) if last > 0 else tuple(turns)
+    if (fenced := find_fenced(text)) is not None:
+        return tuple(turns_of(fenced.replace("\n  | ", "\n")))
     question = text.rfind("\n", 0, asked[-1].start()) + 1
     label = _LABEL.search(text, 0, question) or _ANY_LABEL.search(text, 0, question)
     if (
@@ -59,8 +62,37 @@ def read(messages: Sequence[Message], place: AgentPrompt | None) -> tuple[str, .
     return tuple(turns_of(_RULE.sub("", text[label.start() : question])))
 
 
+_ASKED_FREELY = re.compile(
+    r"\b(?:how (?:probable|likely|sure|certain|much|well|far)|probab\w+|likelihood|chances?|scale|rate|estimate|wahrscheinlich\w*)\b",
+    re.IGNORECASE,
+)
+_NUMBER_FREELY = re.compile(
+    r"\b0(?:\.0+)?\b[^\n]{1,20}\b1(?:\.0+|00)?\b|\bper ?cent(?:age)?\b|\d ?%|\b(?:one|a|single|just the|only the) (?:\w+ )?number\b"
+    r"|\bnumber (?:only|alone)\b|\bprozent\b|\bzahl\b",
+    re.IGNORECASE,
+)
+
+
+class FreeQuestion(NamedTuple):
+    """A closing question in any words: its turns, and whether it wants a percentage."""
+
+    turns: tuple[str, ...]
+    percent: bool
+
+
+def read_freely(messages: Sequence[Message]) -> FreeQuestion | None:
+    """Return the closing question at the end of an agent's messages; None if there is none."""
+    if not messages or messages[-1].role != "user":
+        return None
+    question = messages[-1].content.rstrip().rsplit("\n\n", 1)[-1][-_TAIL:]
+    if _ASKED_FREELY.search(question) is None or _NUMBER_FREELY.search(question) is None:
+        return None
+    said = tuple(message.content for message in messages[:-1] if message.role != "system")
+    return FreeQuestion(said, re.search(r"(?i)per ?cent|%|\b100\b|prozent", question) is not None)
+
+
 def answer(turns: Sequence[str], rng: Random) -> str:
-    """The number, with two decimals, in [0.01, 0.99]."""
+    """Return the number, with two decimals, in [0.01, 0.99]."""
     weights = [1 + 2 * i / len(turns) for i in range(len(turns))]
     course = sum([weight * tone(text) for weight, text in zip(weights, turns, strict=True)])
     course = course / sum(weights) if turns else 0.0

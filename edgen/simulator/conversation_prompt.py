@@ -1,8 +1,8 @@
-"""What a prompt says, read out of its sentences: the scenario, and the form the answer should have.
+"""Parser of conversation prompts: scenario and layout of the answer.
 
-The simulator sees what a model sees and nothing else. A field that the prompt does not mention is
-None. Known are the sentences of the prompt published with the Education Dialogue data set, near
-variants of them, and labelled lines (`Student preference: …`).
+The simulator sees only what a model sees. Fields not in the prompt are None. It knows the sentences of the
+prompt published with the Education Dialogue data set, near variants of them, and labelled lines (`Student
+preference: …`). Of other prompts it reads the speakers (`prompt_roles`) and the layout (`answer_form`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from itertools import cycle
 from typing import Literal, NamedTuple
 
 from edgen.core.values import Message
+from edgen.simulator.answer_form import CHANCE, Form, Json, read_form
+from edgen.simulator.prompt_length import any_turns, turns
+from edgen.simulator.prompt_roles import find_roles, may_guess, shown_names
 
 Layout = Literal["published", "json", "lines"]
 
 
 class ScenarioBrief(NamedTuple):
-    """What the prompt says about the lesson. None: it does not say."""
+    """The scenario in a prompt. None: not stated."""
 
     topic: str | None = None
     student_preference: str | None = None
@@ -28,23 +31,25 @@ class ScenarioBrief(NamedTuple):
 
 
 class ConversationPrompt(NamedTuple):
-    """A conversation to write. `turns` bounds its entries, both ends included."""
+    """A request for a conversation. `turns` bounds its entries, both ends included. `roles`: the speakers, in
+    the prompt's words; empty: a teacher and a student. `form`: the layout, None for the published one."""
 
     brief: ScenarioBrief
     layout: Layout
     turns: tuple[int, int]
     end_marker: bool
     probability: bool
-    roles: tuple[str, ...] = ()  # those of the layout that it shows; empty: a teacher and a student
+    roles: tuple[str, ...] = ()
+    form: Form | None = None
 
 
-# A phrase ends at a full stop before a word that opens a sentence, or with its line, so that the
-# stop in "Martin Luther King Jr. and the law" is no end.
+# A phrase ends at a full stop before a word that opens a sentence, or at its line's end, so that "Martin
+# Luther King Jr. and the law" stays whole.
 END = (
     r"(?=\.?\s*(?:\n|$)|\.\s+(?:The|A|An|He|She|They|His|Her|Their|It|This|That|There|In|If|When|"
     r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b)"
 )
-# A topic ends before the length of the conversation and those who hold it, too.
+# A topic also ends before the length of the conversation and its speakers.
 _TOPIC_END = (
     rf"(?:{END}"
     r"|(?=,? (?:in|of|over|with) (?:about |roughly )?\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})? turns\b)"
@@ -55,8 +60,9 @@ _LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 
 
 class _Frame(NamedTuple):
-    """A sentence around a value. `needle`, if any, stands in every match, `before` characters from its start: exactly,
-    or at most so many. It is looked for first, which costs a tenth of trying the pattern at every character."""
+    """A sentence around a value. `needle`, if any, occurs in every match, `before` characters from its start:
+    exactly, or at most that many. It is searched first, at a tenth of the cost of trying the pattern
+    everywhere."""
 
     pattern: re.Pattern[str]
     needle: str = ""
@@ -64,7 +70,7 @@ class _Frame(NamedTuple):
     exactly: bool = True
 
     def search(self, text: str) -> re.Match[str] | None:
-        """The first match in a text."""
+        """Return the first match in a text."""
         if not self.needle:
             return self.pattern.search(text)
         at = text.find(self.needle)
@@ -89,12 +95,12 @@ def _label(label: str) -> _Frame:
 
 _LIKES = r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wants to (?:learn|teach) (?:through|by|with))"
 
-# A heading that names somebody, and the items of the list below it, in any order.
+# A heading with a role, and the items of the list below it, in any order.
 _SECTION = r"(?:^|\n)[^\w\n]*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] (?:[^\n]*\n[ \t]*[-*] ){{0,3}}?"
 _METHOD = r"(?:learns|teaches|likes|prefers)[^:\n]*:"
 _REACTION = r"(?:when|if|reacts|otherwise)[^:\n]*:"
 
-# What follows "about" and the like in a sentence that names no topic: "about 12 turns", "on one page".
+# Words after "about" and the like in sentences without a topic: "about 12 turns", "on one page".
 _NUMBER = (
     r"(?:\d[\d–-]*|an?|single|half|dozen|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|"
     r"twenty|thirty|hundred|thousand|to|or)"
@@ -106,7 +112,7 @@ _LONGEST_SUBJECT = len("The student prefers")  # of a sentence about a reaction
 
 
 def _person(who: str, does: str, best: str, doing: str) -> dict[str, tuple[_Frame, ...]]:
-    """The frames of a person's preference and reaction; `does` is to learn or to teach."""
+    """Return the frames of a person's preference and reaction; `does` is to learn or to teach."""
     named = rf"\b[Tt]he {who}(?:'s)?(?: really| also| strongly| usually)? "
     section, label = _SECTION.format(who), rf"(?:the )?{who}(?:['’]s)?[ _]"
     reacts = rf"\b(?:[Tt]he {who}|He|She|They) (?:prefers?|likes?) to {does} this\s?way,"
@@ -147,35 +153,75 @@ _FRAMES = {
     **_person("teacher", "teach", "teaches best (?:through|by|with)", "teaching"),
 }
 
+# The topic of prompts in any words.
+_ANY_TOPIC = (
+    _Frame(
+        re.compile(
+            r"\b(?:discuss(?:es|ing)?|explain(?:s|ing)?"
+            r"|(?:talk|speak|chat|argue|teach|negotiat|know|disagree)\w{0,5}(?: [\w’']+){0,3} about)"
+            + _NO_LENGTH
+            + r"\s+(\S.{0,199}?)"
+            + _TOPIC_END
+        )
+    ),
+)
+_SENTENCE_END = re.compile(
+    r"(?<=\w{4})[.!?:;](?:\s+[^\W\d_]|\s*$)|(?<=\w)[:;]$| (?:to|between|as) (?:an?|the|one)\b|,? in \w+ turns|,? as (?:JSON|YAML|XML)\b"
+)
+
+
+def _cut_sentence(text: str | None) -> str | None:
+    """Return the text up to the end of its first sentence."""
+    if text is None or (end := _SENTENCE_END.search(text)) is None:
+        return text
+    return text[: end.start()] or text
+
+
 _WANTED = re.compile(
     r"\b(?:simulate|write|generate|create|produce|output|invent|role.?play|imagine)\b[^.\n]{0,120}?\b(?:conversation|dialogue)\b",
     re.IGNORECASE,
 )
 _PUBLISHED = re.compile(r"Conversation:\s*\[\s*[^\W\d_][\w-]{0,30}:")
-_PAIR = re.compile(r"\bTeacher\b[\s\S]*\bStudent\b")  # the two that are known best
+_PAIR = re.compile(r"\bTeacher\b[\s\S]*\bStudent\b")  # the best-known two
 _JSON = re.compile(r"\bJSON\b|\bjson\b|\"conversation\"\s*:")
-_RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
-_TURNS = re.compile(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")
-_LONGEST_RANGE = 64  # characters
-DEFAULT_TURNS = (10, 15)
-MOST_TURNS = 60
 MARKER = "end of conversation"
 
 
-def read(messages: Sequence[Message]) -> ConversationPrompt | None:
-    """The conversation that the messages ask for, None if they ask for none."""
+def read(
+    messages: Sequence[Message], speakers: Sequence[tuple[str, ...]] = (), *, certain: bool = False
+) -> ConversationPrompt | None:
+    """Read the requested conversation, None if there is none or its speakers are unknown.
+
+    `speakers`: the possible roles, if known, each with synonyms. `certain`: the messages can only request a
+    conversation.
+    """
     text = "\n".join([message.content for message in messages if message.role != "assistant"])
     layout = _layout(text)
-    if layout is None:
+    if layout is None and not certain:
         return None
     lower = text.lower()
-    return ConversationPrompt(
-        brief=ScenarioBrief(**{field: _find(frames, text) for field, frames in _FRAMES.items()}),
-        layout=layout,
+    found = {field: _find(frames, text) for field, frames in _FRAMES.items()}
+    if layout != "published":
+        found["topic"] = _cut_sentence(found["topic"] or _find(_ANY_TOPIC, text))
+    task = ConversationPrompt(
+        brief=ScenarioBrief(**found),
+        layout=layout or "lines",
         turns=turns(text),
         end_marker=MARKER in lower,
         probability="probability" in lower,
-        roles=() if _PAIR.search(text) else named_roles(text),
+    )
+    if layout == "published":
+        return task._replace(roles=() if _PAIR.search(text) else named_roles(text))
+    roles = find_roles(text, speakers)
+    if not roles and (layout is None or not may_guess(text, speakers)):
+        return None
+    form = read_form(text, roles or ("Teacher", "Student"))
+    return task._replace(
+        layout="json" if isinstance(form, Json) else "lines",
+        turns=any_turns(text),
+        probability=CHANCE.search(text) is not None,
+        roles=roles,
+        form=form,
     )
 
 
@@ -195,27 +241,54 @@ def _find(frames: tuple[_Frame, ...], text: str) -> str | None:
 
 
 def topic(text: str) -> str | None:
-    """The topic that a text names."""
+    """Return the topic in a text."""
     return _find(_FRAMES["topic"], text)
 
 
 def asks_for_conversation(text: str) -> bool:
-    """Whether a text asks for a whole conversation."""
+    """Return whether a text requests a whole conversation."""
     return _layout(text) is not None
 
 
-FIRST = re.compile(r"[ _#]1\b")  # stands in the heading of every first transcript
-_WHO_START = 600  # characters in which a brief says who one is
+_TALK = re.compile(
+    r"\b(?:conversations?|dialogues?|dialogs?|chats?|talks?|transcripts?|discussions?|lessons?|scenes?|scripts?|interviews?|"
+    r"exchanges?|sessions?|debates?|discuss(?:es)?|explains?|utterances?|turns?|role.?play|say to each other|speak|gespräch|unterhaltung|diálogo|conversación|conversation|"
+    r"dialogo|conversazione|conversa)\b|对话|對話|会話|対話|대화|разговор|диалог|محادثة|حوار|संवाद|बातचीत",
+    re.IGNORECASE,
+)
+_WRITE = re.compile(
+    r"\b(?:write|create|generate|give|produce|make|invent|draft|compose|imagine|simulate|show|output|return|let|wrap|put|format|transcripts?|one line per|prefix|example"
+    r"|schreib\w*|erfinde|cri[ea]\w*|escrib\w*|écri\w*|scriv\w*|escrev\w*|schrijf|napisz|yaz)\b|写|寫|書|작성|써|напиш|اكتب|लिख|כתוב",
+    re.IGNORECASE,
+)
+_SAID = re.compile(r"(?m)^[^\W\d_][\w-]{0,30}: \S[^\n]{20,}")  # a heard turn, which may be about anything
+_ONE_SIDE = re.compile(
+    r"\b(?:you are (?!an? (?:\w+ ){0,2}(?:author|writer|playwright|novelist|screenwriter|expert|assistant|simulator|data))|you're|act as|speak as|reply as|answer as|respond as|your (?:next|turn|part|role|reply|task is to (?:play|judge)))\b",
+    re.IGNORECASE,
+)
+
+
+def may_ask(messages: Sequence[Message]) -> bool:
+    """Return whether messages of no known prompt request a conversation without a side to play."""
+    if [message.role for message in messages] not in (["user"], ["system", "user"]):
+        return False
+    text = _SAID.sub("", "\n".join([message.content for message in messages]))
+    if _TALK.search(text) is None or _ONE_SIDE.search(text) is not None:
+        return False
+    return _WRITE.search(text) is not None or len([*shown_names(text)]) > 1
+
+
+FIRST = re.compile(r"[ _#]1\b")  # occurs in the heading of every first transcript
+_WHO_START = 600  # characters of a brief that name the role
 
 
 def asks_for_nothing_else(messages: Sequence[Message]) -> bool:
-    """Whether it is plain that the messages can only ask for a whole conversation. False: look closer.
+    """Return whether the messages can only request a whole conversation. False: look closer.
 
-    It costs 2 µs, the closer look 50, and most prompts of a large run pass. A text that opens with the wish
-    for a conversation holds no closing question, which comes behind one; without a 1 and a 2 there are no
-    two transcripts to compare; and one of the four words below stands in every brief that tells a side who
-    it is. They have no i and no s: patterns that ignore case also take letters for these that are none in
-    lower case.
+    This costs 2 µs, the closer look 50, and most prompts of a large run pass. A text that opens with the
+    request for a conversation contains no closing question, which follows one. Without a 1 and a 2 there are
+    no two transcripts to compare. One of the four words below occurs in every brief that assigns a role. They
+    have no i and no s: patterns that ignore case also match letters for these that do not lower to them.
     """
     if len(messages) != 1 or messages[0].role != "user":
         return False
@@ -226,17 +299,7 @@ def asks_for_nothing_else(messages: Sequence[Message]) -> bool:
     return not ("you" in start or "play" in start or "act a" in start or "eak a" in start)
 
 
-def turns(text: str) -> tuple[int, int]:
-    """How many turns a text asks for, at least and at most; DEFAULT_TURNS if it does not say."""
-    at = text.find("turns")
-    found = None if at < 0 else _TURNS.search(text, max(0, at - _LONGEST_RANGE))
-    if found is None:
-        return DEFAULT_TURNS
-    low, high = sorted(int(number) for number in found.groups() if number)
-    return max(2, min(low, MOST_TURNS)), max(2, min(high, MOST_TURNS))
-
-
-# ---- roles of any name
+# ---- custom roles
 
 _LEADS = re.compile(
     r"teacher|tutor|instructor|coach|mentor|trainer|lecturer|professor|examiner|interviewer|counsell?or|therapist|expert"
@@ -244,7 +307,7 @@ _LEADS = re.compile(
     re.IGNORECASE,
 )
 _NAME = r"[^\W\d_][\w-]{0,30}"
-# A line of the layout that a prompt shows, in the published form or in JSON: `   Tutor:  "...",`.
+# A line of a shown layout, in the published form or in JSON: `   Tutor:  "...",`.
 _SHOWN = re.compile(
     rf"^[ \t]*[*\-\"]{{0,3}}({_NAME})[*\"]{{0,3}}:[ \t]*[\"“]?(?:\.\.\.|…)|\"role\":[ ]?\"({_NAME})\"",
     re.MULTILINE,
@@ -253,20 +316,20 @@ _NOT_ROLES = {"conversation", "probability", "text", "role"}
 
 
 def named_roles(prompt: str) -> tuple[str, ...]:
-    """The roles of the layout that a prompt shows, in their order; empty where it shows none or one."""
+    """Return the roles of a shown layout in order; empty if there are fewer than two."""
     found = dict.fromkeys(one or other for one, other in _SHOWN.findall(prompt))
     names = tuple(name for name in found if name.lower() not in _NOT_ROLES)
     return names if len(names) > 1 else ()
 
 
 def leads(name: str) -> bool:
-    """Whether somebody called so teaches, as far as the name tells."""
+    """Return whether a role of this name teaches, as far as the name shows."""
     return _LEADS.search(name) is not None
 
 
 def in_roles(spoken: Sequence[tuple[str, str]], names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """A conversation of a teacher and a student as one of these roles: those who lead take the teacher's turns one
-    after the other, all others the student's."""
+    """Assign a teacher's and a student's turns to these roles: leading roles share the teacher's turns in
+    rotation, all others the student's."""
     teachers = [name for name in names if leads(name)]
     if len(teachers) in (0, len(names)):
         teachers = [names[0]]

@@ -1,7 +1,7 @@
-"""The ways in which models spoil the layout they were asked for, one function a family.
+"""Spoiled layouts as models write them, one function per family.
 
-A defect changes the form of an answer and keeps what was said, so that a good reader gets the same
-turns out of it. Every family has a name that a faults specification can use.
+A defect changes the form of an answer and keeps its content, so that a good reader gets the same turns. Every
+family has a name for faults specifications.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from edgen.simulator.dialogue import Entries, as_json, as_published
 
 
 class Answer(NamedTuple):
-    """An answer before it is spoiled: what is in it, and its text as it was asked for."""
+    """An answer before it is spoiled: its content, and its text in the requested layout."""
 
     entries: Entries
     probability: float
@@ -50,25 +50,25 @@ def _pick(options: tuple[str, ...], rng: Random) -> str:
 
 
 def code_fence(answer: Answer, rng: Random) -> str:
-    """The whole answer inside a Markdown code block."""
+    """Put the whole answer into a Markdown code block."""
     language = "json" if answer.clean.startswith("{") else _pick(("", "text", "plaintext"), rng)
     return f"```{language}\n{answer.clean}\n```"
 
 
 def preamble(answer: Answer, rng: Random) -> str:
-    """A sentence before the answer, sometimes one after it."""
+    """Add a sentence before the answer, sometimes one after it."""
     after = f"\n\n{_pick(_CLOSINGS, rng)}" if rng.random() < 0.4 else ""
     return f"{_pick(_PREAMBLES, rng)}\n\n{answer.clean}{after}"
 
 
 def thinking(answer: Answer, rng: Random) -> str:
-    """A reasoning block that should not have been sent."""
+    """Add a reasoning block that should not have been sent."""
     tag = _pick(("think", "thinking", "reasoning"), rng)
     return f"<{tag}>\n{_pick(_THOUGHTS, rng)}\n</{tag}>\n\n{answer.clean}"
 
 
 def json_shapes(answer: Answer, rng: Random) -> str:
-    """JSON that nobody asked for, or in another shape than asked for."""
+    """Return JSON without request, or in another shape than requested."""
     shapes: tuple[object, ...] = (
         {
             "conversation": [{"role": r, "text": t} for r, t in answer.entries],
@@ -97,25 +97,25 @@ def _bracket(turns: list[str], probability: str) -> str:
 
 
 def numbered(answer: Answer, rng: Random) -> str:
-    """Turns with numbers before them."""
+    """Number the turns."""
     form = _pick(("{}. {}: {}", "{}) {}: {}", '[{}] {}: "{}"', "Turn {} - {}: {}"), rng)
     return _list_turns(answer, form.format)
 
 
 def bulleted(answer: Answer, rng: Random) -> str:
-    """Turns as a bulleted list."""
+    """Write the turns as a bulleted list."""
     mark = _pick(("-", "*", "•"), rng)
     return _list_turns(answer, lambda _, role, text: f"{mark} {role}: {text}")
 
 
 def bold_roles(answer: Answer, rng: Random) -> str:
-    """Roles in Markdown's bold, the colon inside or outside."""
+    """Write roles in Markdown's bold, the colon inside or outside."""
     form = _pick(("**{}:** {}", "**{}**: {}", '__{}:__ "{}"'), rng)
     return _list_turns(answer, lambda _, role, text: form.format(role, text))
 
 
 def named_roles(answer: Answer, rng: Random) -> str:
-    """Roles with a name or a state of mind beside them."""
+    """Add a name or a state of mind to the roles."""
     teacher, student = _NAMES[int(rng.random() * len(_NAMES))]
     form = _pick(("{} ({}): {}", "**{} ({}):** {}", "{} [{}]: {}"), rng)
     return _list_turns(
@@ -124,14 +124,14 @@ def named_roles(answer: Answer, rng: Random) -> str:
 
 
 def quoting(answer: Answer, rng: Random) -> str:
-    """Other quotation marks than asked for, or none."""
+    """Use other quotation marks than requested, or none."""
     opening, closing = (("“", "”"), ("'", "'"), ("«", "»"), ("", ""), ('"', ""))[int(rng.random() * 5)]
     turns = [f"   {role}: {opening}{text}{closing}," for role, text in answer.entries]
     return _bracket(turns, f"Probability: {opening}{answer.probability}{closing}")
 
 
 def inner_quotes(answer: Answer, rng: Random) -> str:
-    """Quotation marks inside the turns, escaped or not."""
+    """Put quotation marks inside the turns, escaped or not."""
     mark = _pick(('"', '\\"'), rng)
     turns = []
     for role, text in answer.entries:
@@ -145,7 +145,7 @@ def inner_quotes(answer: Answer, rng: Random) -> str:
 
 
 def missing_parts(answer: Answer, rng: Random) -> str:
-    """Brackets or headings left out."""
+    """Leave brackets or headings out."""
     body = as_published(answer.entries, answer.probability).split("\n")
     kinds = ("no brackets", "no opening", "no closing", "no heading", "nothing", "no probability")
     kind = _pick(kinds, rng)
@@ -159,7 +159,7 @@ def missing_parts(answer: Answer, rng: Random) -> str:
 
 
 def multi_line(answer: Answer, rng: Random) -> str:
-    """Turns that go on over several lines."""
+    """Continue turns over several lines."""
     gap = _pick(("\n", "\n\n", "\n      "), rng)
     return as_published(
         [(role, text.replace(". ", f".{gap}")) for role, text in answer.entries], answer.probability
@@ -167,7 +167,7 @@ def multi_line(answer: Answer, rng: Random) -> str:
 
 
 def probability_forms(answer: Answer, rng: Random) -> str:
-    """The probability as a percentage, a fraction, a phrase, or no number at all."""
+    """Write the probability as a percentage, a fraction, a phrase, or without a number."""
     percent = round(answer.probability * 100)
     form = _pick(
         (
@@ -185,14 +185,14 @@ def probability_forms(answer: Answer, rng: Random) -> str:
 
 
 def debris(answer: Answer, rng: Random) -> str:
-    r"""Quotes and commas left at the ends of turns, as in ED's released files (`?\"\",`)."""
+    r"""Leave quotes and commas at the ends of turns, as in ED's released files (`?\"\",`)."""
     tail = _pick(('"",', '\\",', '"'), rng)
     turns = [f'   {role}:  "{text}{tail if rng.random() < 0.5 else ""}",' for role, text in answer.entries]
     return _bracket(turns, f'Probability:  "{answer.probability}",')
 
 
 def empty_turns(answer: Answer, rng: Random) -> str:
-    """Turns that say nothing, before the last one."""
+    """Insert empty turns before the last one."""
     hollow = _pick(("", "...", "…", " "), rng)
     at = 1 + int(rng.random() * (len(answer.entries) - 1))
     roles = (answer.entries[at][0], answer.entries[at - 1][0])
@@ -201,7 +201,7 @@ def empty_turns(answer: Answer, rng: Random) -> str:
 
 
 def after_marker(answer: Answer, rng: Random) -> str:
-    """Talk that goes on behind the end marker."""
+    """Continue talking after the end marker."""
     spoken = list(answer.entries)
     role, text = spoken[-1]
     if END_MARKER not in text:
@@ -214,7 +214,7 @@ def after_marker(answer: Answer, rng: Random) -> str:
 
 
 def marker_forms(answer: Answer, rng: Random) -> str:
-    """The end marker in another spelling or place."""
+    """Write the end marker in another spelling or place."""
     form = _pick(
         ("[End of conversation]", "[END OF CONVERSATION]", "(end of conversation)", "[end of conversation]."),
         rng,
@@ -228,7 +228,7 @@ def marker_forms(answer: Answer, rng: Random) -> str:
 
 
 def loose_json(answer: Answer, rng: Random) -> str:
-    """JSON that a strict parser refuses: trailing commas, or cut brackets at the end."""
+    """Return JSON that a strict parser rejects: trailing commas, or cut brackets at the end."""
     text = as_json(answer.entries, answer.probability)
     return text.replace("\n  ],", ",\n  ],") if rng.random() < 0.5 else text.rstrip("\n}")
 
@@ -244,6 +244,6 @@ NAMES = tuple(FAMILIES)
 
 
 def spoil(name: str, answer: Answer, rng: Random) -> str:
-    """The answer with the defect `name`; `defects` stands for any of them."""
+    """Return the answer with the defect `name`; `defects` means any of them."""
     family = NAMES[int(rng.random() * len(NAMES))] if name == "defects" else name
     return FAMILIES[family](answer, rng)

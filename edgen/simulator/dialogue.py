@@ -1,9 +1,8 @@
 """A conversation between a teacher and a student that follows from a brief.
 
-`plot` decides the course before a word is said: whether the two ways of learning and teaching fit,
-who gives way and when, how it ends, how probable it is that the student understood. `converse`
-then speaks it turn by turn, each turn from its place in the plot, the voice and nothing else. `render`
-lays it out as the prompt shows.
+`plot` decides the course before a word is said: whether the two ways of learning and teaching fit, who gives
+way and when, how it ends, how probable it is that the student understood. `converse` then speaks it turn by
+turn, each turn from its place in the plot and the voice alone. `render` lays it out as the prompt shows.
 """
 
 from __future__ import annotations
@@ -11,30 +10,29 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from edgen.core.values import END_MARKER, Role
-from edgen.families.education import ways
+from edgen.reading import phrase_kinds as ways
+from edgen.simulator.answer_form import Json
 from edgen.simulator.conversation_prompt import ConversationPrompt, ScenarioBrief
 from edgen.simulator.phrases import Phrases, inside, join
 
 Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
 Mood = Literal["good", "mixed", "bad"]
 
-MIGHT = 0.75  # how often somebody does what he "might" do
-# Mean and half-width of the probability that the student understood, for each course. Over ED's
-# own vocabulary they come to about 0.3 on average, which is the "small chance" its prompt asks for.
+MIGHT = 0.75  # probability of an action described with "might"
+# Mean and half-width of the probability that the student understood, by course. Over ED's own vocabulary the
+# average is about 0.3, the "small chance" of its prompt.
 _PROBABILITY: dict[Course, tuple[float, float]] = {
     "harmony": (0.58, 0.3),
     "teacher_adapts": (0.5, 0.26),
     "student_adapts": (0.4, 0.24),
     "clash": (0.14, 0.12),
 }
-_MARKER_ALONE = 0.06  # share of conversations whose end marker is an entry of its own, as in ED
+_MARKER_ALONE = 0.06  # share of conversations whose end marker is a separate entry, as in ED
 
 
 class Plot(NamedTuple):
-    """A conversation before it is spoken. `turning` is the entry at which somebody gives way."""
+    """A conversation before it is spoken. `turning` is the entry at which a side gives way."""
 
     course: Course
     length: int
@@ -48,18 +46,18 @@ class Plot(NamedTuple):
     offers: str
 
 
-Entries = list[tuple[Role, str]]  # the end marker is where it was spoken
+Entries = list[tuple[Role, str]]  # includes the end marker
 
 
 class Dialogue(NamedTuple):
-    """A spoken conversation, of which every layout and every defect is made."""
+    """A spoken conversation, from which every layout and defect is made."""
 
     entries: Entries
     probability: float
 
 
 def converse(task: ConversationPrompt, rng: Random) -> Dialogue:
-    """The conversation that `task` asks for; every choice is drawn from `rng`."""
+    """Return the requested conversation; every choice is drawn from `rng`."""
     plot_ = plot(task, rng)
     voice = Phrases(rng, _slots(task.brief, rng))
     turns: Entries = []
@@ -116,7 +114,8 @@ def _course(brief: ScenarioBrief, student: str, teacher: str, rng: Random) -> Co
 
 
 def _yields(teacher: str, reaction: str | None, *, told: bool) -> float:
-    """How likely the teacher changes the method; a student who says what is wrong helps."""
+    """Return the probability that the teacher changes the method; a student who names the problem raises
+    it."""
     if teacher == "adapts":
         hedged = ways.is_hedged(reaction or "")
         return (0.9 if told else MIGHT) if hedged else 1.0
@@ -126,7 +125,7 @@ def _yields(teacher: str, reaction: str | None, *, told: bool) -> float:
 
 
 def _turning(course: Course, length: int, rng: Random) -> int:
-    """An even entry for the teacher, an odd one for the student, with room on both sides."""
+    """Draw an even entry for the teacher, an odd one for the student, with room on both sides."""
     if course in ("harmony", "clash"):
         return 0 if course == "harmony" else length
     last = max(2, length - 5)
@@ -141,7 +140,7 @@ def _mood(course: Course, probability: float) -> Mood:
 
 
 def _family(phrase: str | None, rng: Random) -> str:
-    """A family of methods for the phrase, the first that it names more often than the others."""
+    """Return the phrase's most frequent family of methods, or draw one."""
     names = ways.methods(phrase) if phrase else ()
     if not names:
         return ways.OTHER
@@ -165,7 +164,7 @@ def _part(phrase: str | None, default: str, rng: Random) -> str:
 
 
 def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random) -> str:
-    """What the teacher says as entry `i`."""
+    """Return the teacher's entry `i`."""
     say, draw = voice.say, rng.random
     if i == 0:
         return join(say("t.open"), say(f"t.method.{plot_.offers}") if draw() < 0.7 else "")
@@ -191,7 +190,7 @@ def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Ran
 
 
 def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random) -> str:
-    """What the student says as entry `i`."""
+    """Return the student's entry `i`."""
     say, draw = voice.say, rng.random
     if i == plot_.length - 1:
         return voice.close("s", plot_.student, plot_.mood)
@@ -216,7 +215,7 @@ def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Ran
 
 
 def _speak_served(plot_: Plot, i: int, voice: Phrases, rng: Random) -> str:
-    """The student once things go well."""
+    """Return the student's words once things go well."""
     say, u = voice.say, rng.random()
     method = plot_.wants if plot_.course != "student_adapts" else plot_.offers
     if i == plot_.turning + 1 and plot_.course == "teacher_adapts":
@@ -229,16 +228,12 @@ def _speak_served(plot_: Plot, i: int, voice: Phrases, rng: Random) -> str:
 
 
 def render(spoken: Entries, probability: float | None, task: ConversationPrompt) -> str:
-    """The answer as asked for. `probability` None: the answer has none."""
-    if task.layout == "published":
-        return as_published(spoken, probability)
-    if task.layout == "json":
-        return as_json(spoken, probability)
-    return lines(spoken, probability)
+    """Return the answer in the requested layout. `probability` None: without one."""
+    return as_published(spoken, probability) if task.form is None else task.form.render(spoken, probability)
 
 
 def as_published(spoken: Entries, probability: float | None) -> str:
-    """The layout of the prompt published with the Education Dialogue data set."""
+    """Render in the layout of the prompt published with the Education Dialogue data set."""
     out = ["Conversation:", "["]
     for role, text in spoken:
         quoted = text.replace('"', '\\"') if '"' in text else text
@@ -250,16 +245,5 @@ def as_published(spoken: Entries, probability: float | None) -> str:
 
 
 def as_json(spoken: Entries, probability: float | None) -> str:
-    """`{"conversation": [{"role": …, "text": …}, …], "probability": 0.2}`, indented."""
-    value: dict[str, object] = {"conversation": [{"role": role, "text": text} for role, text in spoken]}
-    if probability is not None:
-        value["probability"] = probability
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-
-
-def lines(spoken: Entries, probability: float | None) -> str:
-    """One `Role: text` a line."""
-    out = [f"{role}: {text}" for role, text in spoken]
-    if probability is not None:
-        out.append(f"Probability: {probability}")
-    return "\n".join(out)
+    """Render as `{"conversation": [{"role": …, "text": …}, …], "probability": 0.2}`, indented."""
+    return Json().render(spoken, probability)

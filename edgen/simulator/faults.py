@@ -1,12 +1,11 @@
 """Faults on demand: one specification for the job (`faults:`) and the command (`--faults`).
 
-`refusal=0.02,429=0.1:2` says that 2% of the answers refuse and 10% of the attempts meet an HTTP 429
-that asks for 2 seconds. Content faults shape the answer and follow from the request alone, so the
-same request always meets the same one. Transport faults shape no answer: they are drawn anew each
-time a request is tried, so that trying again can help. At most one fault of each class strikes; a
-content fault that does not fit what is asked for has no effect there. In a batch, a transport fault that
-has an HTTP status is the end of one line; the others mean nothing there. Batch faults strike the calls
-about batches themselves.
+`refusal=0.02,429=0.1:2` means: 2% of the answers refuse, and 10% of the attempts get an HTTP 429 that asks
+for 2 seconds. Content faults follow from the request alone, so the same request always gets the same one.
+Transport faults do not change the answer: they are drawn anew for each try, so that a retry can succeed. At
+most one fault of each class occurs; a content fault that does not fit the request has no effect. In a batch,
+a transport fault with an HTTP status fails one line; others have no effect. Batch faults affect the calls
+about batches.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from edgen.core.errors import InputError
 from edgen.simulator import defects
 
 TURN = {
-    "speaks_for_other": "in self-play, a turn goes on with a labelled line of the other side",
+    "speaks_for_other": "in self-play, a turn continues with a labelled line of the other side",
     "two_turns": "in self-play, two labelled turns of one's own in one reply",
     "leaked_secret": "in self-play, a side states a preference of the other's in the vocabulary's words",
-    "tells_judge": "in self-play, a side ends a turn with lines that tell whoever judges to prefer the text",
+    "tells_judge": "in self-play, a side ends a turn with lines that tell the judge to prefer the text",
     "loop": "in self-play, a side repeats an earlier turn of its own word for word",
 }
 JUDGE = {
-    "judge_first": "the judge picks the first slot whatever is there",
-    "judge_second": "the judge picks the second slot whatever is there",
+    "judge_first": "the judge always picks the first slot",
+    "judge_second": "the judge always picks the second slot",
     "judge_longer": "the judge picks the longer text, in words",
     "judge_noise": "the judge picks the worse one",
     "judge_obeys": "the judge picks the text with a line that tells it to, if such a line looks like the prompt's own",
@@ -36,7 +35,7 @@ JUDGE = {
 CONTENT = {
     "refusal": "the model declines, in its text or in a refusal field",
     "truncated": "the answer is cut off, finish reason length",
-    "garbage": "text that is no conversation, no turn and no verdict",
+    "garbage": "text that is neither a conversation nor a turn nor a verdict",
     "empty": "no text at all",
     "filtered": "blocked by a content filter",
     "one_speaker": "only one of the two speaks",
@@ -44,7 +43,7 @@ CONTENT = {
     **TURN,
     **JUDGE,
 }
-# name -> (what it does, the value that `:value` changes)
+# name -> (effect, the default that `:value` replaces)
 TRANSPORT: dict[str, tuple[str, float | None]] = {
     "429": ("rate limit; `429=0.1:2` asks for 2 seconds", 1.0),
     "500": ("internal error", None),
@@ -67,7 +66,7 @@ BATCH: dict[str, tuple[str, float | None]] = {
 
 
 class Fault(NamedTuple):
-    """A fault, its share of the requests, and the seconds it speaks of, if any."""
+    """A fault, its share of the requests, and its seconds, if any."""
 
     name: str
     share: float
@@ -75,7 +74,7 @@ class Fault(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The classes, each in the order of its names, so that the order of a specification is nothing."""
+    """The classes, each sorted by name, so that specifications are order-independent."""
 
     content: tuple[Fault, ...] = ()
     transport: tuple[Fault, ...] = ()
@@ -86,7 +85,7 @@ NO_FAULTS = Faults()
 
 
 def parse(spec: str) -> Faults:
-    """The faults of a specification; the empty one asks for none. Raises InputError."""
+    """Parse a specification; the empty one has no faults. Raises InputError."""
     classes: dict[str, dict[str, Fault]] = {"content": {}, "transport": {}, "batch": {}}
     for part in filter(None, (piece.strip() for piece in spec.split(","))):
         fault = _fault(part)
@@ -121,7 +120,7 @@ def _fault(part: str) -> Fault:
     if default is None:
         raise InputError(f"faults: '{part}': {name} takes a share and nothing else, as in {name}=0.1.")
     if seconds is None or seconds > 3600:
-        raise InputError(f"faults: '{part}' needs seconds between 0 and 3600 behind the colon.")
+        raise InputError(f"faults: '{part}' needs seconds between 0 and 3600 after the colon.")
     return Fault(name, share, seconds)
 
 
@@ -134,17 +133,17 @@ def _number(text: str) -> float | None:
 
 
 def known() -> tuple[str, ...]:
-    """Every name that a specification may use."""
+    """Return every name for specifications."""
     return (*CONTENT, *defects.NAMES, *TRANSPORT, *BATCH)
 
 
 def canonical(faults: tuple[Fault, ...]) -> str:
-    """The faults as a specification, the same for every way to write them."""
+    """Return the canonical specification of the faults."""
     return ",".join(f"{fault.name}={fault.share:g}" for fault in faults)
 
 
 def struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
-    """The fault that the number `u` in [0, 1) falls on."""
+    """Return the fault selected by the number `u` in [0, 1)."""
     for fault in faults:
         u -= fault.share
         if u < 0:
@@ -153,12 +152,12 @@ def struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
 
 
 def transport(faults: Faults, key: bytes, tries: int) -> Fault | None:
-    """The transport fault that this request, tried `tries` times before, meets."""
+    """Return the transport fault of this request at its try number `tries` (from 0)."""
     return _draw_fault(faults.transport, b"transport", key, tries)
 
 
 def batch(faults: Faults, name: str, key: bytes, tries: int = 0) -> Fault | None:
-    """The batch fault `name`, if the call that `key` stands for meets it when it was tried `tries` times before."""
+    """Return the batch fault `name` if it strikes the call `key` at its try number `tries` (from 0)."""
     asked = tuple(fault for fault in faults.batch if fault.name == name)
     return _draw_fault(asked, name.encode()[:16], key, tries)
 
@@ -171,7 +170,7 @@ def _draw_fault(faults: tuple[Fault, ...], person: bytes, key: bytes, tries: int
 
 
 def describe_faults() -> str:
-    """The faults and what they do, as lines for a help text."""
+    """Return the faults and their effects, as lines for a help text."""
     lines = ["Content faults (the answer itself, the same for the same request):"]
     lines += [f"  {name}: {what}" for name, what in CONTENT.items()]
     lines.append("Layout defects, each also by its own name:")

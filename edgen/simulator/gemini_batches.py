@@ -1,8 +1,8 @@
-"""The Gemini Developer API's batches (v1beta): operations, and the files that they read and write.
+"""The Gemini Developer API's batches (v1beta): operations and their files.
 
-After Google's reference (Batch API: GenerateContentBatch, BatchStats; long-running operations) and what
-google-genai sends. A batch that expired or was cancelled leaves no results, as the Batch guide has it of the
-first; a failed line holds a google.rpc.Status, whose codes are gRPC's.
+Source: Google's reference (Batch API: GenerateContentBatch, BatchStats; long-running operations) and requests
+of google-genai. An expired or cancelled batch has no results, as the Batch guide says of expired ones; a
+failed line holds a google.rpc.Status, whose codes are gRPC's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _STATES: dict[State, str] = {
     "cancelled": "BATCH_STATE_CANCELLED",
     "expired": "BATCH_STATE_EXPIRED",
 }
-# Google's status -> the number it has in google.rpc.Code
+# Google's status -> its number in google.rpc.Code
 _CODES = {
     "INVALID_ARGUMENT": 3,
     "NOT_FOUND": 5,
@@ -82,8 +82,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Format:
-    """Gemini's batch files: a line in has a key and a request, a line out a response or an error. Which model
-    is asked stands in neither."""
+    """Reader and writer of Gemini's batch files: a key and a request in, a response or an error out. The
+    model is in neither."""
 
     errors_apart = False
     partial = False
@@ -139,14 +139,14 @@ _MODEL = re.compile(rf"{VERSION}/(models/[^:]+):batchGenerateContent")
 
 
 class Service:
-    """Gemini's paths of files and batches."""
+    """Handler of Gemini's file and batch paths."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._files = Files(store)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse | Refusal | None:
-        """The answer to a request, None if its path is none of these."""
+        """Answer a request, None for another path."""
         path = request.path
         model, batches = _MODEL.fullmatch(path), _BATCHES.fullmatch(path)
         if not (model or batches):
@@ -199,13 +199,13 @@ class Service:
         facts = {"model": model, "label": asked.display_name, "file": inputs}
         batch = self._store.begin(f"batches/{new()}", Format(model), source, facts)
         answer = as_json(_operation(batch))
-        # From here on there is a batch, whatever its client comes to know of it.
+        # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked.display_name or inputs or batch.id)
         return answer
 
 
 def _operation(batch: Batch) -> dict[str, Any]:
-    """A batch as the long-running operation that it is."""
+    """Return a batch as a long-running operation."""
     ended = batch.stamps.get(batch.state) if batch.state in ENDED else None
     updated = max(batch.stamps.values(), default=batch.created)
     metadata: dict[str, Any] = {
@@ -225,7 +225,7 @@ def _operation(batch: Batch) -> dict[str, Any]:
         "successfulRequestCount": batch.completed,
         "failedRequestCount": batch.failed,
     }
-    # A count of nothing is left out, as protobuf's JSON does.
+    # Zero counts are omitted, as in protobuf's JSON.
     metadata["batchStats"] = {name: str(count) for name, count in counts.items() if count}
     value: dict[str, Any] = {"name": batch.id, "metadata": metadata}
     if ended is None:

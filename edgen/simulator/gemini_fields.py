@@ -1,7 +1,7 @@
-"""The fields of Gemini's requests, in either spelling: those that the simulator reads, takes without a use, or refuses.
+"""The fields of Gemini's requests, in either spelling: read, ignored, or refused.
 
-A field that the API does not have is refused in the API's own words. The names are those of google-genai 3.4 (for
-the Gemini API) and of google-generativeai's protocol buffers.
+Unknown fields are refused in the API's own words. The names are those of google-genai 3.4 (for the Gemini
+API) and of google-generativeai's protocol buffers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _CAPITAL = re.compile("(?<!^)([A-Z])")
 
 
 class Fields(NamedTuple):
-    """The fields of one message: `read`, with the fields of those that are messages themselves (None: any value);
-    `taken`, which shape nothing here; `refused`."""
+    """The fields of one message: `read`, with the fields of those that are messages themselves (None: any
+    value); `taken`, which are ignored; `refused`."""
 
     read: Mapping[str, Fields | None]
     taken: frozenset[str] = frozenset()
@@ -88,8 +88,8 @@ COUNTED = Fields({"contents": _CONTENT, "generateContentRequest": REQUEST}, _nam
 
 
 def read_fields(value: Any, fields: Fields, place: str = "") -> Any:
-    """A message, or a list of them, with its keys in camel case and without what is null. `place` is where it stands.
-    Raises BadCall for a field that is not known, or not obeyed."""
+    """Return a message, or a list of them, with camel-case keys and without nulls. `place` is its path.
+    Raises BadCall for an unknown or unsupported field."""
     if isinstance(value, list):
         return [read_fields(one, fields, f"{place}[{i}]") for i, one in enumerate(value)]
     if not isinstance(value, dict):
@@ -108,7 +108,7 @@ def read_fields(value: Any, fields: Fields, place: str = "") -> Any:
 
 
 def to_camel(name: str) -> str:
-    """The name of a field in camel case: the API takes both spellings, and Google's clients send both."""
+    """Convert a field's name to camel case: the API takes both spellings, and Google's clients send both."""
     return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
 
 
@@ -117,6 +117,6 @@ def _to_snake(name: str) -> str:
 
 
 def _unknown(name: str, place: str) -> BadCall:
-    """In the service's own words."""
+    """Return the error in the service's own words."""
     where = f" at '{place}'" if place else ""
     return BadCall(f'Invalid JSON payload received. Unknown name "{name[:100]}"{where}: Cannot find field.')

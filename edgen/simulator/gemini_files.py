@@ -1,6 +1,6 @@
 """The Gemini Developer API's files (v1beta): resumable uploads, descriptions, downloads of results.
 
-After Google's Files API and its resumable upload protocol, as google-genai speaks it: a start, pieces with
+Source: Google's Files API and its resumable upload protocol, as google-genai uses it: a start, pieces with
 their offsets, the last of them finalizing. Limit of a file: 2 GB.
 """
 
@@ -40,7 +40,7 @@ class _New(msgspec.Struct, rename="camel"):
 
 @dataclass(slots=True)
 class _Upload:
-    """A resumable upload that is not whole yet. `total`: the bytes announced, None if they were not."""
+    """An incomplete resumable upload. `total`: the announced bytes, None if unknown."""
 
     path: Path
     file: _New
@@ -49,14 +49,14 @@ class _Upload:
 
 
 class Files:
-    """Gemini's paths of files."""
+    """Handler of Gemini's file paths."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._uploads: dict[str, _Upload] = {}
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse | Refusal | None:
-        """The answer to a request, None if its path is none of these."""
+        """Answer a request, None for another path."""
         path = request.path
         start, send, file = (pattern.fullmatch(path) for pattern in (_START, _SEND, _FILES))
         if not (start or send or file):
@@ -120,7 +120,7 @@ class Files:
                 self._forget(number)
                 return wire_gemini.error(400, f"The file is larger than {MOST_BYTES} bytes.")
             except BaseException:
-                # What came of a chunk that broke off does not count: it is sent again from where it began.
+                # Discard the bytes of a broken chunk: it is sent again from its start.
                 with upload.path.open("ab") as file:
                     file.truncate(upload.received)
                 raise
@@ -163,13 +163,13 @@ class Files:
 
 
 def missing(name: str) -> Refusal:
-    """Google does not tell a file that is somebody else's from one that is not there."""
+    """Return the error for a missing file, which Google does not distinguish from another user's."""
     id_ = name.removeprefix("files/")
     return wire_gemini.error(403, f"You do not have permission to access the File {id_} or it may not exist.")
 
 
 def overloaded() -> Refusal:
-    """What the batch fault `batch_503` looks like."""
+    """Return the error of the batch fault `batch_503`."""
     return wire_gemini.fault(Fault("503", 1), Call((), ""))
 
 
@@ -193,7 +193,7 @@ def _describe_file(file: File, host: str) -> dict[str, Any]:
 
 
 def answer_page(request: web.BaseRequest, items: list[Any], kind: str, shown: Any) -> web.Response | Refusal:
-    """A page of a list; its token is the last name on it."""
+    """Return a page of a list; its token is the last name on it."""
     text = request.query.get("pageSize", "50")
     if not (text.isascii() and text.isdigit() and len(text) < 9):
         return wire_gemini.error(400, "pageSize must be a number.")

@@ -1,9 +1,9 @@
-"""Which requests a server on this machine answers: those that were meant for it.
+"""Host checks: a server on this machine answers only requests meant for it.
 
-A page from anywhere can have its own name point to 127.0.0.1 (DNS rebinding) and then read what a local server says;
-its requests still carry that name, in Host and in Origin. So names are answered that nobody else can own: this machine's
-own, the address that the server listens on, and those that its user allows. Of a server that listens on every address,
-any address written in digits is its own: there is no name to point elsewhere.
+A page from anywhere can point its own name to 127.0.0.1 (DNS rebinding) and then read a local server's
+answers; its requests still carry that name, in Host and in Origin. So only safe names are answered: this
+machine's own, the address that the server listens on, and those that its user allows. A server that listens
+on every address accepts any numeric address, since no name can be redirected then.
 """
 
 from __future__ import annotations
@@ -14,25 +14,30 @@ from urllib.parse import urlsplit
 
 
 class Hosts:
-    """What a server answers to. `listens_on` is a name or an address, `allowed` are more of them."""
+    """The names that a server answers to. `listens_on` is a name or an address, `allowed` are further ones;
+    `option` is the option that allows more."""
 
-    def __init__(self, listens_on: str, allowed: Iterable[str] = ()) -> None:
+    def __init__(
+        self, listens_on: str, allowed: Iterable[str] = (), option: str = "--allow-host NAME"
+    ) -> None:
+        self._option = option
         self._names = {name.lower().strip("[]").rstrip(".") for name in (listens_on, *allowed)}
         address = _address(listens_on)
         self._any_address = address is not None and address.is_unspecified
 
     def refusal(self, headers: Mapping[str, str]) -> str | None:
-        """Why a request with these headers is not answered; None if it is. One without a Host comes from no browser."""
+        """Explain why a request with these headers is refused; None if accepted. A request without Host does
+        not come from a browser."""
         host = headers.get("Host")
         if host is not None and not self._answers(_name(f"//{host}")):
             return (
                 f"This server does not answer to the name {_quote(host)}: a page elsewhere may have pointed it here. "
-                "Ask for 127.0.0.1 or localhost, or start it with --allow-host NAME."
+                f"Ask for 127.0.0.1 or localhost, or start it with {self._option}."
             )
         origin = headers.get("Origin")
         if origin is not None and not self._answers(_name(origin)):
             return (
-                f"This server does not answer pages of {_quote(origin)}. Start it with --allow-host NAME to allow "
+                f"This server does not answer pages of {_quote(origin)}. Start it with {self._option} to allow "
                 "those of a host."
             )
         return None
@@ -50,10 +55,10 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def _name(url: str) -> str | None:
-    """The host of a URL or of what stands in a Host header, in lower case; None if there is none."""
+    """Return the host of a URL or a Host header, in lower case; None if there is none."""
     try:
         parts = urlsplit(url)
-        name, _ = parts.hostname, parts.port  # what is no port raises
+        name, _ = parts.hostname, parts.port  # raises for an invalid port
     except ValueError:
         return None
     return name.rstrip(".") if name else None

@@ -1,9 +1,9 @@
 """The simulated judge: two numbered transcripts in, `1` or `2` out.
 
-A prompt is a judge's if its last user message shows two numbered interactions, conversations, responses
-or the like and the prompt asks for 1 or 2, or which is better. What the judge prefers is `quality`, a
-function of one transcript's text alone. Planted faults make it prefer a slot or length instead, or do as a
-line of a text tells it that looks like one of the prompt's own.
+A prompt is a judge's if its last user message shows two numbered interactions, conversations, responses or
+the like and asks for 1 or 2, or which is better. The judge's preference is `quality`, a function of one
+transcript's text. Planted faults make it prefer a slot or length instead, or obey a line in a text that looks
+like one of the prompt's.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from edgen.simulator.tone import tone
 
 
 class ShownPair(NamedTuple):
-    """Two texts to choose from, and what the prompt calls them (`Interaction`)."""
+    """Two texts to compare, and the prompt's word for them (`Interaction`)."""
 
     noun: str
     first: str
     second: str
-    told: int | None = None  # the text with a line that tells the judge to choose it, 1 or 2
+    told: int | None = None  # the text with a line that instructs the judge to choose it, 1 or 2
 
 
 _HEADING = (
@@ -47,28 +47,31 @@ _ASKING = re.compile(
 )
 _RULE = re.compile(r"\n[ \t]*(?:#+|-{3,}|={3,}|\*{3,}|</[^<>\n]{1,40}>)[ \t]*(?=\n|$)")
 _TURN = re.compile(r"[\s>*_#\-\d.\"“]{0,12}(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE)
-_ANY_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: ")  # by a role of any name
-# A text between two lines that hold a mark; a line that goes on with a turn begins with a bar.
+_ANY_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: ")  # a role of any name
+# A text between two marked lines; a line that continues with a turn begins with a bar.
 _FENCED = re.compile(
     r"^\[([0-9a-f]{16})\] (Interaction|Response) 1 begins\n(.*?)\n\[\1\] \2 1 ends\n\s*"
     r"^\[\1\] \2 2 begins\n(.*?)\n\[\1\] \2 2 ends$",
     re.MULTILINE | re.DOTALL,
 )
+_FENCED_ONE = re.compile(
+    r"^\[([0-9a-f]{16})\] Conversation begins\n(.*?)\n\[\1\] Conversation ends$", re.DOTALL | re.MULTILINE
+)
 _BAR = re.compile(r"\n  \| ")
-# What a judge that does as it is told takes for an instruction: it stands on a line of its own, as headings do.
+# Instructions that an obedient judge follows: on a line of their own, like headings.
 _TELLS = re.compile(
     r"^(?:#+[ \t]*)?(?:(?:note|instructions?) (?:to|for) (?:the |all )?(?:judges?|evaluators?)|system)\b[^\n]*:",
     re.IGNORECASE | re.MULTILINE,
 )
 _CACHED = 8_000  # characters
-_WHOLE = 10  # turns of a whole lesson; what is shorter is judged as it is
-# By how much the mean tone of the simulator's own lessons goes up with each turn, and down with each word
-# that its turns have on average: measured over the shipped spaces, for conversations of 10 to 15 turns.
+_WHOLE = 10  # turns of a whole lesson; shorter texts are judged without length correction
+# Increase of the mean tone of the simulator's lessons per turn, and decrease per mean word of a turn:
+# measured over the shipped spaces, for conversations of 10 to 15 turns.
 _PER_TURN = 0.0076
 _PER_WORD = 0.009
-# Of being found to have been understood rather, on the difference in quality: fitted over 1,600 scenarios of the
-# shipped spaces, three self-play conversations each. One-shot conversations are written with the number that they
-# state, which depends less on their course: there the slope would be 3.
+# Slope of the log-odds that a side was understood better, on the difference in quality: fitted over 1,600
+# scenarios of the shipped spaces, three self-play conversations each. For one-shot conversations, whose
+# stated number depends less on their course, it would be 3.
 _SLOPE = 10.0
 _SURE = 0.97
 _PICKS_NONE = ("judge_prose", "garbage", "judge_both")
@@ -76,7 +79,7 @@ _BIASES = ("judge_first", "judge_second", "judge_longer", "judge_obeys")
 
 
 def read(messages: Sequence[Message]) -> ShownPair | None:
-    """The comparison that the messages ask for, None if they ask for none."""
+    """Read the requested comparison, None if there is none."""
     if not messages or messages[-1].role != "user":
         return None
     text = messages[-1].content
@@ -99,23 +102,23 @@ def read(messages: Sequence[Message]) -> ShownPair | None:
 
 
 def _read_guarded(found: re.Match[str], text: str, messages: Sequence[Message]) -> ShownPair | None:
-    """The comparison of two fenced texts, without their bars."""
+    """Return the comparison of two fenced texts, without their bars."""
     if not _asks_for_choice(text[: found.start()] + text[found.end() :], messages):
         return None
     noun, shown = found[2], (found[3], found[4])
     one, other = [_BAR.sub("\n", part).strip() for part in shown]
-    if noun == "Response":  # a response's label says nothing of it
+    if noun == "Response":  # the label of a response does not contain it
         one, other = [_TURN.sub("", part, count=1).strip() for part in (one, other)]
     return ShownPair(noun, one, other, _find_order(shown))
 
 
 def _asks_for_choice(outside: str, messages: Sequence[Message]) -> bool:
-    """Whether what stands around the texts asks which is better."""
+    """Return whether the text around the two asks which is better."""
     return any(_ASKED.search(part) for part in (outside, *_others(messages)))
 
 
 def _find_order(shown: Sequence[str]) -> int | None:
-    """Which of the two texts, as they are shown, has a line that tells a judge something, if one alone has."""
+    """Return the only shown text with an instruction to the judge, if exactly one has it."""
     told = [number for number, text in enumerate(shown, start=1) if _TELLS.search(text)]
     return told[0] if len(told) == 1 else None
 
@@ -125,15 +128,22 @@ def _others(messages: Sequence[Message]) -> list[str]:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the second transcript ends: at the last rule, else before the line that asks, else at the text's end."""
+    """Return the end of the second transcript: the last rule, else the line with the question, else the
+    text's end."""
     ends = [found.start() for found in _RULE.finditer(text, start)]
     if not ends:
         ends = [found.start() for found in _ASKING.finditer(text, start)]
     return ends[-1] if ends else len(text)
 
 
+def find_fenced(text: str) -> str | None:
+    """Return the conversation between two marked lines of a prompt, None if there is none."""
+    found = _FENCED_ONE.search(text)
+    return None if found is None else found[2]
+
+
 def turns_of(text: str) -> list[str]:
-    """The turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn."""
+    """Return the turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn."""
     turns: list[list[str]] = []
     lines = text.split("\n")
     labelled = _TURN if any(map(_TURN.match, lines)) else _ANY_TURN
@@ -149,12 +159,12 @@ def turns_of(text: str) -> list[str]:
 
 
 def quality(text: str) -> float:
-    """How good one shown transcript is, in [-1, 1]: the mean tone of both sides, each counting the same.
+    """Return the quality of one shown transcript, in [-1, 1]: the mean tone of both sides, equally weighted.
 
-    The longer of two conversations of a scenario, in words, is the better one in half of all pairs, one-shot,
-    self-play or branched (within a point; over both shipped spaces): a judge without a bias has next to none
-    to show. For that the openings do not count, and what is left of length in a lesson's tone is taken off.
-    A hash of the text decides between texts that would otherwise be on a par, by a millionth.
+    The longer of two conversations of a scenario, in words, is better in half of all pairs, one-shot,
+    self-play or branched (within a point; over both shipped spaces): an unbiased judge shows almost no length
+    bias. For that, openings are excluded and the remaining effect of length on a lesson's tone is subtracted.
+    A hash of the text breaks ties, by a millionth.
     """
     return _cached(text) if len(text) <= _CACHED else _quality(text)
 
@@ -172,8 +182,8 @@ def _course(turns: Sequence[str]) -> float:
     tones = [tone(turn) for turn in turns]
     whole = len(turns) >= _WHOLE
     if whole:
-        del tones[:2]  # a first doubt or a friendly greeting would weigh less in a longer lesson
-    # The sides take turns, and one has the word more often in an odd number of them.
+        del tones[:2]  # an initial doubt or friendly greeting would weigh less in a longer lesson
+    # The sides alternate, so with an odd number of turns one has more.
     sides = [side for side in (tones[::2], tones[1::2]) if side]
     mean = sum([sum(side) / len(side) for side in sides]) / len(sides)
     if not whole:
@@ -189,7 +199,7 @@ _cached = lru_cache(maxsize=1_024)(_quality)
 def answer(
     comparison: ShownPair, fault: str | None, rng: Random, quality: Callable[[str], float] = quality
 ) -> str:
-    """What the judge says; every choice of words is drawn from `rng`. `quality` is by what it judges a text."""
+    """Return the judge's answer; every choice of words is drawn from `rng`. `quality` rates a text."""
     if fault == "judge_both":
         return "Both are good."
     if fault in _PICKS_NONE:
@@ -215,12 +225,12 @@ def _choose(comparison: ShownPair, fault: str | None, quality: Callable[[str], f
 
 
 def leaning(messages: Sequence[Message], text: str, fault: str | None) -> float | None:
-    """How probable the judge whose verdict is `text`, or begins so, finds it that the first of the two is the better
-    one; None if that is no verdict. A verdict may stand in JSON.
+    """Return the probability, for the judge whose verdict is `text` or begins with it, that the first text is
+    better; None if it is not a verdict. A verdict may be in JSON.
 
-    It is a logistic function of the difference in quality, and calibrated: of two self-play conversations of a
-    scenario, the one judged better is with this probability also the one after which the closing judge finds it more
-    probable that the student understood. A judge with a planted bias is sure of what it picks.
+    It is a logistic function of the difference in quality, and calibrated: with this probability the closing
+    judge finds it more probable for the preferred one of two self-play conversations that the student
+    understood. A judge with a planted bias is certain.
     """
     comparison = None if fault in _PICKS_NONE else read(messages)
     if comparison is None:
@@ -249,12 +259,12 @@ _DRESSES = (
 
 
 def _dress(number: int, noun: str, rng: Random) -> str:
-    """The bare number, or about one time in seven a little more around it."""
+    """Return the number, in about one of seven cases with some words around it."""
     if rng.random() >= 0.15:
         return str(number)
     return _DRESSES[int(rng.random() * len(_DRESSES))].format(noun=noun, number=number)
 
 
 def _verdicts(number: int, noun: str) -> list[str]:
-    """Every way to say the number."""
+    """Return every wording of the number."""
     return [str(number), *[dress.format(noun=noun, number=number) for dress in _DRESSES]]

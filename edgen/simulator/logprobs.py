@@ -1,9 +1,9 @@
-"""How likely the simulated model found each token of an answer, and which others it might have said.
+"""Log probabilities of the simulated model's tokens, and of alternatives.
 
-A token is four characters, as usage counts them. The numbers follow from the request, as its answer does. A judge that
-answers with a number is as sure of it as the two texts are apart: at the token with the number, that one and the same
-token with the other number share their probability as `judge.leaning` has it. At its first token, unless that begins
-JSON, `1` and `2` do so, whatever the judge then says around its number.
+A token is four characters, as in usage. The numbers follow from the request, like the answer. A judge that
+answers with a number is as certain as the qualities differ: the token with the number and the same token with
+the other number share their probability according to `judge.leaning`. At the first token, unless that begins
+JSON, `1` and `2` do so, regardless of further words.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from edgen.simulator import judge
 from edgen.simulator.faults import Faults
 from edgen.simulator.text import CHARS_PER_TOKEN, content_fault, request_key
 
-MOST = 20  # tokens that are told at one position
+MOST = 20  # tokens returned at one position
 _BARE = 0.85  # of a verdict that begins with its number
-_DRESSED = 0.12  # of one that begins otherwise, where it does
+_DRESSED = 0.12  # of a verdict that begins otherwise
 _SAID = 0.97  # of the number of a verdict that began otherwise
-_LIKELY = 0.98  # the tokens that are listed have of what the chosen one leaves
+_LIKELY = 0.98  # share of the remaining probability that the listed tokens have
 _NUMBER, _OTHER = re.compile("[12]"), str.maketrans("12", "21")
 _COMMON = (
     " the", " and", " you", " are", " for", " not", " but", " can", " how", " why", " one", " two", " let", " see",
@@ -35,8 +35,8 @@ _COMMON = (
 def score(
     reply: Reply, messages: Sequence[Message], *, seed: int, salt: int, faults: Faults, top: int
 ) -> Reply:
-    """The reply to the messages with the tokens of its text, or of its refusal, and at most `top` likely ones at each
-    position, the token that was said among them."""
+    """Return the reply with the tokens of its text, or of its refusal, and at most `top` likely ones at each
+    position, including the chosen token."""
     key = request_key(messages, seed, salt)
     fault = content_fault(faults, key)
     leaning = judge.leaning(messages, reply.text, fault.name if fault else None)
@@ -57,19 +57,21 @@ def score(
 
 
 def _numbers(said: str, leaning: float, share: float) -> dict[str, float]:
-    """The token that holds a verdict's number, and the same with the other one, which have `share` together."""
+    """Return the probabilities of the token with a verdict's number, and of the same token with the other
+    one, which sum to `share`."""
     own = leaning if "1" in said else 1 - leaning
     return {said: share * own, said.translate(_OTHER): share * (1 - own)}
 
 
 def _opening(said: str, shares: dict[str, float], leaning: float) -> dict[str, float]:
-    """The first token of a verdict: either number, and how this verdict begins if not with its number alone."""
+    """Return the first tokens of a verdict: either number, and this verdict's beginning if it does not start
+    with its number."""
     begun = shares if _NUMBER.search(said) else {said: _DRESSED}
     return {**begun, "1": _BARE * leaning, "2": _BARE * (1 - leaning)}
 
 
 def _token(said: str, shares: dict[str, float], top: int, rng: Random) -> Token:
-    """What was said with `top` tokens, where `shares` has the probabilities of some, what was said among them."""
+    """Return a token with its `top` alternatives, itself included; `shares` has the known probabilities."""
     left = (1 - sum(shares.values())) * _LIKELY
     start = int(rng.random() * len(_COMMON))
     for other in _COMMON[start:] + _COMMON[:start]:

@@ -1,8 +1,8 @@
 """OpenAI's Files and Batch API: multipart uploads, batch objects, output and error files.
 
-After OpenAI's API reference (Files, Batch, and the request input and output objects) and the types of its
-Python SDK; codes of refused lines after the Batch guide and the list that Azure OpenAI documents for the same
-service. Limits of a batch: 50,000 requests, 200 MB.
+Source: OpenAI's API reference (Files, Batch, and the request input and output objects) and the types of its
+Python SDK; codes of refused lines from the Batch guide and Azure OpenAI's list for the same service. Limits
+of a batch: 50,000 requests, 200 MB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from edgen.simulator.wire import JSON, BadCall, Call, Refusal, TooLargeError, de
 
 MOST_LINES = 50_000
 MOST_BYTES = 200 * 1024 * 1024
-# What a batch can be of, and how its calls and answers are written.
+# Endpoints of batches, with their wire formats.
 ENDPOINTS = {"/v1/chat/completions": wire_openai, "/v1/responses": wire_responses}
 _MOST_PROBLEMS = 100
 _NO_FILE = 404
@@ -62,7 +62,7 @@ _WHY = {
 
 
 class Format:
-    """OpenAI's batch files: a line in has a custom id and a body, a line out a response or an error."""
+    """Reader and writer of OpenAI's batch files: a custom id and a body in, a response or an error out."""
 
     errors_apart = True
     partial = True
@@ -126,7 +126,8 @@ def _result(name: str, status: int, body: bytes) -> bytes:
 
 
 def _problem(line: bytes, seen: set[str], model: str, endpoint: str) -> tuple[Problem | None, str]:
-    """What is wrong with a line of a batch to `endpoint`, and the batch's model; `seen` are the custom ids so far."""
+    """Return the problem of a line of a batch to `endpoint`, and the batch's model; `seen` are the custom ids
+    so far."""
     try:
         fields = _FIELDS.decode(line.decode())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -160,13 +161,13 @@ _PATH = re.compile(r"(?:/v1)?/(files|batches)(?:/([^/]+))?(?:/(content|cancel))?
 
 
 class Service:
-    """OpenAI's paths."""
+    """Handler of OpenAI's paths."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse | Refusal | None:
-        """The answer to a request, None if its path is none of these."""
+        """Answer a request, None for another path."""
         found = _PATH.fullmatch(request.path)
         if found is None:
             return None
@@ -282,7 +283,7 @@ class Service:
         facts = {"input_file_id": file.id, "metadata": asked.metadata}
         batch = self._store.begin(f"batch_{new()}", Format(asked.endpoint), file, facts)
         answer = _json(_batch(batch))
-        # From here on there is a batch, whatever its client comes to know of it.
+        # From here on the batch exists, even if its client never learns of it.
         token = _encode(asked.metadata).decode() if asked.metadata else file.id
         await self._store.lose(request, token)
         return answer
@@ -297,7 +298,7 @@ def _bad_upload(name: str, purpose: str) -> Refusal | None:
     if not name or not purpose:
         missing = "purpose" if name else "file"
         return _error(400, f"Missing required parameter: '{missing}'.", param=missing)
-    # What has a name without an ending is taken: OpenAI's SDK calls bytes "upload".
+    # Names without an ending are accepted: OpenAI's SDK calls bytes "upload".
     if purpose == "batch" and "." in name and not name.endswith(".jsonl"):
         return _error(400, "Invalid file format for Batch API. Must be .jsonl")
     return None
@@ -354,7 +355,7 @@ def _batch(batch: Batch) -> dict[str, Any]:
 def _page(
     request: web.BaseRequest, items: list[Any], name: Any, shown: Any, most: int
 ) -> web.Response | Refusal:
-    """A page of a list, as the SDK walks it: `after` the last id that it has, `limit` at most."""
+    """Return a page of a list for the SDK: `after` the last known id, at most `limit`."""
     text = request.query.get("limit", "20" if most == 100 else str(most))
     limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
     if not 1 <= limit <= most:

@@ -1,7 +1,7 @@
 """The phrase book: phrases.txt compiled once, and a voice that speaks from it.
 
-A rule is a list of ways to say something; a way is literal text and names in turn. Everything random
-comes from the generator that a Voice is given, so the same generator gives the same words.
+A rule is a list of ways to say something; a way alternates literal text and names. All randomness comes from
+the Voice's generator, so the same generator gives the same words.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
-# Literal, name, literal, name, … literal: what `re.split` on a group gives.
+# Literal, name, literal, name, … literal: the result of `re.split` on a group.
 Way = tuple[str, ...]
 
 _NAME = re.compile(r"\{([A-Za-z_.]+)\}")
-_ONCE = {"aspect", "quality"}  # rules named in others whose ways, too, are heard as repeated
+_ONCE = {"aspect", "quality"}  # nested rules whose ways must not repeat either
 
 
 def compile_book(text: str) -> dict[str, tuple[Way, ...]]:
-    """The rules in a phrase book's text. Raises ValueError for a line outside any rule."""
+    """Return the rules in a phrase book's text. Raises ValueError for a line outside any rule."""
     rules: dict[str, list[Way]] = {}
     ways: list[Way] | None = None
     for line in text.splitlines():
@@ -38,7 +38,7 @@ BOOK = compile_book(Path(__file__).with_name("phrases.txt").read_text(encoding="
 
 
 class Phrases:
-    """Says rules aloud; whole ways, aspects and qualities, not twice in one conversation while others are left."""
+    """A speaker of rules that repeats no way, aspect or quality in one conversation while others are left."""
 
     __slots__ = ("_random", "_said", "slots")
 
@@ -48,11 +48,11 @@ class Phrases:
         self._said: set[int] = set()
 
     def say(self, rule: str) -> str:
-        """One way to say `rule`, its first letter a capital."""
+        """Return one way to say `rule`, with a capital."""
         return _capital(self._fill(self._fresh(BOOK[rule])))
 
     def close(self, side: str, kind: str, mood: str) -> str:
-        """The last words of a side, `s` or `t`, of this kind of reaction."""
+        """Return the last words of a side, `s` or `t`, for this kind of reaction."""
         own = f"{side}.close.{kind}"
         return self.say(own if mood == "bad" and own in BOOK else f"{side}.close.{mood}")
 
@@ -73,7 +73,7 @@ class Phrases:
         return ways[int(self._random() * len(ways))]
 
     def _fresh(self, ways: tuple[Way, ...]) -> Way:
-        """A way not said before; once all have been said, all are fresh again."""
+        """Return an unused way; once all are used, all are fresh again."""
         start, said = int(self._random() * len(ways)), self._said
         way = ways[start]
         if id(way) in said:
@@ -87,12 +87,12 @@ class Phrases:
 
 
 def join(*sentences: str) -> str:
-    """The sentences that are not empty, one after the other."""
+    """Join the non-empty sentences."""
     return " ".join([sentence for sentence in sentences if sentence])
 
 
 def inside(topic: str | None) -> str:
-    """A topic in the middle of a sentence, where one writes "the Eiffel Tower"."""
+    """Return a topic for the middle of a sentence, such as "the Eiffel Tower"."""
     topic = topic or "today's topic"
     return "the " + topic[4:] if topic.startswith("The ") else topic
 

@@ -1,9 +1,10 @@
-"""Planted worth: a world in which it is known what each of a teacher's turns adds to the outcome.
+"""Planted worth: a world with known contributions of a teacher's turns to the outcome.
 
-With `planted: SEED` a simulator draws the worth of a turn from that seed and the turn's words. The closing question is
-answered by the sum over the teacher's turns, with chance. A judge sees the worth of each turn in its words, with an
-error that is drawn from the words as well, so that it errs in the same way whenever it meets them. A goodbye adds
-nothing, and a judge errs about it as about any turn. Labels of pairs can so be held against the truth (`python -m bench credit`); it says nothing of real lessons.
+With `planted: SEED` a simulator draws the worth of a turn from that seed and the turn's words. The answer to
+the closing question is the sum over the teacher's turns, with noise. A judge sees each turn's worth with an
+error also drawn from its words, so the error is constant. A goodbye is worth 0, with the usual error for a
+judge. So labels of pairs can be compared with the truth (`python -m bench credit`); they say nothing about
+real lessons.
 """
 
 from __future__ import annotations
@@ -18,34 +19,33 @@ from edgen.simulator.agent_prompt import AgentPrompt
 from edgen.simulator.conversation_prompt import leads
 from edgen.simulator.phrases import BOOK
 
-JUDGE_ERROR = (
-    1.2  # the most by which a judge errs about a turn; triangular, so its standard deviation is 0.49
-)
-STEP = 0.15  # by which a worth of 1 raises the probability that the student understood
-CHANCE = 0.25  # the most by which chance moves that probability; triangular
+JUDGE_ERROR = 1.2  # maximum error of a judge on a turn; triangular, so its standard deviation is 0.49
+STEP = 0.15  # increase of the probability that the student understood, per worth of 1
+CHANCE = 0.25  # maximum noise on that probability; triangular
 _LABEL = re.compile(r"([^\W\d_][\w-]{0,30}): ?")
 
 
 def worth(seed: int, text: str) -> float:
-    """What a teacher's turn adds, in [-1, 1], each value as likely; 0 for a goodbye."""
+    """Return the contribution of a teacher's turn, uniform in [-1, 1]; 0 for a goodbye."""
     return 0.0 if is_goodbye(text) else 2 * _share(seed, "worth", text) - 1
 
 
 @lru_cache(maxsize=8_192)
 def is_goodbye(text: str) -> bool:
-    """Whether a turn is one of the teacher's last words."""
+    """Return whether a turn is one of the teacher's last words."""
     return any(part in text for part in _goodbyes())
 
 
 @lru_cache(maxsize=1)
 def _goodbyes() -> tuple[str, ...]:
-    """The part of each of the teacher's last words by which one knows it; its first letter may be a capital."""
+    """Return an identifying part of each of the teacher's last words; its first letter may be a capital."""
     ways = [way for rule, ways in BOOK.items() if rule.startswith("t.close.") for way in ways]
     return tuple({max(way[::2], key=len)[1:] for way in ways})
 
 
 def quality(seed: int, shown: str) -> float:
-    """What a judge makes of a transcript, or of a single response: the sum of what it sees in the teacher's turns."""
+    """Return a judge's rating of a transcript or single response: the sum of the worths that it sees in the
+    teacher's turns."""
     return sum(_seen(seed, text) for text in _taught(shown))
 
 
@@ -55,7 +55,8 @@ def _seen(seed: int, text: str) -> float:
 
 
 def _taught(shown: str) -> list[str]:
-    """The teacher's turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn of his."""
+    """Return the teacher's turns of a transcript in lines like `Teacher: …`; a text without such lines is one
+    teacher's turn."""
     labels = [_LABEL.match(line) for line in shown.split("\n")]
     if not any(labels):
         return [shown.strip()]
@@ -72,23 +73,24 @@ def _taught(shown: str) -> list[str]:
 
 
 def probability(seed: int, taught: Iterable[str], rng: Random) -> str:
-    """The answer to the closing question, with two decimals, in [0.01, 0.99]."""
+    """Return the answer to the closing question, with two decimals, in [0.01, 0.99]."""
     added = STEP * sum(worth(seed, text.strip()) for text in taught)
     return f"{min(0.99, max(0.01, 0.5 + added + CHANCE * (rng.random() + rng.random() - 1))):.2f}"
 
 
 def taught_turns(turns: Sequence[str], place: AgentPrompt | None) -> list[str]:
-    """The teacher's among the turns that a closing question is about. `place` is what its messages are as a side's,
-    the question being the last thing that it heard; without one the teacher has every other turn, the first included."""
+    """Return the teacher's turns among those of a closing question. `place` is the messages as a side's
+    prompt, with the question as the last heard turn; without it, the teacher has every other turn, beginning
+    with the first."""
     if place is None:
-        return [text for text in turns if any(map(str.isalnum, text))][::2]  # a rule stands before the first
+        return [text for text in turns if any(map(str.isalnum, text))][::2]  # a rule precedes the first
     own = [own for own, _ in place.said[:-1]]
-    flags = [*own, *[False] * (len(turns) - len(own))]  # what stands before the question is the other side's
+    flags = [*own, *[False] * (len(turns) - len(own))]  # the text before the question is the other side's
     teaches = place.side.role == "Teacher"
     return [text for text, own in zip(turns, flags, strict=True) if own == teaches]
 
 
 def _share(seed: int, what: str, text: str) -> float:
-    """A number in [0, 1) drawn from the seed and a text."""
+    """Draw a number in [0, 1) from the seed and a text."""
     data = f"{seed}\0{what}\0{text}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") / 2**64

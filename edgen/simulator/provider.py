@@ -19,15 +19,17 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"latency_ms"}
 
     model: Text = "edgen-simulator"
-    """What records call it."""
+    """The model's name in records."""
     faults: str = ""
-    """Troubles and their shares, as in "refusal=0.02,429=0.1"; `edgen simulator --list-faults` lists them."""
+    """Faults and their shares, as in "refusal=0.02,429=0.1"; `edgen simulator --list-faults` lists them."""
     latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
     """Milliseconds before each answer."""
     planted: int | None = None
-    """The seed of planted worths: each of a teacher's turns adds to the outcome what is drawn from it and the turn's words, and judges and closing questions answer by that; null: there are none."""
+    """The seed of planted worths. Each of a teacher's turns adds to the outcome a value drawn from the seed
+    and its words, and judges and closing questions answer accordingly; null: none."""
     confusion: dict[Text, dict[Text, Share]] | None = None
-    """How often a labeller takes a label for which other, as in {Hint: {Question: 0.2}}; `*` is any label. null: it makes no mistakes."""
+    """How often a labeller confuses a label with another, as in {Hint: {Question: 0.2}}; `*` is any label.
+    null: never."""
 
 
 class SimulatorProvider(Provider):
@@ -60,7 +62,7 @@ class SimulatorProvider(Provider):
         return found
 
     def schema_problem(self, config: SimulatorConfig, schema: bytes) -> str | None:  # noqa: ARG002
-        """What of the schema cannot be simulated."""
+        """Return the part of the schema that cannot be simulated."""
         from edgen.simulator.structured import UnfitSchema, read_schema_text
 
         try:
@@ -70,7 +72,7 @@ class SimulatorProvider(Provider):
         return None
 
     def create(self, config: SimulatorConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002 - it has no key
-        """Raises InputError if `config.faults` cannot be read."""
+        """Build the backend. Raises InputError if `config.faults` is invalid."""
         from edgen.simulator.backend import Simulator
 
         return Simulator(config, timeout=link.timeout)

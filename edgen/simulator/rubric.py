@@ -1,11 +1,10 @@
 """The simulated judge with a rubric: a fenced conversation and criteria in, a JSON object of scores out.
 
-All criteria follow from the tone of the turns, each with an error of its own.
+All criteria follow from the tone of the turns, each with its own error.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
@@ -14,38 +13,35 @@ import msgspec
 
 from edgen.core.values import Message
 from edgen.reading.answers.scores import MOST
-from edgen.simulator.judge import turns_of
+from edgen.simulator.judge import find_fenced, turns_of
 from edgen.simulator.phrases import Phrases
 from edgen.simulator.tone import tone
 
 _ASKED = "JSON object with a number from 0 to 10 for each criterion"
-_FENCED = re.compile(
-    r"^\[([0-9a-f]{16})\] Conversation begins\n(.*?)\n\[\1\] Conversation ends$", re.S | re.M
-)
 
 
 class Sheet(NamedTuple):
-    """What is to be scored, and the criteria's names."""
+    """The text to score, and the criteria's names."""
 
     turns: list[str]
     names: list[str]
 
 
 def read(messages: Sequence[Message]) -> Sheet | None:
-    """The scores that the messages ask for, None if they ask for none."""
+    """Read the requested scores, None if there are none."""
     text = messages[-1].content.rstrip() if messages else ""
     asked, _, form = text.rpartition("\n")
-    if not form.startswith("{") or _ASKED not in asked[-200:] or (shown := _FENCED.search(text)) is None:
+    if not form.startswith("{") or _ASKED not in asked[-200:] or (shown := find_fenced(text)) is None:
         return None
     try:
         names = list(msgspec.json.decode(form, type=dict[str, int]))
     except (msgspec.DecodeError, UnicodeError):
         return None
-    return Sheet(turns_of(shown[2]), names)
+    return Sheet(turns_of(shown), names)
 
 
 def answer(sheet: Sheet, fault: str | None, rng: Random) -> str:
-    """What the judge says; every error is drawn from `rng`."""
+    """Return the judge's scores; every error is drawn from `rng`."""
     if fault in ("judge_prose", "judge_both", "garbage"):
         return Phrases(rng, {"noun": "conversation"}).say("judge.prose")
     course = sum(map(tone, sheet.turns)) / max(1, len(sheet.turns))

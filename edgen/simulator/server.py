@@ -1,10 +1,9 @@
-"""The simulator over HTTP, in OpenAI's, Gemini's and Anthropic's formats, for anybody's client to rehearse on.
+"""The simulator over HTTP, in OpenAI's, Gemini's and Anthropic's formats, for rehearsals with any client.
 
-Any key and any model name is taken. A body with a `seed` gets the answer of that seed; without one,
-the k-th identical request that is answered gets the k-th variation, at temperature 0 always the
-first. Every answer carries the header `x-edgen-simulated: true`. The batches of all three are served
-beside single calls, and answered alike: what a request is answered does not depend on its way. What was
-meant for another host is not answered (see `hosts`).
+Any key and any model name is accepted. A body with a `seed` gets the answer of that seed; without one, the
+k-th identical answered request gets the k-th variation, at temperature 0 always the first. Every answer
+carries the header `x-edgen-simulated: true`. Batches of all three are served along with single calls, with
+the same answers. Requests meant for another host are refused (see `hosts`).
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.errors import InputError
+from edgen.core.system import handling
 from edgen.simulator import (
     anthropic_batches,
     gemini_batches,
@@ -40,7 +40,7 @@ from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
 
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 _MAX_BODY = 64 * 1024 * 1024
-# Modules, each of which is a Wire.
+# Modules that implement Wire.
 _OPENAI: Wire = wire_openai
 _RESPONSES: Wire = wire_responses
 _GEMINI: Wire = wire_gemini
@@ -49,9 +49,9 @@ _ANTHROPIC: Wire = wire_anthropic
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a server is started with. `port` 0 takes any free one; `faults` as in a job. A batch's requests
-    are answered evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are names beside
-    this machine's own that requests may be for."""
+    """Options of a server. `port` 0 takes any free one; `faults` as in a job. A batch's requests are answered
+    evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are further accepted
+    host names."""
 
     host: str = "127.0.0.1"
     port: int = 8377
@@ -64,7 +64,7 @@ class Options:
 
 
 class _Route(NamedTuple):
-    """Where a path leads: what to do there, in whose format, and with which model."""
+    """The target of a path: action, format and model."""
 
     action: str
     wire: Wire
@@ -73,12 +73,12 @@ class _Route(NamedTuple):
 
 @asynccontextmanager
 async def serving(options: Options) -> AsyncIterator[str]:
-    """A server as long as the context lasts; yields its address, like `http://127.0.0.1:8377`.
+    """Serve within the context; yield the address, like `http://127.0.0.1:8377`.
 
-    Raises InputError if the faults cannot be read or the address cannot be had.
+    Raises InputError if the faults are invalid or the address is unavailable.
     """
     handler = _Handler(options)
-    # A client that has gone away must not leave a hung request behind: cancellation is on.
+    # A disconnected client must not leave a hung request, so cancellation is on.
     server = web.Server(
         handler, request_factory=_request, handler_cancellation=True, access_log=None, logger=_log()
     )
@@ -99,14 +99,13 @@ async def serving(options: Options) -> AsyncIterator[str]:
 
 
 async def serve(options: Options, announce: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; `announce` is told the address once it answers."""
+    """Serve until SIGINT or SIGTERM; `announce` gets the address once it answers."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    async with serving(options) as address:
-        announce(address)
-        await stop.wait()
+    with handling(loop, (signal.SIGINT, signal.SIGTERM), lambda _: stop.set()):
+        async with serving(options) as address:
+            announce(address)
+            await stop.wait()
 
 
 def _no_address(options: Options, problem: OSError | OverflowError) -> InputError:
@@ -121,9 +120,10 @@ def _no_address(options: Options, problem: OSError | OverflowError) -> InputErro
 
 
 def _log() -> logging.Logger:
-    """What aiohttp says about requests: who sends no HTTP was told so, and it is no fault of the server's."""
+    """Return aiohttp's log on requests. Senders of invalid HTTP got an error; that is not a fault of the
+    server."""
     log = logging.getLogger("edgen.simulator")
-    log.addFilter(_is_fault)  # added once, however often
+    log.addFilter(_is_fault)  # added once, even if called again
     return log
 
 
@@ -137,7 +137,7 @@ def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) 
 
 
 class _Handler:
-    """Answers every request; called by aiohttp."""
+    """Handler of every request, called by aiohttp."""
 
     def __init__(self, options: Options) -> None:
         self._hosts = Hosts(options.host, options.allow_hosts)
@@ -149,7 +149,7 @@ class _Handler:
         self._anthropic = anthropic_batches.Service(self._store)
 
     async def aclose(self) -> None:
-        """End all batches and remove their files."""
+        """Cancel all batches and remove their files."""
         await self._store.aclose()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -194,8 +194,8 @@ class _Handler:
         if struck is not None and struck.name == "slow":
             due += struck.seconds or 0.0
             struck = None
-        # The answer is made before the wait, not after it: its time counts towards the latency, and
-        # requests that came in one burst do not go on coming in bursts.
+        # Make the answer before the wait, so that its time counts towards the latency, and requests of one
+        # burst do not stay in bursts.
         replies = self._answering.replies(call, key) if struck is None else []
         if struck is not None and struck.name == "hang":
             await asyncio.Event().wait()  # until the client gives up, which cancels this task
@@ -217,8 +217,8 @@ class _Handler:
 _GREETING = (
     "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and /v1/responses, Gemini's "
     "/v1beta/models/{model}:generateContent and Anthropic's /v1/messages, and takes batches: /v1/files and /v1/batches, "
-    "/v1beta/files and /v1beta/models/{model}:batchGenerateContent, /v1/messages/batches. No model is behind it: every "
-    "answer is simulated.\n"
+    "/v1beta/files and /v1beta/models/{model}:batchGenerateContent, /v1/messages/batches. There is no model: "
+    "every answer is simulated.\n"
 )
 _FIXED = {
     "/": _Route("root", _OPENAI),
@@ -235,7 +235,8 @@ _FIXED = {
 }
 _MODEL_PATH = re.compile(r"(?:/(v1|v1beta|v1alpha))?/models/([^:]+)(:?)(.*)")
 _METHODS = {"generateContent": "complete", "streamGenerateContent": "stream", "countTokens": "count"}
-# All vendors have a /v1/models, and clients that are told of no version a /models; headers of their clients tell which of them is meant.
+# All vendors have a /v1/models, and clients without a configured version request /models; their headers
+# identify the vendor.
 _HEADERS = {"x-goog-api-key": _GEMINI, "x-goog-api-client": _GEMINI, "anthropic-version": _ANTHROPIC}
 
 
@@ -244,7 +245,7 @@ def _vendor(request: web.BaseRequest) -> Wire:
 
 
 def _route(path: str, vendor: Wire) -> _Route | None:
-    """Where the path leads, None if nowhere."""
+    """Return the target of a path, None if there is none."""
     if path in ("/v1/models", "/models"):
         return _Route("models", vendor)
     if path in _FIXED:
@@ -261,12 +262,12 @@ def _route(path: str, vendor: Wire) -> _Route | None:
 
 
 def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wire) -> web.Response:
-    """What a transport fault looks like from outside: an error, or a connection that is gone."""
+    """Return a transport fault as seen by the client: an error, or a broken connection."""
     if struck.name != "reset":
         return _answer_refusal(wire.fault(struck, call))
     if request.transport is not None:
         request.transport.abort()
-    return web.Response()  # goes nowhere
+    return web.Response()  # not sent
 
 
 def _answer_refusal(refusal: Refusal) -> web.Response:

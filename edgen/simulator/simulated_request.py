@@ -1,7 +1,7 @@
-"""A request as the protocols see it that answer it, and the way to the protocol that does.
+"""Requests as the answering protocols see them, and the search for that protocol.
 
-The embedded simulator is told who asks. A served one is not: it asks the protocols one after the other whether the
-prompt is theirs. A run whose prompts ask for whole conversations never loads what answers the others.
+The embedded simulator knows the requesting protocol. A server does not: it asks the protocols in sequence
+whether the prompt is theirs. A run that only requests whole conversations never loads the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from edgen.core import registry
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
-from edgen.simulator import conversation_prompt, defects
+from edgen.simulator import conversation_prompt, defects, prompt_roles
 from edgen.simulator.dialogue import converse, render
 from edgen.simulator.phrases import Phrases
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 class SimulatedRequest:
-    """What a protocol is given to answer with (`edgen.protocols.base.Simulation`). All chance comes from `rng`."""
+    """The request that a protocol answers (`edgen.protocols.base.Simulation`). All randomness comes from
+    `rng`."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class SimulatedRequest:
         rng: Random,
         *,
         json_mode: bool = False,
+        speakers: Sequence[tuple[str, ...]] = (),
         planted: int | None = None,
         confusion: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
@@ -43,28 +45,33 @@ class SimulatedRequest:
         self.random = rng.random
         self._rng = rng
         self._json_mode = json_mode
+        self._speakers = tuple(speakers)
+        self._asker: str | None = None
+        self._wants_less = False  # than a conversation, as far as the protocol is known
         self._planted = planted
 
     @functools.cached_property
     def text(self) -> str:
-        """What all messages say, one below the other."""
+        """The text of all messages, one below the other."""
         return "\n".join([message.content for message in self.messages])
 
     def say(self, rule: str, **slots: str) -> str:
-        """One way to say a rule of the phrase book."""
+        """Return one way to say a rule of the phrase book."""
         return Phrases(self._rng, slots).say(rule)
 
     def pick(self, ways: Sequence[str]) -> str:
-        """One of several texts."""
+        """Return one of several texts."""
         return ways[int(self.random() * len(ways))]
 
     def answer(self, protocol: str | None) -> str:
-        """The answer to whatever is asked, of a protocol if its name is known."""
+        """Return the answer to any request, from a protocol if its name is known."""
+        self._asker = protocol
         if protocol:
-            # The others are loaded only where the one that asks does not know the prompt for its own.
+            # Load the others only if the requesting protocol does not recognise the prompt.
             if (answer := _find_protocol(protocol).simulated(self)) is not None:
                 return answer
             names = tuple(own_protocols())
+            self._wants_less = protocol in names
         else:
             names = tuple(registry.names("protocol"))
             if len(names) == len(own_protocols()) and conversation_prompt.asks_for_nothing_else(
@@ -74,11 +81,22 @@ class SimulatedRequest:
                 if answer is not None:
                     return answer
         answer = next(filter(None, (other.simulated(self) for other in _by_precedence(names))), None)
+        if answer is None and not protocol and conversation_prompt.may_ask(self.messages):
+            answer = self._converse(conversation_prompt.read(self.messages, certain=True))
         return self._anything() if answer is None else answer
 
     def conversation(self) -> str | None:
-        """A whole conversation."""
-        task = conversation_prompt.read(self.messages)
+        """Return a whole conversation; an explaining sentence if one is requested, but its speakers are
+        unknown."""
+        if self._wants_less:
+            return None
+        speakers = self._speakers
+        task = conversation_prompt.read(self.messages, speakers, certain=bool(speakers))
+        if task is None and speakers:
+            return prompt_roles.say_why_not(self.text, speakers)
+        return self._converse(task)
+
+    def _converse(self, task: conversation_prompt.ConversationPrompt | None) -> str | None:
         if task is None:
             return None
         if self.fault == "garbage":
@@ -95,21 +113,27 @@ class SimulatedRequest:
         return clean
 
     def turn(self) -> str | None:
-        """What a side says next."""
+        """Return a side's next turn."""
         if self._place is None:
             return None
         from edgen.simulator import turns
 
-        return self._garble() or self._as_json("text", turns.speak(self._place, self.fault, self._rng))
+        return self._garble() or self.as_json("text", turns.speak(self._place, self.fault, self._rng))
 
     def probability(self) -> str | None:
-        """The number that a closing question asks for."""
+        """Return the number for a closing question."""
         from edgen.simulator import closing
 
         asked = closing.read(self.messages, self._place)
-        if asked is None:
+        if asked is not None:
+            return self._garble() or self.as_json("probability", self._close(asked))
+        free = closing.read_freely(self.messages) if self._asker in own_protocols() else None
+        if free is None:
             return None
-        return self._garble() or self._as_json("probability", self._close(asked))
+        value = self._close(free.turns)
+        return self._garble() or self.as_json(
+            "probability", f"{round(float(value) * 100)}%" if free.percent else value
+        )
 
     def _close(self, turns: tuple[str, ...]) -> str:
         from edgen.simulator import closing, planted
@@ -120,8 +144,8 @@ class SimulatedRequest:
         return planted.probability(self._planted, taught, self._rng)
 
     def verdict(self) -> str | None:
-        """Which of two conversations is the better one."""
-        # A turn may say anything, so what a side hears is never taken for a judge's prompt.
+        """Return which of two conversations is better."""
+        # A turn may contain anything, so heard turns are never read as a judge's prompt.
         if self._place is not None and self._place.said:
             return None
         from edgen.simulator import judge
@@ -134,17 +158,10 @@ class SimulatedRequest:
             from edgen.simulator import planted
 
             quality = functools.partial(planted.quality, self._planted)
-        return self._as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
-
-    def sheet(self) -> str | None:
-        """The answers to a sheet of questions."""
-        from edgen.simulator import adherence
-
-        sheet = adherence.read(self.messages)
-        return sheet and self._as_json("answer", adherence.answer(sheet, self.fault, self._rng))
+        return self.as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
 
     def scores(self) -> str | None:
-        """The scores of a rubric."""
+        """Return the scores of a rubric."""
         if self._place is not None and self._place.said:  # as for a verdict
             return None
         from edgen.simulator import rubric
@@ -153,12 +170,12 @@ class SimulatedRequest:
         return sheet and rubric.answer(sheet, self.fault, self._rng)
 
     def values(self) -> str | None:
-        """New values of a space's dimension."""
+        """Return new values of a space's dimension."""
         from edgen.simulator import values
 
         if self._place is not None or (wish := values.read(self.messages)) is None:
             return None
-        return self._garble() or self._as_json("text", values.answer(wish, self._rng))
+        return self._garble() or self.as_json("text", values.answer(wish, self._rng))
 
     @functools.cached_property
     def _place(self) -> AgentPrompt | None:
@@ -171,7 +188,8 @@ class SimulatedRequest:
 
         if self.fault == "garbage":
             return self._garbage()
-        return self._as_json("answer", turns.small_talk(self.messages, self._rng) or self.say("plain"))
+        said = turns.small_talk(self.messages, self._rng) or self.say("plain")
+        return self.as_json("answer", turns.shape(said, self.messages, self._rng))
 
     def _garble(self) -> str | None:
         return self._garbage() if self.fault == "garbage" else None
@@ -180,7 +198,8 @@ class SimulatedRequest:
         voice = Phrases(self._rng, {})
         return " ".join(voice.say("garbage") for _ in range(1 + int(self.random() * 4)))
 
-    def _as_json(self, key: str, words: str) -> str:
+    def as_json(self, key: str, words: str) -> str:
+        """Return an answer in words, as a JSON object under a key if the request asks for JSON."""
         return msgspec.json.encode({key: words}).decode() if self._json_mode else words
 
 
@@ -192,7 +211,7 @@ def _find_protocol(name: str) -> Protocol:
 
 @functools.cache
 def own_protocols() -> list[str]:
-    """The names of edgen's own protocols."""
+    """Return the names of edgen's own protocols."""
     return [
         plugin.name
         for plugin in registry.plugins()
@@ -202,7 +221,7 @@ def own_protocols() -> list[str]:
 
 @functools.cache
 def _by_precedence(names: tuple[str, ...]) -> list[Protocol]:
-    """Those of the protocols that can be loaded, the first to be asked first."""
+    """Return the loadable protocols by precedence."""
     usable = [_find_protocol(name) for name in names if name in own_protocols()]
     if len(usable) < len(names):
         usable = [protocol for protocol in registry.find_all("protocol") if protocol.name in names]

@@ -1,8 +1,8 @@
-"""Answers that fit a JSON Schema that a client sent: structured outputs, and the arguments of tools.
+"""Answers that fit a client's JSON Schema: structured outputs, and arguments of tools.
 
-The answer is made from the schema and the request's own chance, so the same request gets the same answer. What a
-schema may say is in _KEYWORDS; whatever else constrains a value is refused, never ignored. Each answer is checked
-against its schema before it is given.
+The answer follows from the schema and the request's own randomness, so the same request gets the same answer.
+Supported keywords are in _KEYWORDS; other constraints are refused, never ignored. Each answer is validated
+before it is sent.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from edgen.simulator.phrases import Phrases
 
 MOST_BYTES = 256 * 1024  # of a schema
 _MOST_VALUES = 10_000  # of one answer
-_MOST_TEXT = 10_000  # characters of one text that a schema may ask for
-_TERSE = 6  # how deep an answer goes before it takes the shortest way to its end
+_MOST_TEXT = 10_000  # characters of one text that a schema may require
+_TERSE = 6  # depth from which an answer takes the shortest way to its end
 _DEEPEST = 40
-_TRIES = 8  # answers that are made until one fits
+_TRIES = 8  # answers tried until one fits
 
-_PARTS = frozenset({"items", "additionalProperties"})  # a schema each, or true or false
+_PARTS = frozenset({"items", "additionalProperties"})  # each is a schema, or true or false
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _MAPS = frozenset({"properties", "$defs", "definitions"})
 _KEYWORDS = _PARTS | _LISTS | _MAPS | frozenset(
@@ -67,11 +67,11 @@ _FORMATS = {
 
 
 class UnfitSchema(Exception):  # noqa: N818 - an answer to give, not a failure of this program
-    """A schema that no answer is made for. Its text is a sentence for the caller."""
+    """An unsupported schema. Its text is a sentence for the caller."""
 
 
 def read_schema(schema: Any) -> bytes:
-    """The schema as its JSON, for `fit`. Raises UnfitSchema for what is none, or cannot be obeyed."""
+    """Return the schema as JSON for `fit`. Raises UnfitSchema for an invalid or unsupported one."""
     try:
         text: bytes = msgspec.json.encode(_plain(schema, 0))
     except (TypeError, ValueError, RecursionError):
@@ -84,12 +84,12 @@ def read_schema(schema: Any) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def read_schema_text(schema: bytes) -> bytes:
-    """The same, of a schema that is JSON still."""
+    """Return the same for a schema given as JSON text."""
     return read_schema(json.loads(schema))
 
 
 def fit(text: str, schema: bytes, rng: Random) -> str:
-    """`text` where it is JSON that fits the schema, else JSON that does. Raises UnfitSchema."""
+    """Return `text` if it is JSON that fits the schema, else JSON that does. Raises UnfitSchema."""
     whole, validator = _compiled(schema)
     try:
         if validator.is_valid(json.loads(text)):
@@ -109,11 +109,11 @@ def _compiled(schema: bytes) -> tuple[Any, Any]:
     try:
         return whole, jsonschema_rs.validator_for(whole)
     except (ValueError, jsonschema_rs.ValidationError) as problem:
-        raise UnfitSchema(f"the schema is none: {str(problem).splitlines()[0]}") from None
+        raise UnfitSchema(f"the schema is invalid: {str(problem).splitlines()[0]}") from None
 
 
 def _plain(schema: Any, depth: int) -> Any:
-    """A schema without notes. Raises UnfitSchema for keywords that nothing is known of."""
+    """Return a schema without annotations. Raises UnfitSchema for unknown keywords."""
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, Mapping):
@@ -140,7 +140,7 @@ def _plain(schema: Any, depth: int) -> Any:
 
 
 class _Maker:
-    """Makes one value for a schema; all chance is `rng`."""
+    """A maker of one value for a schema, with all randomness from `rng`."""
 
     def __init__(self, whole: Any, rng: Random) -> None:
         self._whole = whole
@@ -163,7 +163,7 @@ class _Maker:
         return self._KINDS[self._type(schema)](self, schema, depth)
 
     def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A schema with what its $ref and its allOf say laid into it."""
+        """Return a schema merged with its $ref and its allOf."""
         for _ in range(_DEEPEST):
             if "$ref" in schema:
                 rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -183,7 +183,7 @@ class _Maker:
         return found
 
     def _one_of(self, schema: Mapping[str, Any], choice: str, depth: int) -> Any:
-        """A value for one of several schemas: any of them, deep down the first that comes to an end."""
+        """Return a value for one of several schemas: any, or at depth the first that terminates."""
         rest = {key: value for key, value in schema.items() if key != choice}
         parts = list(schema[choice])
         if depth < _TERSE:
@@ -284,7 +284,7 @@ class _Maker:
 
 
 def _bounds(schema: Mapping[str, Any], apart: float) -> tuple[float, float]:
-    """The least and the greatest number; where one is left open, ten away from the other."""
+    """Return the least and the greatest number; an open end is ten away from the other."""
     low = [schema["minimum"]] if "minimum" in schema else []
     low += [schema["exclusiveMinimum"] + apart] if "exclusiveMinimum" in schema else []
     high = [schema["maximum"]] if "maximum" in schema else []
@@ -305,7 +305,8 @@ _TIGHTER: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _both(one: Any, other: Any) -> dict[str, Any]:
-    """A schema for what fits two; where that cannot be written, a value that is made may not fit, and is not given."""
+    """Return a schema for values that fit both; if that cannot be expressed, values that do not fit are
+    discarded."""
     if one is False or other is False:
         raise UnfitSchema("nothing fits the schema")
     merged = {} if one is True else dict(one)
@@ -342,7 +343,7 @@ _ANY = string.ascii_lowercase
 
 
 def _match(pattern: str, rng: Random) -> Iterator[str]:
-    """The pieces of a text that matches a regular expression. Raises UnfitSchema."""
+    """Yield the pieces of a text that matches a regular expression. Raises UnfitSchema."""
     if len(pattern) > 1000:
         raise UnfitSchema("a pattern has more than 1,000 characters")
     try:
@@ -380,7 +381,7 @@ def _pieces(parsed: Any, rng: Random) -> Iterator[str]:
 
 
 def _members(parts: Any) -> str:
-    """The characters of a class, as many as are needed."""
+    """Return the characters of a class, as many as needed."""
     refused, found = False, ""
     for kind, value in parts:
         match str(kind):

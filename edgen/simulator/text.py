@@ -1,8 +1,8 @@
-"""Text in, text out: the simulated model itself.
+"""The simulated model: text in, text out.
 
-`respond` is a function of its arguments: the same messages and seed give the same reply in any
-process on any machine. VERSION goes up whenever an answer changes that makes a conversation, a judgement or a
-label; it is part of what a ledger files replies under, and of what every draw begins with.
+`respond` is a pure function: the same messages and seed give the same reply in any process on any machine.
+VERSION goes up whenever an answer changes that makes a conversation, a judgement or a label; it is part of
+the ledger's keys and of every draw.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simu
 
 
 def request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
-    """16 bytes that stand for a request: who says what, the seed, and the simulator's own seed."""
+    """Return 16 bytes that identify a request: roles and texts, the seed, and the simulator's own seed."""
     parts = [f"{VERSION}\0{salt}\0{seed}"]
     for message in messages:
         parts += (message.role, message.content)
-    # Lengths keep ("ab", "c") apart from ("a", "bc").
+    # Lengths distinguish ("ab", "c") from ("a", "bc").
     text = "\0".join([f"{len(part)}\0{part}" for part in parts])
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -41,17 +41,18 @@ def respond(
     schema: bytes | None = None,
     model: str | None = None,
     protocol: str | None = None,
+    speakers: Sequence[tuple[str, ...]] = (),
     planted: int | None = None,
     confusion: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Reply:
-    """The reply to the messages.
+    """Return the reply to the messages.
 
     Of `faults` only the content faults count here. `stop` ends the text before any of its strings.
-    `json_mode` makes JSON of an answer that would have been a sentence, a turn or a number; an
-    answer without a fault fits `schema` (see `structured`). Usage is counted in
-    tokens of four characters, and `max_tokens` cuts there. `protocol`: who asks, None where the prompt has to tell.
-    `planted`: the seed of planted worths, None where there are none. `confusion`: how often a labeller takes a label for
-    which other.
+    `json_mode` wraps a sentence, a turn or a number in JSON; an answer without a fault fits `schema` (see
+    `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
+    requesting protocol, None to infer it from the prompt; `speakers`: the roles of the requested
+    conversation. `planted`: the seed of planted worths, None without them. `confusion`: how often a labeller
+    confuses a label with which other.
     """
     key = request_key(messages, seed, salt)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
@@ -61,6 +62,7 @@ def respond(
         fault.name if fault else None,
         rng,
         json_mode=json_mode,
+        speakers=speakers,
         planted=planted,
         confusion=confusion,
     )
@@ -80,12 +82,12 @@ def respond(
 
 
 def content_fault(faults: Faults, key: bytes) -> Fault | None:
-    """The content fault that the request with this key meets."""
+    """Return the content fault of the request with this key."""
     return struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
 
 
 def tokens(text: str) -> int:
-    """About how many tokens the text is."""
+    """Return the approximate number of tokens in the text."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 

@@ -1,8 +1,8 @@
-"""How well a turn goes, as a number read off its words: the simulator's own taste, and no linguist's.
+"""The tone of a turn, as a number computed from its words; a heuristic, not linguistics.
 
-What counts follows the published MTPO oracle prompt (arXiv 2405.14655): questions, insight, warmth and
-enthusiasm speak for a turn; confusion, anger, blame, boredom and giving up speak against it. English only.
-The work is linear in the length of a text.
+It follows the published MTPO oracle prompt (arXiv 2405.14655): questions, insight, warmth and enthusiasm
+count for a turn; confusion, anger, blame, boredom and giving up count against it. English only. The work is
+linear in the length of a text.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _PAIRS: dict[float, str] = {
 }
 _WORDS = {word: worth for worth, words in _WORTH.items() for word in words.split()}
 _BIGRAMS = {tuple(pair.split()): worth for worth, pairs in _PAIRS.items() for pair in pairs.split("|")}
-_QUESTION = 0.5  # of the first question in a turn; further ones add nothing
+_QUESTION = 0.5  # for the first question in a turn; further ones add nothing
 _MARKS = str.maketrans(dict.fromkeys('.,;:!?()[]{}*_"“”«»…—–\t\r\n/', " ") | {"’": "'"})
-_CACHED = 2_000  # characters: longer texts are read anew each time, so that the cache stays small
+_CACHED = 2_000  # characters: longer texts are not cached, so that the cache stays small
 
 
 def tone(text: str) -> float:
-    """How well a turn goes, in (-1, 1); 0 is neither well nor badly."""
+    """Return the tone of a turn, in (-1, 1); 0 is neutral."""
     return _cached(text) if len(text) <= _CACHED else _tone(text)
 
 

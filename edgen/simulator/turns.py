@@ -1,10 +1,10 @@
-"""One turn of self-play, from what its side can know: its own brief and what was said so far.
+"""One turn of self-play, from its side's knowledge: its own brief and the turns so far.
 
-How the other side's words fit one's own way, and how the talk has gone of late, decide how likely a
-turn is a good one. So what goes well tends to go on well, and the same lesson can take many courses.
-How wordy a turn is does not depend on how well it goes, or length would say something about the lesson.
-A side never says what it prefers in the words of its brief, and never repeats one of its own turns.
-To messages that are no known prompt it says something about words of theirs (`small_talk`).
+The fit of the other side's words with the side's own way, and the recent mood, determine how likely a turn is
+a good one. So good courses tend to stay good, and the same lesson can take many courses. The length of a turn
+is independent of the mood, or it would reveal the quality. A side never states its preference in the words of
+its brief, and never repeats one of its own turns. Messages of no known prompt get a reply on some of their
+words (`small_talk`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
+import msgspec
+
 from edgen.core.values import END_MARKER, Message, Role
-from edgen.families.education import ways
+from edgen.reading import phrase_kinds as ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
+from edgen.simulator.conversation_prompt import MARKER
 from edgen.simulator.phrases import BOOK, Phrases, Way, inside, join
+from edgen.simulator.prompt_length import any_turns
 from edgen.simulator.tone import tone
 
-# What the other side may like, in the words of the Education Dialogue vocabulary (arXiv 2405.14655, C.1).
+# Possible preferences of the other side, in the words of the Education Dialogue vocabulary (arXiv 2405.14655,
+# C.1).
 SECRETS: dict[Role, tuple[str, ...]] = {
     "Teacher": (
         "interactive learning/class discussions/asking questions",
@@ -38,7 +43,7 @@ SECRETS: dict[Role, tuple[str, ...]] = {
 
 
 class _Fresh(Phrases):
-    """A voice that has already said what its side said before."""
+    """A voice that has already said its side's earlier turns."""
 
     __slots__ = ("_heard",)
 
@@ -47,12 +52,12 @@ class _Fresh(Phrases):
         self._heard = heard
 
     def say_one(self, ways: tuple[Way, ...]) -> str:
-        """One of the ways, its first letter a capital."""
+        """Return one of the ways, with a capital."""
         text = self._fill(self._fresh(ways))
         return text[:1].upper() + text[1:]
 
     def name_of(self, family: str) -> str:
-        """A plain name of a family of methods."""
+        """Return a plain name of a family of methods."""
         return self._fill(self._any(BOOK[f"name.{family}"]))
 
     def _fresh(self, ways: tuple[Way, ...]) -> Way:
@@ -71,19 +76,19 @@ class _Fresh(Phrases):
 
 @lru_cache(maxsize=4_096)
 def _probe(way: Way) -> str:
-    """The part of a way by which one hears that it was said."""
+    """Return the part of a way that identifies it."""
     return max(way[::2], key=len)[1:]
 
 
 @lru_cache(maxsize=1)
 def _misleading() -> frozenset[int]:
-    """The aspects whose words would be taken for a method: `the clearest illustration` is no picture."""
+    """Return the aspects whose words look like a method: `the clearest illustration` is not a picture."""
     return frozenset([id(way) for way in BOOK["aspect"] if ways.methods(way[0])])
 
 
 @lru_cache(maxsize=256)
 def clear(rule: str) -> tuple[Way, ...]:
-    """The ways of a rule such as `s.ask.visual` whose words tell its family and no other."""
+    """Return the ways of a rule such as `s.ask.visual` whose words name only its family."""
     family = rule.rsplit(".", 1)[1]
     found = tuple([way for way in BOOK[rule] if ways.methods(" ".join(way[::2]))[:1] == (family,)])
     return found if len(found) >= 2 else ()
@@ -91,14 +96,14 @@ def clear(rule: str) -> tuple[Way, ...]:
 
 @lru_cache(maxsize=256)
 def harmless(rule: str) -> tuple[Way, ...]:
-    """The ways of a rule that speak of its family or of none."""
+    """Return the ways of a rule that name its family or none."""
     family = rule.rsplit(".", 1)[1]
     told = [(way, ways.methods(" ".join(way[::2]))) for way in BOOK[rule]]
     return tuple([way for way, names in told if not names or family in names]) or BOOK[rule]
 
 
 class _Speaker:
-    """What both sides have in common: the place, the voice, the draws."""
+    """Common parts of both sides: state, voice, draws."""
 
     def __init__(self, place: AgentPrompt, rng: Random) -> None:
         self.place = place
@@ -117,7 +122,7 @@ class _Speaker:
         self.say = self.voice.say
 
     def hears(self, text: str) -> tuple[str, ...]:
-        """The families of methods in what somebody said."""
+        """Return the families of methods in a text."""
         return methods(text, self.topic)
 
     def name(self, slot: str, family: str) -> None:
@@ -125,21 +130,21 @@ class _Speaker:
         self.slots[slot] = self.voice.name_of(family)
 
     def chance(self, share: float) -> bool:
-        """True with this probability."""
+        """Return True with this probability."""
         return self.draw() < share
 
     def lately(self) -> str:
-        """A word for how it goes."""
+        """Return a word for the recent mood."""
         return "good" if self.mood > 0.2 else "bad" if self.mood < -0.12 else "mixed"
 
     def closes(self) -> bool:
-        """Whether this is to be the last turn: each length that is asked for is as likely."""
+        """Return whether this is the last turn: each requested length is equally likely."""
         low, high = self.side.turns
         count = self.number + 1
         return count >= high or (count >= low and self.chance(1 / (high - count + 1)))
 
     def closing(self, side: str, kind: str) -> str:
-        """The last words."""
+        """Return the last words."""
         return self.voice.close(side, kind, self.lately())
 
 
@@ -149,7 +154,7 @@ TELLS_JUDGE = (
 
 
 def speak(place: AgentPrompt, fault: str | None, rng: Random) -> str:
-    """What a side says next; every choice is drawn from `rng`. `fault`: a content fault, or None."""
+    """Return a side's next turn; every choice is drawn from `rng`. `fault`: a content fault, or None."""
     speaker = _Speaker(place, rng)
     role = place.side.role
     if fault == "loop" and speaker.own:
@@ -178,11 +183,12 @@ _LONG = re.compile(r"\b[^\W\d_]{5,20}\b")
 _PLAIN = frozenset(("about", "after", "begin", "could", "never", "other", "reply", "should", "their", "there", "these",
                     "those", "which", "would", "write", "conversation"))  # fmt: skip
 _OWN_WORDS = ("question", "answer", "example", "reason", "beginning", "detail")
-_MOST_SEEN = 4_000  # characters of what was said
+_MOST_SEEN = 4_000  # characters of the dialogue that are used
 
 
 def small_talk(messages: Sequence[Message], rng: Random) -> str | None:
-    """A turn for messages that are no known prompt, about words of theirs; None where one message has too few."""
+    """Return a turn for messages of no known prompt, about some of their words; None if a single message has
+    too few."""
     seen = "\n".join([message.content for message in messages if message.role != "assistant"])[:_MOST_SEEN]
     words = list(dict.fromkeys(word for word in _LONG.findall(seen) if word.lower() not in _PLAIN))
     if len(words) < len(_OWN_WORDS):
@@ -194,12 +200,27 @@ def small_talk(messages: Sequence[Message], rng: Random) -> str | None:
     return _Fresh(rng, {"word": word, "other": other}, said).say("talk")
 
 
+_OBJECT = re.compile(r"\{\s*\"(\w{1,30})\"\s*:\s*\"")
+
+
+def shape(text: str, messages: Sequence[Message], rng: Random) -> str:
+    """Return a turn in the form that an agent's messages request: a closing one if it is time, and JSON if
+    they show an object."""
+    brief = "\n".join([message.content for message in messages[:2] if message.role != "assistant"])
+    count = sum(message.role != "system" for message in messages)
+    low, high = any_turns(brief)
+    if MARKER in brief.lower() and count >= low and rng.random() < 1 / max(1, high - count + 1):
+        text = f"{text} {END_MARKER}"
+    shown = _OBJECT.search(brief)
+    return text if shown is None else msgspec.json.encode({shown[1]: text}).decode()
+
+
 def _side(role: Role) -> str:
     return "t" if role == "Teacher" else "s"
 
 
 def _speak_anew(speaker: _Speaker, compose: Callable[[_Speaker, bool], str], last: bool) -> str:
-    """A turn that is none of the side's earlier ones."""
+    """Return a turn that differs from the side's earlier ones."""
     said = {text.strip() for text in speaker.own}
     text = compose(speaker, last)
     if text in said:
@@ -213,7 +234,7 @@ def _speak_anew(speaker: _Speaker, compose: Callable[[_Speaker, bool], str], las
 
 
 def _teacher(speaker: _Speaker, last: bool) -> str:
-    """What the teacher says next."""
+    """Return the teacher's next turn."""
     say, chance = speaker.say, speaker.chance
     kind = ways.teacher_reaction(speaker.side.reaction or "")
     served = _find_served(speaker)
@@ -234,7 +255,7 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
         return join(say("t.turn"), _teach(speaker, wishes[0]))
     if felt > 0.1 or chance(0.2 + 0.3 * speaker.mood):
         return join(say("t.nod") if chance(0.7) else "", _teach(speaker, speaker.way))
-    if kind == "adapts":  # willing, but nobody said how, or not this time
+    if kind == "adapts":  # willing, but without a hint, or not this time
         return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
     if chance(0.3 + 0.3 * speaker.mood):
         return join(say("t.press"), _teach(speaker, speaker.way))
@@ -245,7 +266,7 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
 
 
 def _yields(speaker: _Speaker, kind: str, felt: float) -> float:
-    """How likely the teacher changes the method now; being asked in a friendly way helps."""
+    """Return the probability that the teacher changes the method now; a friendly request raises it."""
     if kind == "adapts":
         hedged = ways.is_hedged(speaker.side.reaction or "")
         return 0.3 + 0.3 * (felt > -0.2) if hedged else 0.9
@@ -253,7 +274,7 @@ def _yields(speaker: _Speaker, kind: str, felt: float) -> float:
 
 
 def _find_served(speaker: _Speaker) -> str:
-    """The family that the teacher taught by of late: one's own, or what he was asked for and changed to."""
+    """Return the family of the recent teaching: the teacher's own, or the one changed to on request."""
     for text in reversed(speaker.own):
         names = speaker.hears(text)
         if any(name in speaker.likes for name in names):
@@ -269,7 +290,7 @@ def _announce(speaker: _Speaker) -> str:
 
 
 def _teach(speaker: _Speaker, family: str) -> str:
-    """A step of the lesson in the manner of a family, now and then with the family's name in it."""
+    """Return a step of the lesson in the style of a family, sometimes with its name."""
     if family in speaker.likes:
         if speaker.chance(0.35):
             return join(speaker.say("t.stay"), speaker.say("t.teach.plain"))
@@ -292,7 +313,7 @@ def _reaction(speaker: _Speaker, side: str, kind: str) -> str:
 
 
 def _student(speaker: _Speaker, last: bool) -> str:
-    """What the student says next."""
+    """Return the student's next turn."""
     say, chance = speaker.say, speaker.chance
     kind = ways.student_reaction(speaker.side.reaction or "")
     speaker.name("want", speaker.way)
@@ -301,7 +322,7 @@ def _student(speaker: _Speaker, last: bool) -> str:
     if not speaker.other:
         return say("s.open")
     taught = _taught(speaker)
-    # Of a way that is no known method nobody can tell whether it is met.
+    # The fit of an unknown method cannot be decided.
     fits = any(name in speaker.likes for name in taught) or (speaker.way == ways.OTHER and chance(0.4))
     if speaker.number + 2 >= speaker.side.turns[0] and chance(0.3):
         return say(f"s.before.{speaker.lately()}")
@@ -325,7 +346,7 @@ def _student(speaker: _Speaker, last: bool) -> str:
 
 
 def _taught(speaker: _Speaker) -> tuple[str, ...]:
-    """How one is being taught: the families in the last turn of the other side that names any."""
+    """Return the families in the last turn of the other side that names any."""
     for text in reversed(speaker.other):
         if names := speaker.hears(text):
             return names
@@ -333,7 +354,7 @@ def _taught(speaker: _Speaker) -> tuple[str, ...]:
 
 
 def _willing(speaker: _Speaker, kind: str, *, fits: bool, before: float, felt: float) -> float:
-    """How likely the next turn is an engaged one."""
+    """Return the probability that the next turn is an engaged one."""
     if fits:
         share = 0.7 + 0.15 * (before > 0.1)
     elif kind == "adapts":
@@ -356,6 +377,6 @@ def _speak_engaged(speaker: _Speaker, taught: tuple[str, ...], *, fits: bool, be
 
 
 def _wish(speaker: _Speaker) -> str:
-    """Ask for one's own way, without its name in the brief."""
+    """Ask for the side's own way, without its name in the brief."""
     ways = clear(f"s.ask.{speaker.way}")
     return speaker.voice.say_one(ways) if ways and speaker.chance(0.5) else speaker.say("s.wish")

@@ -1,9 +1,9 @@
-"""The simulated answer to a wish for more values of a list: made up, one on each line.
+"""The simulated answer to a request for more values of a list: made up, one per line.
 
-A prompt is such a wish if its one user message asks for a number of new or further items, one on each line.
-What is there it reads from the lines of the list, and new values are made of these: the beginning of one with the
-end of another, so that they have the list's form whatever it is about. About one line in six says again what is
-there, or what was just said, in slightly other words: models do.
+A prompt is such a request if its one user message asks for a number of new or further items, one per line.
+Existing values are read from the lines of the list, and new ones combine the beginning of one with the end of
+another, so that they have the list's form on any subject. About one line in six repeats an existing or a new
+value in slightly other words, as models do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from edgen.simulator import conversation_prompt
 
 
 class Wish(NamedTuple):
-    """What is asked for: how many, and what is shown as being there."""
+    """A request: the number of values, and the shown existing ones."""
 
     number: int
     shown: tuple[str, ...]
@@ -32,9 +32,9 @@ _LINES = re.compile(
 _ITEM = re.compile(r"^[-*] (\S[^\n]*)$", re.MULTILINE)
 _MOST = 500  # lines of one answer
 _SAID_AGAIN = 1 / 6
-_OWN_ENDS = 8  # as likely as the ends of so many values that are there
+_OWN_ENDS = 8  # counts as many as the ends of this number of existing values
 
-# Ends of the simulator's own, for lists with few values or short ones.
+# The simulator's own ends, for lists with few or short values.
 _DOING = (
     "building models|keeping a notebook|solving riddles|drawing comics|comparing objects|inventing examples|"
     "acting out scenes|recording short talks|sorting cards|interviewing people|planning small trips|"
@@ -46,7 +46,7 @@ _HOW = (
 )
 _OWN = re.compile(rf"(?:^| )(?:{_DOING}) (?:{_HOW})", re.IGNORECASE)
 _ENDS = [" ".join(words) for words in product(_DOING.split("|"), _HOW.split("|"))]
-# A value is parted before one of these words, if it has any.
+# Split a value before one of these words, if it has any.
 _PARTS = re.compile(
     "a|about|across|after|and|as|at|because|before|but|by|for|from|how|if|in|into|of|on|or|otherwise|out|so|than|"
     "that|the|to|what|when|where|which|while|who|why|with|without",
@@ -55,7 +55,7 @@ _PARTS = re.compile(
 
 
 def read(messages: Sequence[Message]) -> Wish | None:
-    """The wish that the messages express, None if they express none."""
+    """Read the request in the messages, None if there is none."""
     asked = [message for message in messages if message.role != "system"]
     if len(asked) != 1 or asked[0].role != "user":
         return None
@@ -68,7 +68,7 @@ def read(messages: Sequence[Message]) -> Wish | None:
 
 
 def answer(wish: Wish, rng: Random) -> str:
-    """So many lines at most, each once; every choice is drawn from `rng`."""
+    """Return at most the requested number of distinct lines; every choice is drawn from `rng`."""
     parted = [_part(value) for value in wish.shown]
     heads = list(dict.fromkeys(head for head, _ in parted if head)) or [""]
     tails = list(dict.fromkeys(tail for _, tail in parted if tail))
@@ -86,7 +86,7 @@ def answer(wish: Wish, rng: Random) -> str:
 
 
 def _part(value: str) -> tuple[str, str]:
-    """The beginning and the end of a value, parted near its middle; no end where it is one word or the simulator's."""
+    """Split a value near its middle; the end is empty for one word or one of the simulator's."""
     if (own := _OWN.search(value)) is not None:
         return value[: own.start()], ""
     words = value.split()
@@ -96,7 +96,7 @@ def _part(value: str) -> tuple[str, str]:
 
 
 def _end(tails: Sequence[str], rng: Random) -> str:
-    """An end of one of the values, or one of the simulator's own."""
+    """Return an end of one of the values, or one of the simulator's own."""
     if rng.random() * (len(tails) + _OWN_ENDS) < len(tails):
         return rng.choice(tails)
     return rng.choice(_ENDS)

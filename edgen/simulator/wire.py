@@ -1,4 +1,4 @@
-"""What all wire formats have in common: a call as read from a body, and how a bad one is refused."""
+"""Common parts of all wire formats: a call read from a body, and errors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ MODEL = "edgen-simulator"
 MARK = {"x-edgen-simulated": "true"}  # on every answer
 JSON = {**MARK, "Content-Type": "application/json; charset=utf-8"}
 MOST_CHOICES = 128
-_PIECE = 48  # characters, whole tokens of them
+_PIECE = 48  # characters, whole tokens
 
 T = TypeVar("T")
 
 
 class Call(NamedTuple):
-    """One call, whichever vendor's words it came in. `seed` None: the caller does not care.
+    """One call, independent of the vendor. `seed` None: none requested.
 
     `schema` is what the answer has to fit; with `tool`, the answer is the arguments of a call of that tool.
-    `top_logprobs`: how many likely tokens to tell at each position, None where log probabilities are not asked for.
-    `repeated` are fields of the request that the format says again in its answer.
+    `top_logprobs`: number of likely tokens to return at each position, None without log probabilities.
+    `repeated` are request fields that the answer repeats.
     """
 
     messages: tuple[Message, ...]
@@ -49,7 +49,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An error answer: status, body, and the headers beyond the usual ones."""
+    """An error answer: status, body, and additional headers."""
 
     status: int
     body: bytes
@@ -57,8 +57,8 @@ class Refusal(NamedTuple):
 
 
 class BadCall(Exception):  # noqa: N818 - an answer to give, not a failure of this program
-    """A body that is no call. Its text is a sentence for the caller; `field` is the field at fault, where there is one
-    that the vendor names apart from the sentence."""
+    """An invalid body. Its text is a sentence for the caller; `field` is the invalid field, if the vendor
+    names it separately."""
 
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message)
@@ -69,32 +69,32 @@ class Wire(Protocol):
     """A vendor's format. Every method is a pure function."""
 
     def read(self, body: bytes, model: str, *, stream: bool) -> Call:
-        """The call that a body holds; model and whether to stream are what the path says. Raises BadCall."""
+        """Read a call from a body; the path gives model and streaming. Raises BadCall."""
 
     def count(self, body: bytes) -> bytes:
-        """The answer to a body whose tokens are to be counted. Raises BadCall."""
+        """Answer a body whose tokens are to count. Raises BadCall."""
 
     def answer(self, call: Call, replies: Sequence[Reply], name: str) -> bytes:
-        """The body of a whole answer; `name` is 24 hex digits that stand for the request."""
+        """Return the body of a whole answer; `name` is 24 hex digits that identify the request."""
 
     def events(self, call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-        """The same as server-sent events."""
+        """Yield the answer as server-sent events."""
 
     def fault(self, fault: Fault, call: Call) -> Refusal:
-        """What a transport fault that has an HTTP status looks like."""
+        """Return the error for a transport fault with an HTTP status."""
 
     def error(self, status: int, message: str, field: str | None = None) -> Refusal:
-        """An error of the caller's own making; `field` as in BadCall."""
+        """Return an error caused by the caller; `field` as in BadCall."""
 
     def models(self, names: Sequence[str]) -> bytes:
-        """A list of models."""
+        """Return a list of models."""
 
     def one_model(self, name: str) -> bytes:
-        """One model."""
+        """Return one model."""
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
-    """The body as what `decoder` makes of it. Raises BadCall."""
+    """Decode the body. Raises BadCall."""
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
@@ -102,8 +102,8 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
 
 
 def check_fields(body: bytes, known: Container[str], only: Mapping[str, object]) -> None:
-    """Raise BadCall for a field that is not `known`. Those of `only` may have the one value given there, and every
-    field may be null."""
+    """Raise BadCall for a field that is not `known`. Fields in `only` may have only the value given there,
+    and every field may be null."""
     for name, raw in decode(_FIELDS, body).items():
         if name in known or bytes(raw) == b"null":
             continue
@@ -115,7 +115,7 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def schema_of(value: Any) -> bytes:
-    """A schema that an answer is to fit. Raises BadCall for one that cannot be obeyed."""
+    """Return a schema for an answer. Raises BadCall for an unsupported one."""
     try:
         return read_schema(value)
     except UnfitSchema as problem:
@@ -123,7 +123,7 @@ def schema_of(value: Any) -> bytes:
 
 
 def tool_of(tools: Mapping[str, Any], named: str | None) -> dict[str, Any]:
-    """What a Call says where a tool has to be called, `named` or the first: its name and the schema of its
+    """Return the fields of a Call for a required tool, `named` or the first: its name and the schema of its
     arguments. Raises BadCall."""
     if not tools or (named is not None and named not in tools):
         raise BadCall(f"There is no tool {named!r}." if named else "There is no tool to call.")
@@ -132,31 +132,31 @@ def tool_of(tools: Mapping[str, Any], named: str | None) -> dict[str, Any]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text in pieces as a stream would bring it, of 48 characters each."""
+    """Yield the text in pieces of 48 characters, as a stream would."""
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]
 
 
 def scored_pieces(text: str, tokens: Sequence[T]) -> Iterator[tuple[str, Sequence[T]]]:
-    """The pieces of a text, each with those of its tokens that are in it."""
+    """Yield the pieces of a text, each with its tokens."""
     count = _PIECE // CHARS_PER_TOKEN
     for i, piece in enumerate(pieces(text)):
         yield piece, tokens[i * count : (i + 1) * count]
 
 
 def tokens_of(reply: Reply) -> tuple[Token, ...]:
-    """The tokens of a reply, none where they were not asked for."""
+    """Return the tokens of a reply, empty if not requested."""
     return reply.tokens or ()
 
 
 def check_top_logprobs(count: int | None) -> None:
-    """Raise BadCall for more likely tokens than a service tells."""
+    """Raise BadCall for more likely tokens than a service returns."""
     if count is not None and not 0 <= count <= MOST_TOKENS:
         raise BadCall(f"Between 0 and {MOST_TOKENS} likely tokens can be had at each position, not {count}.")
 
 
 def check_call(messages: Sequence[object], choices: int, max_tokens: int | None) -> None:
-    """Raise BadCall for numbers that no service takes."""
+    """Raise BadCall for numbers that no service accepts."""
     if not messages:
         raise BadCall("There is no message to answer.")
     if not 1 <= choices <= MOST_CHOICES:
@@ -166,17 +166,17 @@ def check_call(messages: Sequence[object], choices: int, max_tokens: int | None)
 
 
 class TooLargeError(Exception):
-    """More was uploaded than the vendor takes."""
+    """The upload exceeds the vendor's limit."""
 
 
 def new() -> str:
-    """24 hex digits that nothing else has."""
+    """Return 24 unique hex digits."""
     return uuid4().hex[:24]
 
 
 async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int = 0) -> int:
-    """Append what is sent to a file, behind the `already` bytes there; returns how many bytes came. Raises
-    TooLargeError at more than `most` bytes in all; what was written stays, for the caller to remove."""
+    """Append chunks to a file after its `already` bytes; return the number of new bytes. Raises TooLargeError
+    at more than `most` bytes in all; the caller removes the written part."""
     came = 0
     with path.open("ab") as into:
         async for chunk in chunks:
@@ -188,7 +188,8 @@ async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int
 
 
 def page(items: list[T], name: Callable[[T], str], after: str | None, limit: int) -> tuple[list[T], bool]:
-    """At most `limit` items behind the one named `after`, and whether there are more. An unknown name: none."""
+    """Return at most `limit` items following the one named `after`, and whether there are more. An unknown
+    name: no items."""
     start = 0
     if after:
         start = next((i + 1 for i, item in enumerate(items) if name(item) == after), len(items))

@@ -1,7 +1,7 @@
 """Anthropic's Messages format, version 2023-06-01.
 
-A tool that has to be called is called, and a format is obeyed. What cannot be simulated is refused, as are fields that
-the API does not have.
+Required tools are called, and formats are obeyed. Features that cannot be simulated and fields unknown to the
+API are refused.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     stop_sequences: list[str] = []
     stream: bool = False
     output_config: _OutputConfig | None = None
-    output_format: _Format | None = None  # what output_config.format was called before
+    output_format: _Format | None = None  # the earlier name of output_config.format
     tools: list[_Tool] = []
     tool_choice: _ToolChoice | None = None
-    # Taken, and of no use here.
+    # Accepted and ignored.
     top_p: float | None = None
     top_k: int | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
@@ -77,7 +77,7 @@ class _Counted(msgspec.Struct, forbid_unknown_fields=True):
     messages: list[_Message]
     system: str | list[_Block] = ""
     tools: msgspec.Raw = msgspec.Raw(b"")
-    # Taken, and of no use here.
+    # Accepted and ignored.
     cache_control: dict[str, Any] | None = None
     output_config: _OutputConfig | None = None
     thinking: dict[str, Any] | None = None
@@ -103,7 +103,7 @@ _TYPES = {
     500: "api_error",
     529: "overloaded_error",
 }
-# fault -> (HTTP status, message); an overloaded service has a status of its own
+# fault -> (HTTP status, message); overload has its own status
 _FAULTS = {
     "429": (429, "This request would exceed your organization's rate limit (simulated)."),
     "500": (500, "Internal server error (simulated)."),
@@ -115,7 +115,7 @@ _FAULTS = {
 
 
 def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
-    """The call that a body holds. Raises BadCall."""
+    """Read a call from a body. Raises BadCall."""
     value = decode(_BODY, body)
     if value.temperature is not None and not 0 <= value.temperature <= 1:
         raise BadCall("temperature: range: 0..1")
@@ -134,7 +134,7 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
 
 
 def _wanted(value: _Body) -> dict[str, Any]:
-    """What the answer has to fit: a call of a tool that is required goes before a format."""
+    """Return the schema for the answer: a required tool takes precedence over a format."""
     if value.tool_choice is not None and value.tool_choice.type in ("any", "tool"):
         return tool_of({tool.name: tool.input_schema for tool in value.tools}, value.tool_choice.name)
     form = value.output_format if value.output_config is None else value.output_config.format
@@ -165,14 +165,14 @@ def _words_of(block: _Block) -> str:
 
 
 def count(body: bytes) -> bytes:
-    """The answer to a body whose tokens are to be counted. Raises BadCall."""
+    """Answer a body whose tokens are to count. Raises BadCall."""
     value = decode(_COUNTED, body)
     said = [*[one.content for one in _messages(value)], bytes(value.tools).decode()]
     return _encode({"input_tokens": sum(map(tokens, said))})
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
-    """A Message object."""
+    """Return a Message object."""
     return _encode(_message(call, replies[0], name))
 
 
@@ -203,7 +203,7 @@ def _message(call: Call, reply: Reply, name: str) -> dict[str, Any]:
 
 
 def _words(reply: Reply) -> str:
-    """The model declines in its text; only a filter stops it."""
+    """Return the text: the model declines in it; only a filter stops it."""
     return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
 
 
@@ -213,7 +213,7 @@ def _usage(reply: Reply) -> dict[str, int]:
 
 
 def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """The same as events: the message without content, its text in pieces, how it ended."""
+    """Yield the answer as events: the message without content, its text in pieces, its end."""
     whole = _message(call, replies[0], name)
     begun = whole | {"content": [], "stop_reason": None, "usage": whole["usage"] | {"output_tokens": 0}}
     yield _event("message_start", message=begun)
@@ -237,14 +237,14 @@ def _event(kind: str, **fields: Any) -> bytes:
 
 
 def fault(struck: Fault, call: Call) -> Refusal:
-    """A transport fault as Anthropic words it, with Retry-After where it has seconds."""
+    """Return a transport fault in Anthropic's words, with Retry-After if it has seconds."""
     status, message = _FAULTS[struck.name]
     headers = {} if struck.seconds is None else {"Retry-After": str(math.ceil(struck.seconds))}
     return Refusal(status, _error(status, message.format(model=call.model)), headers)
 
 
 def error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
-    """An error that the caller can mend."""
+    """Return an error that the caller can fix."""
     return Refusal(status, _error(status, message), {})
 
 
@@ -263,11 +263,11 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def models(names: Sequence[str]) -> bytes:
-    """A page of models."""
+    """Return a page of models."""
     value = {"data": [_model(name) for name in names], "has_more": False}
     return _encode(value | {"first_id": names[0], "last_id": names[-1]})
 
 
 def one_model(name: str) -> bytes:
-    """One model."""
+    """Return one model."""
     return _encode(_model(name))

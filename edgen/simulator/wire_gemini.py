@@ -1,7 +1,7 @@
 """The Gemini API's generateContent format (v1beta).
 
-Fields come in either spelling. What the API does not have is refused in its words, as are media, other answers than
-text, and tools and caches of Google's own; `gemini_fields` has the names.
+Fields come in either spelling. Unknown fields are refused in the API's words, as are media, answers other
+than text, and Google's own tools and caches; `gemini_fields` has the names.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Generation(msgspec.Struct, rename="camel"):
     stop_sequences: list[str] = []
     candidate_count: int = 1
     response_mime_type: str | None = None
-    response_schema: Any = None  # in OpenAPI's words
+    response_schema: Any = None  # in OpenAPI's format
     response_json_schema: Any = None
     response_logprobs: bool | None = None
     logprobs: int | None = None
@@ -124,7 +124,7 @@ _FAULTS = {
 
 
 def read(body: bytes, model: str, *, stream: bool) -> Call:
-    """The call that a body holds; the model and whether to stream stand in the path. Raises BadCall."""
+    """Read a call from a body; the path gives model and streaming. Raises BadCall."""
     value = _read(body, REQUEST, _Body)
     generation = value.generation_config or _Generation()
     check_call(value.contents, generation.candidate_count, generation.max_output_tokens)
@@ -149,7 +149,7 @@ T = TypeVar("T", "_Body", "_Counted")
 
 
 def _read(body: bytes, fields: Fields, kind: type[T]) -> T:
-    """A body of known fields. Raises BadCall."""
+    """Read a body of known fields. Raises BadCall."""
     plain = read_fields(decode(_ANY, body), fields)
     try:
         return msgspec.convert(plain, kind, strict=False)  # numbers may be texts, as in all of Google's JSON
@@ -158,7 +158,7 @@ def _read(body: bytes, fields: Fields, kind: type[T]) -> T:
 
 
 def _refuse(generation: _Generation) -> None:
-    """Raise BadCall for values that would shape the answer and are not obeyed."""
+    """Raise BadCall for unsupported values that would shape the answer."""
     if other := {kind.upper() for kind in generation.response_modalities or ()} - {"TEXT"}:
         raise BadCall(f"Answers are text alone; the modality {min(other)} cannot be simulated.")
     if generation.logprobs is not None and not generation.response_logprobs:
@@ -168,7 +168,7 @@ def _refuse(generation: _Generation) -> None:
 
 
 def _wanted(value: _Body, generation: _Generation) -> dict[str, Any]:
-    """What the answer has to fit: a call of a function that is required goes before a format."""
+    """Return the schema for the answer: a required function takes precedence over a format."""
     calling = value.tool_config.function_calling_config
     if calling.mode == "ANY":
         tools = {
@@ -183,21 +183,22 @@ def _wanted(value: _Body, generation: _Generation) -> dict[str, Any]:
 
 
 def _schema(openapi: Any, json_schema: Any) -> Any:
-    """A JSON Schema, of whichever of the two is given."""
+    """Return the given one of the two schemas as a JSON Schema."""
     if json_schema is not None:
         return json_schema
     return True if openapi is None else _from_openapi(openapi)
 
 
 def camel(value: Any) -> Any:
-    """An object with its keys in camel case: both spellings are taken, and Google's client sends both."""
+    """Convert an object's keys to camel case: both spellings are accepted, and Google's client sends both."""
     if not isinstance(value, dict):
         return value
     return {to_camel(key): inner for key, inner in value.items()}
 
 
 def _from_openapi(schema: Any) -> Any:
-    """Google's Schema object as a JSON Schema: types in capitals, `nullable`, numbers as texts, either case of keys."""
+    """Convert Google's Schema object to a JSON Schema: types in capitals, `nullable`, numbers as texts, keys
+    in either case."""
     if isinstance(schema, list):
         return [_from_openapi(part) for part in schema]
     if not isinstance(schema, dict):
@@ -224,7 +225,7 @@ def _messages(value: _Body) -> tuple[Message, ...]:
 
 
 def count(body: bytes) -> bytes:
-    """The answer to a body whose tokens are to be counted: contents, or a whole request. Raises BadCall."""
+    """Answer a body whose tokens are to count: contents, or a whole request. Raises BadCall."""
     value = _read(body, COUNTED, _Counted)
     asked = value.generate_content_request or _Body(value.contents)
     check_call(asked.contents, 1, None)
@@ -241,13 +242,13 @@ def _text(content: _Content) -> str:
 
 
 def _said_by_call(part: _Part) -> str:
-    """The arguments or the result of a call of a function, as JSON; nothing for a part of neither."""
+    """Return the arguments or the result of a function call as JSON; empty for another part."""
     said = part.function_call.args if part.function_call.args is not None else part.function_response.response
     return "" if said is None else _encode(said).decode()
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
-    """A GenerateContentResponse."""
+    """Return a GenerateContentResponse."""
     return _encode(_response(call, replies, name))
 
 
@@ -266,12 +267,12 @@ def _response(call: Call, replies: Sequence[Reply], name: str) -> dict[str, Any]
 
 
 def _is_blocked(replies: Sequence[Reply], name: str) -> bool:
-    """A filter blocks either the prompt or the answer; half of the requests each."""
+    """Return whether a filter blocks the prompt instead of the answer; half of the requests each."""
     return replies[0].finish_reason == "content_filter" and int(name[0], 16) % 2 == 0
 
 
 def _words(reply: Reply) -> str:
-    """Gemini has no refusal field: the model declines in its text."""
+    """Return the text: Gemini has no refusal field, so the model declines in it."""
     return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
 
 
@@ -291,7 +292,7 @@ def _candidate(index: int, reply: Reply, parts: list[dict[str, Any]], *, last: b
 
 
 def _logprobs(call: Call, said: Sequence[Token]) -> dict[str, Any]:
-    """What a candidate says of the likelihood of these tokens; nothing where that was not asked for, or of a call."""
+    """Return a candidate's log probabilities of these tokens; empty if not requested, or for a call."""
     if not said or call.tool:
         return {}
     result: dict[str, Any] = {"chosenCandidates": [_token(token.text, token.logprob) for token in said]}
@@ -319,7 +320,7 @@ def _usage(replies: Sequence[Reply], completion: int | None = None) -> dict[str,
 
 
 def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """GenerateContentResponse objects, a piece of text each, the last with finish reason and usage."""
+    """Yield GenerateContentResponse objects, one per piece of text, the last with finish reason and usage."""
     if not _is_blocked(replies, name):
         for i, reply in enumerate(replies):
             for piece, told in _pieces(call, reply):
@@ -337,7 +338,7 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
 
 
 def _pieces(call: Call, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence[Token]]]:
-    """The parts that a stream brings one by one, with their tokens: a call comes whole."""
+    """Yield the parts of a stream with their tokens: a call comes whole."""
     (whole,) = _parts(call, reply)
     if "text" not in whole:
         yield whole, ()
@@ -347,7 +348,7 @@ def _pieces(call: Call, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence
 
 
 def fault(struck: Fault, call: Call) -> Refusal:
-    """A transport fault as Google words it: the wait stands in RetryInfo, not in a header."""
+    """Return a transport fault in Google's words: the wait is in RetryInfo, not in a header."""
     status, word, message = _FAULTS[struck.name]
     details: list[dict[str, Any]] = []
     if struck.name == "404":
@@ -363,7 +364,7 @@ def fault(struck: Fault, call: Call) -> Refusal:
 
 
 def error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
-    """An error that the caller can mend."""
+    """Return an error that the caller can fix."""
     return Refusal(status, _error(status, message, _STATUS.get(status, "UNKNOWN"), []), {})
 
 
@@ -386,10 +387,10 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def models(names: Sequence[str]) -> bytes:
-    """A page of models."""
+    """Return a page of models."""
     return _encode({"models": [_model(name) for name in names]})
 
 
 def one_model(name: str) -> bytes:
-    """One model."""
+    """Return one model."""
     return _encode(_model(name))

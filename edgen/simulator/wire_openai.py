@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions format.
 
-Fields that shape nothing that can be simulated are taken, those of compatible servers too. What would shape the
-answer and is not obeyed is refused, as is what nobody has.
+Fields without effect here are accepted, also those of compatible servers. Unsupported fields that would shape
+the answer and unknown fields are refused.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Body(msgspec.Struct):
 
 
 _BODY = msgspec.json.Decoder(_Body)
-# Taken, and of no use here: OpenAI's own, then those of compatible servers, for sampling, thinking and routing.
+# Accepted and ignored: OpenAI's own, then those of compatible servers, for sampling, thinking and routing.
 _OF_NO_USE = {
     "frequency_penalty",
     "metadata",
@@ -138,7 +138,7 @@ _FAULTS: dict[str, tuple[int, str, str | None, str]] = {
 
 
 def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
-    """The call that a body holds. Raises BadCall."""
+    """Read a call from a body. Raises BadCall."""
     check_fields(body, _KNOWN, _ONLY)
     value = decode(_BODY, body)
     max_tokens = value.max_completion_tokens if value.max_completion_tokens is not None else value.max_tokens
@@ -162,7 +162,8 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
 
 
 def _top_logprobs(value: _Body) -> int | None:
-    """How many likely tokens are asked for at each position; None: no log probabilities. Raises BadCall."""
+    """Return how many likely tokens are requested at each position; None: no log probabilities. Raises
+    BadCall."""
     check_top_logprobs(value.top_logprobs)
     if value.top_logprobs is not None and not value.logprobs:
         raise BadCall("'top_logprobs' needs 'logprobs': true.", "top_logprobs")
@@ -170,7 +171,7 @@ def _top_logprobs(value: _Body) -> int | None:
 
 
 def _wanted(value: _Body) -> dict[str, Any]:
-    """What the answer has to fit: a call of a tool that is required goes before a format."""
+    """Return the schema for the answer: a required tool takes precedence over a format."""
     tools = {tool.function.name: tool.function.parameters for tool in value.tools or ()}
     if isinstance(value.tool_choice, _Tool):
         return tool_of(tools, value.tool_choice.function.name)
@@ -191,7 +192,7 @@ def _text(content: str | list[_Part] | None) -> str:
 
 
 def count(body: bytes) -> bytes:  # noqa: ARG001
-    """The format has no such question. Raises BadCall."""
+    """Raise BadCall: the format has no token counts."""
     raise BadCall("Tokens cannot be counted here.")
 
 
@@ -223,7 +224,7 @@ def _usage(replies: Sequence[Reply]) -> dict[str, int]:
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
-    """A chat.completion object."""
+    """Return a chat.completion object."""
     value = _head(call, name, "chat.completion")
     value["choices"] = [
         {
@@ -247,7 +248,7 @@ def _said(call: Call, reply: Reply, name: str) -> dict[str, Any]:
 
 
 def logprobs_of(reply: Reply) -> list[dict[str, Any]]:
-    """The tokens of a reply as OpenAI lists them."""
+    """Return the tokens of a reply in OpenAI's format."""
     return [
         _token(token.text, token.logprob) | {"top_logprobs": [_token(*likely) for likely in token.top]}
         for token in tokens_of(reply)
@@ -259,7 +260,7 @@ def _token(text: str, logprob: float) -> dict[str, Any]:
 
 
 def _logprobs(call: Call, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The log probabilities of what is said, None if not asked for. Those of a call's arguments are not told."""
+    """Return the log probabilities of the text, None if not requested. A call's arguments have none."""
     if call.top_logprobs is None:
         return None
     field = "refusal" if _withheld(reply) else "content"
@@ -268,12 +269,12 @@ def _logprobs(call: Call, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dic
 
 
 def _withheld(reply: Reply) -> bool:
-    """Whether the answer is a refusal field in place of text; a filter leaves no words."""
+    """Return whether the answer is a refusal field instead of text; a filter leaves no words."""
     return reply.refusal is not None and reply.finish_reason == "stop"
 
 
 def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """chat.completion.chunk objects, then [DONE]."""
+    """Yield chat.completion.chunk objects, then [DONE]."""
     head = _head(call, name, "chat.completion.chunk")
     if call.include_usage:
         head["usage"] = None
@@ -299,13 +300,13 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
 
 
 def fault(struck: Fault, call: Call) -> Refusal:
-    """A transport fault as OpenAI words it, with Retry-After where it has seconds."""
+    """Return a transport fault in OpenAI's words, with Retry-After if it has seconds."""
     status, kind, code, message = _FAULTS[struck.name]
     if struck.name == "404":
         message = f"The model `{call.model}` does not exist (simulated)."
     headers = {}
     if struck.seconds is not None:
-        # The header takes whole seconds; the exact wait goes beside it, as OpenAI has it.
+        # The header takes whole seconds; the exact wait is in a second one, as at OpenAI.
         headers["Retry-After"] = str(math.ceil(struck.seconds))
         if struck.seconds % 1:
             headers["retry-after-ms"] = f"{struck.seconds * 1000:g}"
@@ -313,7 +314,7 @@ def fault(struck: Fault, call: Call) -> Refusal:
 
 
 def error(status: int, message: str, field: str | None = None) -> Refusal:
-    """An error that the caller can mend."""
+    """Return an error that the caller can fix."""
     code = "unsupported_parameter" if field else None
     return Refusal(status, _error(message, "invalid_request_error", code, field), {})
 
@@ -323,15 +324,15 @@ def _error(message: str, kind: str, code: str | None, field: str | None = None) 
 
 
 def model(name: str) -> dict[str, Any]:
-    """A model object."""
+    """Return a model object."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "edgen (simulated)"}
 
 
 def models(names: Sequence[str]) -> bytes:
-    """A list of model objects."""
+    """Return a list of model objects."""
     return _encode({"object": "list", "data": [model(name) for name in names]})
 
 
 def one_model(name: str) -> bytes:
-    """One model object."""
+    """Return one model object."""
     return _encode(model(name))

@@ -1,7 +1,7 @@
 """OpenAI's Responses format.
 
-Nothing is kept: each call brings all of its input, and one that goes on from an earlier answer is refused, as is
-every other field that would shape the answer and is not obeyed. Errors and models are those of Chat Completions.
+Nothing is stored: each call carries all of its input. Continuing an earlier answer is refused, as is every
+other unsupported field that would shape the answer. Errors and models are those of Chat Completions.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Reasoning(msgspec.Struct):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
-# Parts of tools and thoughts that the simulator has none of, and one that it has.
+# Parts of tools and thoughts that the simulator lacks, and one that it has.
 _Included = Literal[
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
@@ -105,7 +105,7 @@ class _Body(msgspec.Struct):
 
 _BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])
 _encode = msgspec.json.Encoder().encode
-# Taken, and of no use here.
+# Accepted and ignored.
 _OF_NO_USE = {
     "max_tool_calls",
     "parallel_tool_calls",
@@ -122,7 +122,7 @@ _OF_NO_USE = {
 }
 _KNOWN = _OF_NO_USE | set(_Body.__struct_fields__)
 _ONLY = {"background": False}
-# Of a request whose tokens are to be counted.
+# Fields of a request for token counts.
 _COUNTED = {
     "input",
     "instructions",
@@ -134,7 +134,7 @@ _COUNTED = {
     "tools",
     "truncation",
 }
-# What an answer says again of its request, and what stands there if the request says nothing of it.
+# Request fields that an answer repeats, with their defaults.
 _AGAIN: dict[str, Any] = {
     "instructions": None,
     "max_output_tokens": None,
@@ -152,7 +152,7 @@ _AGAIN: dict[str, Any] = {
 
 
 def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
-    """The call that a body holds. Raises BadCall."""
+    """Read a call from a body. Raises BadCall."""
     check_fields(body, _KNOWN, _ONLY)
     value = decode(_BODY, body)
     messages = _messages(value)
@@ -172,14 +172,15 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
 
 
 def _top_logprobs(value: _Body) -> int | None:
-    """How many likely tokens are asked for at each position; None: no log probabilities. Raises BadCall."""
+    """Return how many likely tokens are requested at each position; None: no log probabilities. Raises
+    BadCall."""
     check_top_logprobs(value.top_logprobs)
     included = "message.output_text.logprobs" in (value.include or ())
     return (value.top_logprobs or 0) if included else None
 
 
 def _wanted(value: _Body, form: _Format | None) -> dict[str, Any]:
-    """What the answer has to fit: a call of a tool that is required goes before a format."""
+    """Return the schema for the answer: a required tool takes precedence over a format."""
     if value.tool_choice == "required" or isinstance(value.tool_choice, _Chosen):
         tools = {tool.name: tool.parameters for tool in value.tools or ()}
         return tool_of(tools, None if value.tool_choice == "required" else value.tool_choice.name)
@@ -204,7 +205,7 @@ def _messages(value: _Body) -> tuple[Message, ...]:
 
 
 def _said(item: _Item) -> list[Message]:
-    """What an item of the input says, as a message. Thoughts of earlier answers say nothing. Raises BadCall."""
+    """Return an input item as a message. Thoughts of earlier answers are empty. Raises BadCall."""
     match item.type:
         case "message":
             role = "system" if item.role == "developer" else item.role
@@ -227,7 +228,7 @@ def _text(content: str | list[_Part]) -> str:
 
 
 def count(body: bytes) -> bytes:
-    """The answer to a body whose tokens are to be counted. Raises BadCall."""
+    """Answer a body whose tokens are to count. Raises BadCall."""
     check_fields(body, _COUNTED, {})
     value = decode(_BODY, body)
     said = sum(tokens(message.content) for message in _messages(value))
@@ -236,7 +237,7 @@ def count(body: bytes) -> bytes:
 
 
 def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
-    """A Response object."""
+    """Return a Response object."""
     return _encode(_response(call, replies[0], name))
 
 
@@ -260,7 +261,7 @@ def _response(call: Call, reply: Reply, name: str) -> dict[str, Any]:
 
 
 def _output(call: Call, reply: Reply, name: str) -> list[dict[str, Any]]:
-    """The items of an answer: a thought without words where effort was asked for, then a call or a message."""
+    """Return the items of an answer: an empty thought if effort was requested, then a call or a message."""
     reasoning = (call.repeated or _AGAIN)["reasoning"]
     items: list[dict[str, Any]] = []
     if reasoning.get("effort") not in (None, "none"):
@@ -302,14 +303,14 @@ _Event = tuple[str, dict[str, Any]]
 
 
 def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """The same as events: the response without output, each item in pieces, the whole response."""
+    """Yield the answer as events: the response without output, each item in pieces, the whole response."""
     for number, (kind, fields) in enumerate(_events(_response(call, replies[0], name))):
         value = _encode({"type": kind, "sequence_number": number, **fields})
         yield b"event: %b\ndata: %b\n\n" % (kind.encode(), value)
 
 
 def _events(whole: dict[str, Any]) -> Iterator[_Event]:
-    """Each event's type and fields."""
+    """Yield each event's type and fields."""
     begun = whole | {"status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
     yield "response.created", {"response": begun}
     yield "response.in_progress", {"response": begun}

@@ -1,4 +1,4 @@
-"""What scenarios are drawn from: spaces as values, their files, sampling, and the split by groups."""
+"""Spaces that scenarios are drawn from: values, files, sampling, and the split by groups."""
 
 from edgen.space.dump import content_sha256, dump_space, space_files
 from edgen.space.model import Dimension, Entry, Space, SpaceRole

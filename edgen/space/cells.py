@@ -1,9 +1,10 @@
-"""The cells of a space that its conditions and exclusions allow: how many there are, and the one of each rank.
+"""The cells of a space that its conditions and exclusions allow: their number, and the cell of each rank.
 
-The product is never built. Dimensions that no condition links multiply. Of linked ones, values that all conditions
-treat alike are one class; classes are counted by variable elimination along a tree of the dimensions, and a rank is
-found by going down that tree (bucket elimination: Dechter, "Bucket elimination: a unifying framework for reasoning",
-Artificial Intelligence 113, 1999). Where that takes more than MAX_STATES states, nothing is counted.
+The product is never built. Dimensions without linking conditions multiply. For linked ones, values that all
+conditions treat alike form a class; classes are counted by variable elimination along a tree of the
+dimensions, and a rank is found by descending that tree (bucket elimination: Dechter, "Bucket elimination: a
+unifying framework for reasoning", Artificial Intelligence 113, 1999). If that takes more than MAX_STATES
+states, nothing is counted.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from itertools import accumulate
 
 from edgen.space.model import Combination, Dimension, Entry, Space
 
-MAX_STATES = 2**20  # each looked at by its rules
+MAX_STATES = 2**20  # each checked by its rules
 
-Allows = Callable[[Sequence[int]], bool]  # of the chosen class of each dimension
+Allows = Callable[[Sequence[int]], bool]  # for the chosen class of each dimension
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a choice has to fulfil. `scope`: the dimensions, by number, that it looks at."""
+    """A condition on a choice. `scope`: the numbers of its dimensions."""
 
     scope: frozenset[int]
     allows: Allows
@@ -31,7 +32,7 @@ class Rule:
 
 @dataclass(slots=True)
 class _Node:
-    """A dimension in the tree. `separator`: the dimensions above that what is below depends on."""
+    """A dimension in the tree. `separator`: the dimensions above on which the part below depends."""
 
     dimension: int
     separator: tuple[int, ...]
@@ -41,9 +42,9 @@ class _Node:
 
 
 class AllowedCells:
-    """The allowed cells of a space: `count` of them. None: they are too many to count, and none has a rank.
+    """The allowed cells of a space: `count` of them. None: too many to count, and none has a rank.
 
-    `classes` are the entries, by their place, that all conditions treat alike; by dimension. `unfit`: entries of a
+    `classes` are the entries, by place, that all conditions treat alike; by dimension. `unfit`: entries of a
     further dimension, none of which may fit.
     """
 
@@ -77,7 +78,7 @@ class AllowedCells:
             )
 
     def positions(self, rank: int) -> list[int]:
-        """The place of each dimension's entry in the cell of this rank, counted from 0."""
+        """Return the place of each dimension's entry in the cell of this rank, counted from 0."""
         positions = [0] * len(self.dimensions)
         for place, size in self._sizes:
             rank, positions[place] = divmod(rank, size)
@@ -88,11 +89,11 @@ class AllowedCells:
 
     @property
     def linked(self) -> bool:
-        """Whether anything is ruled out."""
+        """True if anything is ruled out."""
         return bool(self._roots) or self._roots is None
 
     def is_possible(self, places: Mapping[int, int]) -> bool:
-        """Whether an allowed cell has these entries: places by dimension."""
+        """Return whether an allowed cell has these entries: places by dimension."""
         fixed = {one: self._class_of[one][place] for one, place in places.items() if one in self._class_of}
         key = frozenset(fixed.items())
         if key not in self._possible:
@@ -102,7 +103,8 @@ class AllowedCells:
         return self._possible[key]
 
     def example(self, places: Mapping[int, int]) -> list[int]:
-        """The first allowed cell that has these entries, which must be possible: the place of each dimension's."""
+        """Return the first allowed cell with these entries, which must be possible: the place of each
+        dimension's entry."""
         found = [places.get(one, 0) for one in range(len(self.dimensions))]
         fixed = dict(places)
         for one in self._class_of:
@@ -126,7 +128,7 @@ class AllowedCells:
         return known[key]
 
     def counts_by_entry(self) -> list[list[int]]:
-        """How many allowed cells each entry has, by dimension."""
+        """Return how many allowed cells each entry has, by dimension."""
         assert self.count is not None
         counts = [[self.count // len(one.entries)] * len(one.entries) for one in self.dimensions]
         for place in self._class_of:
@@ -154,7 +156,7 @@ class AllowedCells:
         return known[key]
 
     def _class_list(self, dimension: Dimension) -> list[list[int]]:
-        """The places of the entries that all conditions treat alike."""
+        """Return the places of the entries that all conditions treat alike."""
         named = self._named.get(dimension.name, [])
         found: dict[object, list[int]] = {}
         for place, entry in enumerate(dimension.entries):
@@ -164,7 +166,7 @@ class AllowedCells:
         return list(found.values())
 
     def _condition_rules(self) -> Iterable[Rule]:
-        """A rule for each two dimensions of which one has conditions on the other."""
+        """Yield a rule for each two dimensions of which one has conditions on the other."""
         for place, samples in enumerate(self._samples):
             for name in dict.fromkeys(name for sample in samples for name in sample.when):
                 other = self.places[name]
@@ -186,17 +188,18 @@ class AllowedCells:
         )
 
     def _classes_named(self, name: str, values: Iterable[str]) -> frozenset[int]:
-        """The classes of a dimension whose entries have one of these values, which some condition names."""
+        """Return the classes of a dimension whose entries have one of these values, which some condition
+        names."""
         wanted, samples = frozenset(values), self._samples[self.places[name]]
         return frozenset(number for number, sample in enumerate(samples) if sample.value in wanted)
 
     def _tree(self, rules: Sequence[Rule], waiting: set[int]) -> list[_Node] | None:
-        """The roots of the tree in which dimensions are chosen; None where it has too many states.
+        """Return the roots of the tree in which dimensions are chosen; None if it has too many states.
 
-        The dimension that depends on the least is taken out first, and stands lowest.
+        The dimension with the fewest dependencies is taken out first, and is lowest.
         """
         scopes = [(rule.scope, rule) for rule in rules]
-        pending: list[_Node] = []  # nodes without a parent yet
+        pending: list[_Node] = []  # nodes without a parent so far
         sizes = [len(classes) for classes in self.classes]
         work = 0
         while waiting:
@@ -215,7 +218,7 @@ class AllowedCells:
         return pending
 
     def _total(self, node: _Node) -> list[int]:
-        """How many cells there are below, given what is chosen above: running sums by class."""
+        """Return the number of cells below, given the choices above: running sums by class."""
         chosen = self._chosen
         key = tuple([chosen[place] for place in node.separator])
         row = node.counted.get(key)
@@ -246,13 +249,13 @@ class AllowedCells:
 
 
 def _around(place: int, scopes: Iterable[frozenset[int]], pending: Sequence[_Node]) -> set[int]:
-    """The dimensions that a choice in this one depends on, itself among them."""
+    """Return the dimensions on which a choice in this one depends, including itself."""
     separators = [node.separator for node in pending if place in node.separator]
     return {place}.union(*[scope for scope in scopes if place in scope], *separators)
 
 
 def _named_values(space: Space, unfit: Sequence[Entry]) -> dict[str, list[frozenset[str]]]:
-    """The sets of values that conditions and exclusions name, by dimension."""
+    """Return the sets of values that conditions and exclusions name, by dimension."""
     named: dict[str, dict[frozenset[str], None]] = {}
     entries = [*unfit, *[entry for dimension in space.dimensions for entry in dimension.entries]]
     for combination in (*[entry.when for entry in entries if entry.when], *space.exclude):

@@ -1,4 +1,4 @@
-"""What is wrong with the conditions of a space: circles, values that cannot occur, dimensions left without any."""
+"""Checks of a space's conditions: circles, impossible values, dimensions without any value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 100  # problems of one kind
 
 
 def condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
-    """Every problem of a space whose entries are sound. `paths`: where the entries of each dimension stand."""
+    """Return every problem of a space with valid entries. `paths`: the places of each dimension's entries."""
     if not space.conditional:
         return []
     problems = [*islice(_unknown(space, paths), _MOST)]
@@ -29,7 +29,7 @@ def condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
 
 
 def in_dependency_order(space: Space) -> list[int]:
-    """The dimensions by their place, each behind those that its conditions name. There must be no circle."""
+    """Return the dimensions by place, each after those that its conditions name. There must be no circle."""
     places = {dimension.name: place for place, dimension in enumerate(space.dimensions)}
     found: dict[int, None] = {}
 
@@ -44,19 +44,19 @@ def in_dependency_order(space: Space) -> list[int]:
 
 
 def parents(dimension: Dimension) -> tuple[str, ...]:
-    """The dimensions that the conditions of this one name."""
+    """Return the dimensions named in the conditions of this one."""
     return tuple(dict.fromkeys(name for entry in dimension.entries for name in entry.when))
 
 
 def _unknown(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
-    """Conditions on dimensions and values that are not there."""
+    """Yield conditions on unknown dimensions and values."""
     values = {dimension.name: frozenset(dimension.values) for dimension in space.dimensions}
     for path, combination, own in _combinations(space, paths):
         yield from _unknown_in(combination, values, own, path)
 
 
 def _combinations(space: Space, paths: Mapping[str, str]) -> Iterator[tuple[str, Combination, str | None]]:
-    """Every condition and exclusion with its path, and the dimension whose condition it is."""
+    """Yield every condition and exclusion with its path, and the dimension whose condition it is."""
     for dimension in space.dimensions:
         for i, entry in enumerate(dimension.entries):
             if entry.when:
@@ -84,7 +84,7 @@ def _unknown_in(
 
 
 def _circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
-    """A circle of conditions, if there is one."""
+    """Yield a circle of conditions, if there is one."""
     try:
         TopologicalSorter({one.name: parents(one) for one in space.dimensions}).prepare()
     except CycleError as found:
@@ -97,7 +97,7 @@ def _circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _left_without(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
-    """Dimensions of which, with some values of the others, every value is ruled out."""
+    """Yield dimensions that have no possible value for some values of the others."""
     for dimension in space.dimensions:
         names = parents(dimension)
         if not names or any(not entry.when and entry.weight > 0 for entry in dimension.entries):
@@ -121,7 +121,7 @@ def _left_without(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _with_all_above(space: Space, names: Sequence[str]) -> tuple[Dimension, ...]:
-    """These dimensions and all that their conditions lead to."""
+    """Return these dimensions and all that their conditions lead to."""
     found = set(names)
     waiting = list(names)
     while waiting:
@@ -132,7 +132,7 @@ def _with_all_above(space: Space, names: Sequence[str]) -> tuple[Dimension, ...]
 
 
 def _never(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
-    """Values that no allowed cell has."""
+    """Yield values that occur in no allowed cell."""
     cells = AllowedCells(space)
     if cells.count is None:
         return

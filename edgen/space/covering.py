@@ -1,9 +1,9 @@
 """Covering arrays: few cells in which every allowed pair (or triple) of values occurs.
 
-Cells are made one at a time, each the best of several candidates that grow greedily from what occurs in most uncovered
-tuples (AETG: Cohen, Dalal, Fredman and Patton, IEEE Transactions on Software Engineering 23, 1997). Where nothing is
-ruled out, cells of a known construction (`covering_constructions`) are tried first, and the smaller array is taken.
-The same space, strength and key give the same array on every machine.
+Cells are made one at a time, each the best of several candidates that grow greedily from the values in most
+uncovered tuples (AETG: Cohen, Dalal, Fredman and Patton, IEEE Transactions on Software Engineering 23, 1997).
+If nothing is ruled out, cells of a known construction (`covering_constructions`) are tried first, and the
+smaller array is used. The same space, strength and key give the same array on every machine.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from edgen.core.errors import SpaceError
 from edgen.space.cells import AllowedCells
 from edgen.space.covering_constructions import affine_maps, known_rows
 
-MAX_TUPLES = 1_000_000  # that have to be covered
-_EFFORT = 4_000  # candidates in all, about
-_MOST_CANDIDATES = 40  # of one cell
-_MOST_DEVELOPED = 200  # cells at least
-_RESTARTS = 5  # arrays of which the smallest is taken
-_DEVELOPED = ((1, 60), (10, 20))  # candidates of one cell, and how many arrays are developed with so many
+MAX_TUPLES = 1_000_000  # tuples to be covered
+_EFFORT = 4_000  # approximate total of candidates
+_MOST_CANDIDATES = 40  # per cell
+_MOST_DEVELOPED = 200  # minimum cells
+_RESTARTS = 5  # arrays, of which the smallest is used
+_DEVELOPED = ((1, 60), (10, 20))  # candidates per cell, and the number of arrays developed with them
 
 Row = tuple[int, ...]  # the place of each dimension's entry
-_Part = tuple[int, ...]  # dimensions, and their places: one value less than a tuple has
+_Part = tuple[int, ...]  # dimensions, and their places: one value fewer than a tuple
 
 
 def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
-    """Cells that cover every allowed combination of values of any `strength` dimensions.
+    """Return cells that cover every allowed combination of values of any `strength` dimensions.
 
-    Raises SpaceError where these are too many, or where the space's conditions are too many to be followed.
+    Raises SpaceError if there are too many, or if the space's conditions are too many to follow.
     """
     sizes = [len(dimension.entries) for dimension in cells.dimensions]
     strength = min(strength, len(sizes))
@@ -71,10 +71,11 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
 
 @dataclass(slots=True)
 class _Uncovered:
-    """The tuples that no cell has yet.
+    """The tuples not covered yet.
 
-    `lanes[part][dimension]` has 16 bits a place: 1 where the part with this place of this dimension is uncovered. So
-    one addition counts for all places at once. `left[part]` is how many of a part's are uncovered.
+    `lanes[part][dimension]` has 16 bits per place: 1 where the part with this place of this dimension is
+    uncovered. So one addition counts for all places at once. `left[part]` is the number of a part's uncovered
+    tuples.
     """
 
     sizes: Sequence[int]
@@ -83,12 +84,12 @@ class _Uncovered:
     left: dict[_Part, int]
 
     def copy(self) -> _Uncovered:
-        """The same, to be covered on its own."""
+        """Return an independent copy."""
         lanes = {part: lanes.copy() for part, lanes in self.lanes.items()}
         return _Uncovered(self.sizes, self.strength, lanes, self.left.copy())
 
     def cover(self, row: Row) -> bool:
-        """Count a cell's tuples as covered; whether any of them was not before."""
+        """Mark a cell's tuples as covered; return whether any was uncovered."""
         new = False
         for part in self.parts_of(row):
             lanes = self.lanes[part]
@@ -101,13 +102,13 @@ class _Uncovered:
         return new
 
     def parts_of(self, row: Row) -> Iterator[_Part]:
-        """The parts that a cell has."""
+        """Yield the parts of a cell."""
         for dimensions in combinations(range(len(row)), self.strength - 1):
             yield *dimensions, *[row[one] for one in dimensions]
 
 
 def _all_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) -> _Uncovered:
-    """All tuples that an allowed cell has."""
+    """Return all tuples of allowed cells."""
     lanes = {}
     for dimensions in combinations(range(len(sizes)), strength - 1):
         for places in product(*[range(sizes[one]) for one in dimensions]):
@@ -120,14 +121,14 @@ def _all_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) -> 
 
 
 def _open(cells: AllowedCells, fixed: dict[int, int], other: int, size: int) -> int:
-    """The places of a dimension that may stand with the fixed ones, 16 bits each."""
+    """Return the places of a dimension compatible with the fixed ones, 16 bits each."""
     if other in fixed:
         return 0
     return sum(1 << (16 * place) for place in range(size) if cells.is_possible({**fixed, other: place}))
 
 
 class _Builder:
-    """One array in the making."""
+    """A builder of one array."""
 
     def __init__(
         self, uncovered: _Uncovered, cells: AllowedCells, rng: random.Random, candidates: int
@@ -138,7 +139,7 @@ class _Builder:
         self._candidates = candidates
 
     def array(self, known: Sequence[Sequence[int | None]]) -> list[Row]:
-        """The array that begins with the rows of a known construction, None in them for any place."""
+        """Return the array that begins with the rows of a known construction, in which None is any place."""
         rows = []
         for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
             grown, _ = self._grown({one: place for one, place in enumerate(partial) if place is not None})
@@ -150,8 +151,9 @@ class _Builder:
         return rows
 
     def developed(self, maps: Sequence[Sequence[int]]) -> list[Row]:
-        """An array that has with every cell what the maps make of it, place by place: so a cell covers all that is
-        like what it covers itself (Chateauneuf and Kreher, Journal of Combinatorial Designs 10, 2002)."""
+        """Return an array that contains with every cell its images under the maps, place by place: a cell
+        then covers the images of its own tuples (Chateauneuf and Kreher, Journal of Combinatorial Designs 10,
+        2002)."""
         rows: list[Row] = []
         new: Row | None = (0,) * len(self._uncovered.sizes)
         while new is not None:
@@ -162,7 +164,8 @@ class _Builder:
         return rows
 
     def _next(self) -> Row | None:
-        """The best of several cells that have one of the parts of which most is uncovered; None where nothing is."""
+        """Return the best of several cells with one of the most uncovered parts; None if nothing is
+        uncovered."""
         most = max(self._uncovered.left.values())
         if not most:
             return None
@@ -175,8 +178,8 @@ class _Builder:
         return max(rows, key=lambda grown: grown[1])[0]
 
     def _grown(self, chosen: dict[int, int]) -> tuple[Row, int]:
-        """A cell that has these places, and how many tuples it covers with others than these: one dimension after the
-        other, in any order, takes the place that covers the most with those before it."""
+        """Return a cell with these places, and how many tuples it covers beyond them: each dimension in
+        random order takes the place that covers the most with the previous ones."""
         sizes, lanes = self._uncovered.sizes, self._uncovered.lanes
         chosen = dict(chosen)
         waiting = [one for one in range(len(sizes)) if one not in chosen]
@@ -200,7 +203,7 @@ class _Builder:
         return tuple([chosen[one] for one in range(len(sizes))]), gain
 
     def _place(self, chosen: dict[int, int], dimension: int, score: int) -> int:
-        """The possible place with the highest score; any of them, where several have it."""
+        """Return a random one of the possible places with the highest score."""
         size = self._uncovered.sizes[dimension]
         scores = struct.unpack(f"<{size}H", score.to_bytes(2 * size, "little"))
         highest = max(scores)

@@ -1,10 +1,10 @@
-"""Covering arrays that are known in closed form, for dimensions of about the same size.
+"""Covering arrays in closed form, for dimensions of similar size.
 
-Over a field of q elements: an orthogonal array of q**t rows and q + 1 columns, q + 2 for t = 3 and even q (Bush, "Orthogonal
-arrays of index unity", Annals of Mathematical Statistics 23, 1952); for t = 2, its product with itself, of
-q**2 + m(q**2 - q) rows and more than (q + 1) q**m columns (Stevens and Mendelsohn, "New recursive methods for transversal
-covers", Journal of Combinatorial Designs 7, 1999). For two values and t = 2 the optimum (Katona 1973; Kleitman and
-Spencer 1973); for two values and t = 3, Paley's matrix of order 12.
+Over a field of q elements: an orthogonal array of q**t rows and q + 1 columns, q + 2 for t = 3 and even q
+(Bush, "Orthogonal arrays of index unity", Annals of Mathematical Statistics 23, 1952); for t = 2, its product
+with itself, of q**2 + m(q**2 - q) rows and more than (q + 1) q**m columns (Stevens and Mendelsohn, "New
+recursive methods for transversal covers", Journal of Combinatorial Designs 7, 1999). For two values and t = 2
+the optimum (Katona 1973; Kleitman and Spencer 1973); for two values and t = 3, Paley's matrix of order 12.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from itertools import combinations, product
 
-Partial = tuple[int | None, ...]  # None: any place will do
+Partial = tuple[int | None, ...]  # None: any place
 _PRIME_POWERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25)  # the sizes of fields
 _MOST_ROWS = 20_000
 # x**m as lower powers, by the size of the field: the digits of an irreducible polynomial, lowest first.
@@ -21,7 +21,8 @@ _REDUCED = {4: (1, 1), 8: (1, 1, 0), 9: (2, 0), 16: (1, 1, 0, 0), 25: (3, 0)}
 
 
 def known_rows(sizes: Sequence[int], strength: int) -> list[Partial]:
-    """Rows that cover every combination of any `strength` dimensions; none where no construction is small enough."""
+    """Return rows that cover every combination of any `strength` dimensions; empty if no construction is
+    small enough."""
     largest, columns = max(sizes), len(sizes)
     rows: list[tuple[int, ...]] = []
     if largest == 2:
@@ -35,7 +36,7 @@ def known_rows(sizes: Sequence[int], strength: int) -> list[Partial]:
 
 
 def affine_maps(q: int) -> list[list[int]]:
-    """The maps x -> ax + b of a field of q elements, a not 0; none where there is no such field here."""
+    """Return the maps x -> ax + b of a field of q elements, a not 0; empty if the field is not supported."""
     if q not in _PRIME_POWERS:
         return []
     add, times = _field(q)
@@ -57,7 +58,8 @@ def _over_field(largest: int, columns: int, strength: int) -> list[tuple[int, ..
 
 
 def _orthogonal(q: int, strength: int) -> list[tuple[int, ...]]:
-    """A row for each polynomial of degree below `strength`: its values, its coefficients that count as columns."""
+    """Return a row per polynomial of degree below `strength`: its values, and its coefficients that serve as
+    columns."""
     add, times = _field(q)
     rows = []
     for coefficients in product(range(q), repeat=strength):
@@ -75,8 +77,8 @@ def _orthogonal(q: int, strength: int) -> list[tuple[int, ...]]:
 
 
 def _product(q: int, rows: list[tuple[int, ...]], columns: int) -> list[tuple[int, ...]]:
-    """Columns in q copies, which the rows of the orthogonal array that are not constant tell apart; and a column of
-    these rows' slopes, 0 elsewhere."""
+    """Return the columns in q copies, distinguished by the non-constant rows of the orthogonal array, and a
+    column of these rows' slopes, 0 elsewhere."""
     apart = [(row[:q], row[q]) for row in rows if row[q]]
     found = rows
     while len(found[0]) < columns:
@@ -86,7 +88,8 @@ def _product(q: int, rows: list[tuple[int, ...]], columns: int) -> list[tuple[in
 
 
 def _binary(columns: int) -> list[tuple[int, ...]]:
-    """A row of zeros; below it, columns are different sets of the same size, of which any two have some in common."""
+    """Return a row of zeros, and below it columns that are different sets of the same size with pairwise
+    intersections."""
     count = next(n for n in range(4, 64) if math.comb(n - 1, math.ceil(n / 2)) >= columns)
     chosen = combinations(range(count - 1), math.ceil(count / 2))
     sets = [frozenset(one) for _, one in zip(range(columns), chosen, strict=False)]
@@ -94,7 +97,7 @@ def _binary(columns: int) -> list[tuple[int, ...]]:
 
 
 def _paley(columns: int) -> list[tuple[int, ...]]:
-    """Twelve rows that cover all triples of up to eleven columns."""
+    """Return twelve rows that cover all triples of up to eleven columns."""
     if columns > 11 or columns < 5:
         return []
     squares = {x * x % 11 for x in range(1, 11)}
@@ -103,7 +106,7 @@ def _paley(columns: int) -> list[tuple[int, ...]]:
 
 
 def _field(q: int) -> tuple[list[list[int]], list[list[int]]]:
-    """The sums and products of a field of q elements, as tables."""
+    """Return the sums and products of a field of q elements, as tables."""
     p = next(prime for prime in _PRIME_POWERS if q % prime == 0)
     if p == q:
         return (

@@ -1,4 +1,4 @@
-"""A space as YAML, and the digest of what its scenarios depend on.
+"""Spaces as YAML, and the digest of everything that determines their scenarios.
 
 `parse_space(dump_space(space), …) == space` for every valid space.
 """
@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from edgen.core.yaml_dump import as_key, as_number, as_text, flow
-from edgen.space.education import LISTS, TOPIC_FIELDS, has_list_content, is_five_lists
+from edgen.space.five_lists import LISTS, TOPIC_FIELDS, has_list_content, is_five_lists
 from edgen.space.model import Dimension, Entry, Space
+from edgen.space.section import sections_of
 
 
-def dump_space(space: Space) -> str:
-    """The text of a space file. Every text is quoted and what is not printable is escaped, so it is safe to print."""
+def dump_space(space: Space, *, lists: bool = True) -> str:
+    """Return the text of a space file, as five lists if these suffice and `lists` is true. Every text is
+    quoted and unprintable characters are escaped, so it is safe to print."""
     lines = [f"name: {as_text(space.name)}"]
     if space.description is not None:
         lines.append(f"description: {as_text(space.description)}")
@@ -28,7 +30,7 @@ def dump_space(space: Space) -> str:
         lines.append(f"knowledge: {as_text(space.knowledge.file)}")
     if space.duplicates != "refuse":
         lines.append(f"duplicates: {space.duplicates}")
-    lists = is_five_lists(space)
+    lists = lists and is_five_lists(space)
     if not lists:
         lines += ["", "dimensions:"]
     for dimension in space.dimensions:
@@ -43,9 +45,9 @@ def dump_space(space: Space) -> str:
         ]
     if space.exclude:
         lines += ["", "exclude:", *(f"  - {flow(combination)}" for combination in space.exclude)]
-    if space.exercises is not None:
-        lines += ["", "exercises:"]
-        for key, value in msgspec.to_builtins(space.exercises).items():
+    for name, section in space.sections.items():
+        lines += ["", f"{name}:"]
+        for key, value in msgspec.to_builtins(section).items():
             lines += (
                 [f"  {key}:", *_block(value, "    ")]
                 if isinstance(value, dict)
@@ -55,13 +57,13 @@ def dump_space(space: Space) -> str:
 
 
 def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
-    """The texts of a space's files by their names: its own, and its knowledge file."""
+    """Return the texts of a space's files by name: its own, and its knowledge file."""
     beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
     return {name: dump_space(space), **beside}
 
 
 def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
-    """A mapping of names, a line for each thing that stands under a name."""
+    """Yield a mapping of names, with a line per value of a name."""
     for name, one in named.items():
         yield f"{indent}{as_key(name)}:"
         if isinstance(one, dict):
@@ -87,9 +89,9 @@ def _dumped(entry: Entry, weighted: bool) -> str:
 
 
 def content_sha256(space: Space) -> str:
-    """SHA-256, in hex, of the entries with all they hold, in order, of what is excluded, of the exercises but their drawings, and of
-    the knowledge file.
-    Name, description, source, roles, labels and layout are no part of it."""
+    """Return the SHA-256, in hex, of the entries with all their contents in order, the exclusions, the
+    sections of domains, and the knowledge file. Name, description, source, roles, labels and layout are not
+    included."""
     if has_list_content(space) and space.knowledge is None:
         content: Any = [
             [
@@ -106,21 +108,11 @@ def content_sha256(space: Space) -> str:
         content = {"dimensions": dimensions, "exclude": space.exclude}
         if space.knowledge is not None:
             content["knowledge"] = space.knowledge.sha256
-        if space.exercises is not None:
-            content["exercises"] = _without_drawings(msgspec.to_builtins(space.exercises))
+        content |= {section.name: section.content(said) for section, said in sections_of(space)}
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _without_drawings(exercises: dict[str, Any]) -> dict[str, Any]:
-    """Exercises without what is drawn: that shapes nothing that is asked or answered."""
-    tiers = {
-        name: {key: said for key, said in tier.items() if key != "draw"}
-        for name, tier in exercises["tiers"].items()
-    }
-    return {**exercises, "tiers": tiers}
-
-
 def _base(entry: Entry) -> tuple[str, float]:
-    # Adding 0.0 makes one number of 0.0 and -0.0.
+    # Adding 0.0 turns -0.0 into 0.0.
     return entry.value, float(entry.weight) + 0.0

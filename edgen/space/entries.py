@@ -1,4 +1,4 @@
-"""The entries of a dimension as a file lists them, with every problem and its path."""
+"""The entries of a dimension in a file, with every problem and its path."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from edgen.core.yaml_values import convert, nearest, shortened
 from edgen.space.model import Combination, Entry
 from edgen.space.text_rules import field_problem, likeness, quoted, remark_problems, text_problems
 
-# So many are read in seconds, and are within what is read of any file.
-MAX_ENTRIES = 20_000  # a dimension
+# This many are read in seconds, and fit within the size limit of files.
+MAX_ENTRIES = 20_000  # per dimension
 MAX_DEPTH = 8  # of lists and mappings in a field
 _KINDS = {
     bool: "true or false",
@@ -27,8 +27,8 @@ _KINDS = {
 def read_entries(
     values: Any, path: str, problems: list[Problem], *, keep: bool, fields: Collection[str] | None = None
 ) -> tuple[Entry, ...]:
-    """The entries of a list. `keep`: a value may be listed more than once. `fields`: the only ones that an entry may
-    have, all texts, and no conditions; None for any."""
+    """Read the entries of a list. `keep`: allow repeated values. `fields`: the only allowed fields, all
+    texts, without conditions; None for any."""
     if not isinstance(values, list):
         problems.append(Problem(path, "expected a list, each entry on a line of its own after '- '"))
         return ()
@@ -45,7 +45,7 @@ def read_entries(
 
 
 def read_combination(value: Any, path: str, problems: list[Problem]) -> Combination:
-    """A mapping of dimensions, each to a value or to a list of values."""
+    """Read a mapping of dimensions, each to a value or to a list of values."""
     if not isinstance(value, dict) or not value:
         problems.append(Problem(path, "expected a mapping of dimensions to values, as in {topic: Tides}"))
         return {}
@@ -65,7 +65,7 @@ def read_combination(value: Any, path: str, problems: list[Problem]) -> Combinat
 def _read_entry(
     value: Any, path: str, problems: list[Problem], fields: Collection[str] | None
 ) -> Entry | None:
-    """An element of a list as an Entry, None where it has no value."""
+    """Read an element of a list as an Entry, None if it has no value."""
     if isinstance(value, str):
         return Entry(value)
     if isinstance(value, dict):
@@ -113,7 +113,7 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
     if wrong is not None:
         problems.append(Problem(path, wrong))
     elif value is None:
-        problems.append(Problem(path, "there is nothing behind this key; give it a value or remove it"))
+        problems.append(Problem(path, "this key has no value; give it a value or remove it"))
     elif _too_deep(value):
         problems.append(Problem(path, f"lists and mappings are nested more than {MAX_DEPTH} deep here"))
     else:
@@ -123,13 +123,13 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
 
 
 def _too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
-    """Whether lists and mappings are nested more than so deep."""
+    """Return whether lists and mappings are nested deeper than this."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return inner is not None and (most == 0 or any(_too_deep(one, most - 1) for one in inner))
 
 
 def _field_texts(value: Any) -> Iterator[Problem]:
-    """What is wrong with the texts of a field, which may run over several lines."""
+    """Yield problems of a field's texts, which may have several lines."""
     if isinstance(value, str):
         yield from remark_problems("field", value)
     elif isinstance(value, list):
@@ -164,12 +164,12 @@ def _entry_problems(entry: Entry, path: str) -> Iterator[Problem]:
 
 
 def _field_kinds(path: str, entries: Sequence[Entry | None]) -> Iterator[Problem]:
-    """Where a field is of another kind than it is in an earlier entry."""
+    """Yield fields whose kind differs from an earlier entry's."""
     kinds: dict[str, tuple[str, int]] = {}
     for i, entry in enumerate(entries):
         for name, value in entry.fields.items() if entry is not None else ():
             kind = _KINDS.get(type(value))
-            if kind is None:  # its own problem is told
+            if kind is None:  # reported as its own problem
                 continue
             known, place = kinds.setdefault(name, (kind, i))
             if kind != known:

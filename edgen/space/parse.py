@@ -1,8 +1,8 @@
-"""A space file to a Space, read whole or refused with every problem and its path.
+"""Parser of space files: read whole or refused with every problem and its path.
 
-A file has `dimensions:`, each a list of entries, or Education Dialogue's five lists. An entry is a plain text, or a
-mapping with a weight, conditions, and fields. Values are kept to the letter: what looks like Jinja in one is text like
-any other. Two values that only a machine can tell apart count as one value listed twice.
+A file has `dimensions:`, each a list of entries, or Education Dialogue's five lists. An entry is a plain
+text, or a mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain
+text. Two values that look the same to a reader count as one value listed twice.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import msgspec
 from edgen.core.errors import Problem, SpaceError
 from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened
 from edgen.space.conditions import condition_problems
-from edgen.space.education import LISTS, TOPIC_FIELDS
 from edgen.space.entries import read_combination, read_entries
-from edgen.space.exercises.model import SHOWN
-from edgen.space.exercises.parse import read_exercises
+from edgen.space.five_lists import LISTS, TOPIC_FIELDS
 from edgen.space.knowledge import Knowledge, is_file_name, read_knowledge
 from edgen.space.model import Combination, Dimension, Space, SpaceRole
+from edgen.space.section import section, section_names
 from edgen.space.text_rules import dimension_problem, remark_problems, role_problem
 
 MAX_DIMENSIONS = 64
@@ -30,56 +29,54 @@ MAX_ROLES = 20
 
 
 class Head(msgspec.Struct, kw_only=True):
-    """What a space file says of itself. With `duplicates: keep` a value may be listed more than once."""
+    """The head of a space file. With `duplicates: keep` a value may be listed more than once."""
 
     name: str
-    """What the space is called."""
+    """The space's name."""
     description: str | None = None
-    """What it holds, in a few words."""
+    """The contents, in a few words."""
     source: str | None = None
-    """Where the vocabulary comes from."""
+    """The origin of the vocabulary."""
     duplicates: Literal["refuse", "keep"] = "refuse"
-    """Whether a value may be listed more than once, each copy an entry of its own."""
+    """Whether a value may be listed more than once, each copy being a separate entry."""
 
 
 class FiveLists(Head, kw_only=True):
     """Education Dialogue's form of a space file."""
 
     topics: Any
-    """What is taught."""
+    """The topics of lessons."""
     student_preferences: Any
-    """How the student likes to learn."""
+    """The student's preferred ways of learning."""
     student_reactions: Any
-    """What the student does when it is otherwise."""
+    """The student's reactions to other ways."""
     teacher_preferences: Any
-    """How the teacher likes to teach."""
+    """The teacher's preferred ways of teaching."""
     teacher_reactions: Any
-    """What the teacher does when it is otherwise."""
+    """The teacher's reactions to other ways."""
 
 
 class OpenSpace(Head, kw_only=True):
-    """A space file with dimensions of its own."""
+    """A space file with its own dimensions."""
 
     dimensions: Any
-    """What scenarios vary in: each dimension by its name, with the list of its entries."""
+    """The dimensions of scenarios: each by name, with the list of its entries."""
     roles: Any = None
-    """Who speaks, and which dimensions each may know."""
+    """The speakers, and the dimensions that each may know."""
     exclude: Any = None
     """Combinations of values that do not occur."""
-    exercises: Any = None
-    """Exercises that the values make: questions with right answers, by a grammar."""
     knowledge: str | None = None
-    """The name of a JSON file beside this one, with facts about what values name, such as a catalogue of courses."""
+    """The name of a JSON file next to this one, with facts on its values, such as a catalogue of courses."""
 
 
 def load_space(path: Path) -> Space:
-    """The space in the file at `path`. Raises SpaceError with every problem found."""
+    """Return the space in the file at `path`. Raises SpaceError with every problem found."""
     return parse_space(read_text(path, SpaceError), str(path), path)
 
 
 def parse_space(text: str, source: str, path: Path | None = None) -> Space:
-    """The space that a YAML text describes; `source` is what error messages call it. `path`: where it stands, or would; without
-    it, its knowledge file is not read.
+    """Parse a space in YAML; error messages call it `source`. `path`: the file's location, possibly in
+    future; without it, its knowledge file is not read.
 
     Raises SpaceError with every problem found.
     """
@@ -91,15 +88,17 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             f"({', '.join(LISTS.values())}), and this file holds none.",
         )
     problems: list[Problem] = []
-    is_open = bool({"dimensions", "roles", "exclude", "exercises", "knowledge"} & value.keys())
+    of_domains = {name: value.pop(name) for name in section_names() if name in value}
+    is_open = bool(of_domains or {"dimensions", "roles", "exclude", "knowledge"} & value.keys())
     head = _read_head(value, OpenSpace if is_open else FiveLists, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (_read_dimensions if is_open else _read_lists)(value, problems, keep)
     names = [dimension.name for dimension in dimensions]
-    exercises = value.get("exercises")
-    if exercises is not None:
-        exercises = read_exercises(exercises, names, problems)
-    seen = names if exercises is None else [*names, *SHOWN]
+    sections, seen = {}, names
+    for name, given in of_domains.items():
+        if given is not None and (read := section(name).read(given, names, problems)) is not None:
+            sections[name] = read
+            seen = [*seen, *section(name).shown]
     roles = (
         _read_roles(value["roles"], seen, problems)
         if value.get("roles") is not None
@@ -114,7 +113,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             dimensions=dimensions,
             roles=roles,
             exclude=exclude,
-            exercises=exercises,
+            sections=sections,
             knowledge=knowledge,
         )
         problems += condition_problems(space, _paths(value))
@@ -127,14 +126,14 @@ def _read_knowledge(name: Any, path: Path | None, problems: list[Problem]) -> Kn
     if name is None:
         return None
     if not isinstance(name, str) or not is_file_name(name):
-        message = "expected the name of a file beside this one that ends in .json, as in course-info.json"
+        message = "expected the name of a file next to this one that ends in .json, as in course-info.json"
         problems.append(Problem("$.knowledge", message))
         return None
     return Knowledge(name) if path is None else read_knowledge(name, path)
 
 
 def _paths(value: dict[str, Any]) -> dict[str, str]:
-    """Where the entries of each dimension stand."""
+    """Return the places of each dimension's entries."""
     listed = value.get("dimensions", {})
     paths = {name: f"$.dimensions.{name}" for name in listed}
     inner = {name: f"{paths[name]}.values" for name, one in listed.items() if isinstance(one, dict)}
@@ -142,7 +141,7 @@ def _paths(value: dict[str, Any]) -> dict[str, str]:
 
 
 def default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
-    """Teacher and Student, each with all dimensions but those that are named after the other."""
+    """Return Teacher and Student, each with all dimensions except those named after the other."""
     return tuple(
         SpaceRole(role, tuple(name for name in names if not name.startswith(f"{other}_")))
         for role, other in (("Teacher", "student"), ("Student", "teacher"))
@@ -150,7 +149,7 @@ def default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
 
 
 def _read_head(value: dict[str, Any], form: type[Head], problems: list[Problem]) -> Head:
-    """All but the entries: missing and unknown keys, name, description, source, duplicates."""
+    """Read everything but the entries: missing and unknown keys, name, description, source, duplicates."""
     if value.setdefault("duplicates", "refuse") not in ("refuse", "keep"):
         problems.append(Problem("$.duplicates", "expected refuse (the default) or keep"))
         value["duplicates"] = "refuse"
@@ -164,7 +163,7 @@ def _read_head(value: dict[str, Any], form: type[Head], problems: list[Problem])
 
 
 def _read_lists(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
-    """Education Dialogue's five."""
+    """Read Education Dialogue's five lists."""
     lists = {dimension: key for dimension, key in LISTS.items() if key in value}
     _check_total([value[key] for key in lists.values()], problems)
     found = []

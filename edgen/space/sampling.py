@@ -1,14 +1,16 @@
-"""Scenarios drawn from a space: scenario i depends on (seed, i, content of the space) alone.
+"""Scenarios drawn from a space: scenario i depends only on (seed, i, content of the space).
 
-Nothing is remembered between draws, so indices may be asked for in any order, on any machine, and
-a larger N begins with the smaller N's scenarios. Three designs:
+No state is kept between draws, so indices may come in any order, on any machine, and a larger N begins with
+the smaller N's scenarios. Four designs:
 
-* `random`: each dimension is drawn by weight, with replacement, among the values that its conditions allow; what is
-  excluded is drawn again.
-* `balanced`: every allowed cell comes equally often, to within one, in every prefix, in a pseudo-random order.
-  Weights play no part in it: all cells count alike, those of weight 0 too. Where conditions link so much that the
-  allowed cells cannot be counted, values are drawn as in `random`, all weighing the same.
-* `pairwise`: first a covering array, in which every allowed pair (or triple) of values occurs, then `balanced`.
+* `even`: every value of every dimension is equally frequent, to within one, in every prefix (`even`).
+* `random`: each dimension is drawn by weight, with replacement, among the values that its conditions allow;
+  excluded combinations are drawn again.
+* `balanced`: every allowed cell is equally frequent, to within one, in every prefix, in a pseudo-random
+  order. It ignores weights: all cells count alike, also those of weight 0. If there are too many links to
+  count the allowed cells, values are drawn as in `random`, with equal weights.
+* `pairwise`: first a covering array, in which every allowed pair (or triple) of values occurs, then
+  `balanced`.
 
 The product is never built: the order is a keyed permutation of [0, cells), computed a point at a time.
 """
@@ -30,55 +32,19 @@ from edgen.space.cells import AllowedCells
 from edgen.space.conditions import in_dependency_order, parents
 from edgen.space.covering import covering_array
 from edgen.space.dump import content_sha256
+from edgen.space.even import EvenDraws
 from edgen.space.model import Dimension, Space
+from edgen.space.permutation import Permutation, keyed_permutation
 
-Design = Literal["balanced", "random", "pairwise"]
-MAX_DRAWS = 100_000  # of one scenario whose values are excluded
-_MOST_KNOWN = 4096  # combinations of values above, for which a dimension's bounds are kept
-ROUNDS = 6  # with four, some orders of five cells or fewer come visibly more often than others
-_MASK = 2**64 - 1
-
-
-def mix(value: int) -> int:
-    """64 bits well mixed: the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
-    value &= _MASK
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
-    return value ^ (value >> 31)
-
-
-class Permutation:
-    """A bijection of [0, size), chosen by `ROUNDS` keys of 64 bits each.
-
-    A generalised Feistel network over Z_a x Z_b, with a and b near the square root of `size` and
-    a*b just above it, and cycle walking for the points in between (Black and Rogaway, "Ciphers with
-    arbitrary finite domains", 2002). Each round adds to one half a function of the other, which
-    can be taken off again: so it is a bijection whatever `mix` does. For shuffling, not for
-    secrets.
-    """
-
-    def __init__(self, size: int, keys: Sequence[int]) -> None:
-        self.size = size
-        self.a = math.isqrt(size - 1) + 1
-        self.b = -(-size // self.a)
-        self.rounds = tuple(zip(keys[::2], keys[1::2], strict=True))
-
-    def __call__(self, point: int) -> int:
-        a, b = self.a, self.b
-        while True:
-            left, right = divmod(point, b)
-            for key, next_key in self.rounds:
-                left = (left + mix(right + key)) % a
-                right = (right + mix(left + next_key)) % b
-            point = left * b + right
-            if point < self.size:  # fewer than one point in sqrt(size) is walked on
-                return point
+Design = Literal["even", "balanced", "random", "pairwise"]
+MAX_DRAWS = 100_000  # draws of one scenario with excluded values
+_MOST_KNOWN = 4096  # combinations of earlier values for which a dimension's bounds are kept
 
 
 class Sampler:
-    """Scenarios of one space, seed and design. `space` must be valid, as from `load_space`.
+    """The scenarios of one space, seed and design. `space` must be valid, as from `load_space`.
 
-    `cells` are those that the space allows; `covering` is how many scenarios the covering array of `pairwise` has.
+    `cells` are the allowed cells; `covering` is the number of scenarios in the covering array of `pairwise`.
     """
 
     def __init__(self, space: Space, seed: int, design: Design, strength: int = 2) -> None:
@@ -86,10 +52,12 @@ class Sampler:
         key = hashlib.blake2b(f"{name}/{seed}/{content_sha256(space)}".encode(), digest_size=32).digest()
         self.cells = AllowedCells(space)
         self._design: _Draws
-        if design != "random" and self.cells.count is not None:
-            self._design = _Balanced(self.cells, self.cells.count, key)
+        if design == "random" or self.cells.count is None:
+            self._design = _Random(space, key, weighted=design in ("random", "even"))
+        elif design == "even":
+            self._design = EvenDraws(space, self.cells, key)
         else:
-            self._design = _Random(space, key, weighted=design == "random")
+            self._design = _Balanced(self.cells, self.cells.count, key)
         self._rows = _covering_rows(self.cells, strength, key) if design == "pairwise" else []
         self.covering = len(self._rows)
         self._values = [(dimension.name, dimension.values) for dimension in space.dimensions]
@@ -100,7 +68,7 @@ class Sampler:
         ]
 
     def scenario(self, index: int) -> Scenario:
-        """Scenario `index`, counted from 0. Raises ValueError below 0."""
+        """Return scenario `index`, counted from 0. Raises ValueError below 0."""
         if index < 0:
             raise ValueError(f"a scenario's index counts from 0; {index} is below")
         if index < self.covering:
@@ -108,7 +76,7 @@ class Sampler:
         return self.scenario_at(index, self._design.positions(index - self.covering))
 
     def scenario_at(self, index: int, positions: Sequence[int]) -> Scenario:
-        """The scenario of these entries: the place of each dimension's."""
+        """Return the scenario of these entries: the place of each dimension's."""
         values = {name: texts[at] for (name, texts), at in zip(self._values, positions, strict=True)}
         if not self._fields:
             return Scenario(index, values)
@@ -116,12 +84,12 @@ class Sampler:
         return Scenario(index, values, {name: fields for name, fields in said if fields})
 
 
-# The covering arrays of this process, by all that they depend on.
+# The covering arrays of this process, by everything that determines them.
 _ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}
 
 
 def _covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
-    """The covering array, made once: it may take seconds, and every arm and every look at a plan wants it."""
+    """Return the covering array, made once: it may take seconds, and every arm and plan uses it."""
     if key not in _ARRAYS:
         _ARRAYS[key] = covering_array(cells, strength, key)
     return _ARRAYS[key]
@@ -129,14 +97,14 @@ def _covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple
 
 class _Draws(Protocol):
     def positions(self, index: int) -> Sequence[int]:
-        """The place of each dimension's entry."""
+        """Return the place of each dimension's entry."""
 
 
 class _Random:
-    """Weighted draws with replacement of one dimension after the other, each among the values that its conditions allow,
-    64 bits a dimension.
+    """Weighted draws with replacement, dimension by dimension, each among the values that its conditions
+    allow, 64 bits per dimension.
 
-    What is excluded is drawn again, MAX_DRAWS times at most.
+    Excluded combinations are drawn again, at most MAX_DRAWS times.
     """
 
     def __init__(self, space: Space, key: bytes, *, weighted: bool) -> None:
@@ -178,7 +146,7 @@ class _Random:
 
 
 class _Draw:
-    """How one dimension is drawn, given what is drawn of those that its conditions name."""
+    """The draw of one dimension, given the drawn values in its conditions."""
 
     def __init__(
         self, place: int, dimension: Dimension, places: Mapping[str, int], *, weighted: bool
@@ -207,7 +175,7 @@ class _Draw:
 
 
 class _Balanced:
-    """Pass after pass over all allowed cells, each pass in an order of its own."""
+    """Passes over all allowed cells, each in its own order."""
 
     def __init__(self, cells: AllowedCells, count: int, key: bytes) -> None:
         self._key = key
@@ -224,12 +192,11 @@ class _Balanced:
         return self._cells.positions(order(rank))
 
     def _order(self, number: int) -> Permutation:
-        digest = hashlib.blake2b(str(number).encode(), digest_size=8 * ROUNDS, key=self._key).digest()
-        return Permutation(self._count, struct.unpack(f"<{ROUNDS}Q", digest))
+        return keyed_permutation(self._count, str(number), self._key)
 
 
 def _draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
-    """So many numbers of 64 bits, from one keyed hash."""
+    """Return this many numbers of 64 bits, from one keyed hash."""
     if size <= 8:
         digest = hashlib.blake2b(name.encode(), digest_size=8 * size, key=key).digest()
     else:
@@ -238,10 +205,10 @@ def _draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
 
 
 def _thresholds(weights: Iterable[float]) -> list[int]:
-    """Upper bounds t, rising to 2**64: a 64-bit draw d falls to the first entry with d < t.
+    """Return upper bounds t, rising to 2**64: a 64-bit draw d selects the first entry with d < t.
 
-    In exact arithmetic, so that every machine draws the same, sums cannot overflow, and an entry of
-    weight 0 is never drawn.
+    Exact arithmetic gives equal draws on every machine, avoids overflow, and never draws an entry of weight
+    0.
     """
     sums = list(accumulate(map(Fraction, weights)))
     if not sums[-1]:

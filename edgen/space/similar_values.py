@@ -1,13 +1,13 @@
-"""Values of a space that say the same in other words: near-duplicates, by what is written alone.
+"""Near-duplicates among a space's values, judged by their text.
 
-Two values are nearly the same if, in their plain form, they have the same words in any order, or at least
-0.8 of their words in common, or at least 0.65 of their three-letter pieces (both as the Jaccard index:
-what is shared over all there is; Jaccard 1912, and Broder 1997 for pieces of text). The first finds
-"The Water Cycle" and "water cycles, the", the last "Photosynthesis" and "Photosyntesis".
+Two values are nearly the same if, in their plain form, they have the same words in any order, or share at
+least 0.8 of their words, or at least 0.65 of their three-letter pieces (both as the Jaccard index:
+intersection over union; Jaccard 1912, and Broder 1997 for pieces of text). The first finds "The Water Cycle"
+and "water cycles, the", the last "Photosynthesis" and "Photosyntesis".
 
 The plain form has no case, accents, punctuation, small words ("the", "of") and plural endings. Words that
-turn a value into another one, numbers and negations, have to agree: World War 1 is not World War 2. What
-means the same in other words altogether is not found; that takes somebody who reads.
+change a value's meaning, numbers and negations, have to agree: World War 1 is not World War 2. Synonyms are
+not found; that takes a human reader.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Literal
 
 from edgen.space.text_rules import likeness
 
-SAME_WORDS = 0.8  # of the words of both, shared: from here on two values are nearly the same
-SAME_PIECES = 0.65  # of the three-letter pieces of both
-_LEAST_WORDS = 3  # in two words, one that differs is half of it
+SAME_WORDS = 0.8  # minimum share of common words of nearly equal values
+SAME_PIECES = 0.65  # minimum share of common three-letter pieces
+_LEAST_WORDS = 3  # of two words, one that differs is half
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SMALL_WORDS = "a an the of in on at to for and or by with from into its his her their is are be as"
@@ -35,7 +35,7 @@ Kind = Literal["identical", "near_duplicate"]
 
 
 class PlainForm:
-    """A value in its plain form: its words, those of them that tell values apart, its pieces."""
+    """A value in its plain form: its words, the distinguishing ones, its pieces."""
 
     def __init__(self, value: str) -> None:
         folded = unicodedata.normalize("NFKD", likeness(value).casefold())
@@ -51,7 +51,7 @@ class PlainForm:
 
 
 def _singular(word: str) -> str:
-    """A word without a possessive or plural ending, as far as letters tell."""
+    """Return a word without a possessive or plural ending, as far as its letters show."""
     for ending in ("'s", "’s"):
         word = word.removesuffix(ending)
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -60,10 +60,10 @@ def _singular(word: str) -> str:
 
 
 class KnownValues:
-    """The values that are there, to hold new ones against: `twin` finds one that is nearly the same.
+    """A set of existing values to compare new ones with: `twin` finds one that is nearly the same.
 
-    What may be alike is found by the pieces that both have, so a look costs the pieces of the value times
-    how common they are, not the number of values times their length.
+    Candidates are found by common pieces, so a lookup costs the pieces of the value times their frequency,
+    not the number of values times their length.
     """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
@@ -76,7 +76,7 @@ class KnownValues:
             self.add(value)
 
     def add(self, value: str) -> None:
-        """Count a value among those that are there."""
+        """Add a value to the existing ones."""
         number, plain = len(self.values), PlainForm(value)
         self.values.append(value)
         self._plain.append(plain)
@@ -86,9 +86,10 @@ class KnownValues:
             self._by_piece[piece].append(number)
 
     def twin(self, value: str) -> tuple[Kind, str] | None:
-        """A value that is there and says nearly the same, and how alike they are; None if there is none.
+        """Return an existing value that is nearly the same, and the kind of similarity; None if there is
+        none.
 
-        `identical`: the same but for case and what cannot be seen.
+        `identical`: equal except for case and invisible characters.
         """
         number = self._letters.get(likeness(value).casefold())
         if number is not None:

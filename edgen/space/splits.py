@@ -1,8 +1,7 @@
-"""Which groups of conversations make up the test side: decided by hash, whole groups only.
+"""The choice of the test side: by hash, in whole groups.
 
-A group is all conversations that share a scenario, a topic or a persona. `group_hash` depends on
-what the group is and on nothing else; `choose` looks at hashes and counts alone. So the same
-groups give the same split, in whatever order they were made.
+A group is all conversations that share a scenario, a topic or a persona. `group_hash` depends only on the
+group's identity; `choose` uses only hashes and counts. So the split is order-independent.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ import msgspec
 
 from edgen.core.values import Scenario
 from edgen.core.yaml_values import nearest
-from edgen.space.education import DIMENSIONS
+from edgen.space.five_lists import DIMENSIONS
 from edgen.space.model import Space
 
 By = str | tuple[str, ...]  # `scenario`, `persona`, or names of dimensions
 PERSONA = DIMENSIONS[1:]  # all but the topic
 Group = tuple[int, int]  # hash, conversations
 
-# So many groups are weighed against each other at once.
+# Number of groups that are optimised together.
 WINDOW = 256
 _NONE = Fraction(0)
 
@@ -33,10 +32,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def group_hash(by: By, seed: int, scenario: Scenario) -> int:
-    """The hash in [0, 2**63) of the group that `scenario` belongs to.
+    """Return the hash in [0, 2**63) of the group of `scenario`.
 
-    A topic or a persona hashes alike in every job; a scenario, which is known by its number, hashes
-    with the job's `seed`.
+    A topic or a persona has the same hash in every job; a scenario, identified by its number, hashes with the
+    job's `seed`.
     """
     key: Sequence[object]
     if by == "scenario":
@@ -51,12 +50,12 @@ def group_hash(by: By, seed: int, scenario: Scenario) -> int:
 
 
 def hash_key(key: Sequence[object]) -> int:
-    """The hash of a group by what makes it: plain values."""
+    """Return the hash of a group by its identity: plain values."""
     return int.from_bytes(hashlib.blake2b(_encode(key), digest_size=8).digest()) >> 1
 
 
 def by_problem(by: By, space: Space) -> str | None:
-    """Why conversations of a space cannot be split so; None if they can."""
+    """Explain why a space's conversations cannot be split this way; None if they can."""
     if by == "scenario" or (by == "persona" and {*PERSONA} <= {*space.names}):
         return None
     names = (by,) if isinstance(by, str) else by
@@ -70,7 +69,7 @@ def by_problem(by: By, space: Space) -> str | None:
 
 
 class HeldOutGroups(msgspec.Struct, frozen=True):
-    """The test side: all groups with a hash below `below` but those in `spared`, and those in `chosen`."""
+    """The test side: all groups with a hash below `below` except those in `spared`, and those in `chosen`."""
 
     below: int = 0
     chosen: frozenset[int] = frozenset()
@@ -78,21 +77,20 @@ class HeldOutGroups(msgspec.Struct, frozen=True):
     count: int = 0  # conversations on this side
 
     def is_test(self, group: int) -> bool:
-        """Whether the group with this hash is on the test side."""
+        """Return whether the group with this hash is on the test side."""
         return group in self.chosen or (group < self.below and group not in self.spared)
 
 
 def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
-    """The test side whose count is as close to `share` of all counts as whole groups allow.
+    """Return the test side whose count is as close to `share` of the total as whole groups allow.
 
-    `groups` are (hash, count) by ascending hash; counts of one hash add up. They are read once and held as 16 bytes
-    each. Up to WINDOW groups the choice is exactly the closest. With more, the heavy ones, which hold over 1/WINDOW of
-    the total each, are weighed first; the others are taken in the order of their hash, and WINDOW of them, half of
-    these the smallest, are weighed last and make up what is missing.
+    `groups` are (hash, count) by ascending hash; counts of one hash add up. They are read once and held as 16
+    bytes each. Up to WINDOW groups the choice is exactly the closest. With more, the heavy ones, which hold
+    over 1/WINDOW of the total each, are chosen first; the others are taken in the order of their hash, and
+    WINDOW of them, half of these the smallest, are chosen last to fill the remainder.
 
-    Of two choices equally close the larger is taken. The test side never gets everything, and gets
-    nothing if nothing is closer to the share than the smallest group is. Raises ValueError if the
-    hashes do not ascend.
+    Of two equally close choices the larger is taken. The test side never gets everything, and gets nothing if
+    nothing is closer to the share than the smallest group is. Raises ValueError if the hashes do not ascend.
     """
     if share <= 0:
         return HeldOutGroups()
@@ -109,7 +107,7 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
     spare = _spare(counts, weighed)
     weighed.update(spare)
     light = total - sum(counts[i] for i in heavy)
-    # These give their part of what is missing, so that they can make up for more or for less.
+    # These take their part of the remainder, so that they can correct in both directions.
     part = min(max(target - taken, _NONE), Fraction(light)) / light
     aim = int(target - part * sum(counts[i] for i in spare))
     end = None
@@ -133,8 +131,8 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
 
 
 def choose_first_groups(groups: Iterable[Group], share: float) -> HeldOutGroups:
-    """As `choose_test_side`, where groups have an order that their numbers tell: the first of them, as many as come
-    closest to `share`, are the test side."""
+    """Choose a test side as `choose_test_side` does for numbered groups: the first ones, as many as come
+    closest to `share`."""
     if share <= 0:
         return HeldOutGroups()
     hashes, counts = _read(groups)
@@ -150,14 +148,14 @@ def choose_first_groups(groups: Iterable[Group], share: float) -> HeldOutGroups:
 def choose_common_side(
     parts: Iterable[Iterable[Group]], share: float, *, in_order: bool = False
 ) -> HeldOutGroups:
-    """The test side of several data sets together: nothing of one group is on both sides of any of them. `parts` are
-    the groups of each, by ascending hash. `in_order`: the first groups."""
+    """Return the test side of several data sets together: no group is on both sides of any of them. `parts`
+    are the groups of each, by ascending hash. `in_order`: the first groups."""
     choose = choose_first_groups if in_order else choose_test_side
     return choose(heapq.merge(*parts), share)
 
 
 def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
-    """The hashes and the counts of all groups that hold something."""
+    """Return the hashes and the counts of all non-empty groups."""
     hashes, counts = array("q"), array("q")
     previous = -1
     for group, count in groups:
@@ -175,7 +173,8 @@ def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
 
 
 def _spare(counts: Sequence[int], apart: set[int]) -> list[int]:
-    """The groups to weigh last, in order: half of them the smallest, half those with the highest hash."""
+    """Return the groups to choose last, in order: half of them the smallest, half those with the highest
+    hash."""
     others = (i for i in range(len(counts)) if i not in apart)
     spare = set(heapq.nsmallest(WINDOW // 2, others, key=counts.__getitem__))
     highest = (i for i in reversed(range(len(counts))) if i not in apart and i not in spare)
@@ -184,7 +183,7 @@ def _spare(counts: Sequence[int], apart: set[int]) -> list[int]:
 
 
 def _heavy_side(heavy: Sequence[Group], total: int, target: Fraction) -> set[int]:
-    """Which of the heavy groups to take: their part of the target, if the light ones can do the rest."""
+    """Return the heavy groups to take: their part of the target, if the light ones can fill the rest."""
     counts = [count for _, count in heavy]
     part = target / total
     light = total - sum(counts)
@@ -200,12 +199,12 @@ def _closest(
     under: Fraction = _NONE,
     over: Fraction = _NONE,
 ) -> list[int]:
-    """Indexes of the counts whose sum is closest to `target` without being `forbidden` (0: any may be).
+    """Return the indexes of the counts whose sum is closest to `target` without being `forbidden` (0: none
+    is).
 
-    What is missing up to `under`, or too much up to `over`, others can make up for: such a sum comes
-    before all that miss the target by more. Subset sum by dynamic programming: bit s of `reach[i]`
-    says whether the first i counts can make the sum s. No sum beyond the mask can be closer than
-    the empty one, so none is kept.
+    Others can compensate a deficit up to `under` or an excess up to `over`: such a sum is better than all
+    with a larger deviation. Subset sum by dynamic programming: bit s of `reach[i]` is set if the first i
+    counts can make the sum s. No sum beyond the mask can be closer than the empty one, so none is kept.
     """
     mask = (1 << (int(2 * target + over) + 1)) - 1
     reach = [1]

@@ -1,10 +1,10 @@
-"""Which texts a space may hold, and which names its dimensions, fields and roles may have.
+"""Rules for texts in a space, and for names of dimensions, fields and roles.
 
-A text is one line that shows something, without control characters. A name is an identifier that templates can use and
+A text is one visible line without control characters. A name is an identifier that templates can use and
 edgen does not.
 
-A value ends up in prompts, records and terminals. Joiners and direction marks may stand in it, as some scripts need
-them; control characters, line separators, lone surrogates and bidirectional overrides may not.
+A value ends up in prompts, records and terminals. Joiners and direction marks are allowed, as some scripts
+need them; control characters, line separators, lone surrogates and bidirectional overrides are not.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _LAYOUT = str.maketrans("\n\t", "  ")
 
 
 def is_forbidden(char: str) -> bool:
-    """Whether a value may not hold this character."""
+    """Return whether this character is forbidden in a value."""
     return char in _BIDI_OVERRIDES or unicodedata.category(char) in _FORBIDDEN_CATEGORIES
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of the text can be seen: no character but spaces, controls and format characters."""
+    """Return whether the text is invisible: only spaces, controls and format characters."""
     return all(char in _INVISIBLE or unicodedata.category(char) in _INVISIBLE_CATEGORIES for char in text)
 
 
 def likeness(text: str) -> str:
-    """What two values have in common that a reader cannot tell apart.
+    """Return the common form of values that a reader cannot distinguish.
 
-    That is the text without format characters, such as a zero-width space, in Unicode's
-    compatibility form (NFKC), which makes one of an é and an e with an accent put on it.
+    That is the text without format characters, such as a zero-width space, in Unicode's compatibility form
+    (NFKC), which composes an e and an accent to an é.
     """
     if text.isascii():
         return text
@@ -45,7 +45,7 @@ def likeness(text: str) -> str:
 
 
 def text_problems(text: str, path: str) -> Iterator[Problem]:
-    """What is wrong with a text as a value, or as what an entry says of itself."""
+    """Yield problems of a text as a value or a field."""
     if is_blank(text):
         yield Problem(path, "this text is empty or blank")
         return
@@ -60,26 +60,26 @@ def text_problems(text: str, path: str) -> Iterator[Problem]:
 
 
 def remark_problems(key: str, text: str) -> Iterator[Problem]:
-    """What is wrong with a name, description or source; the last two may run over several lines."""
+    """Yield problems of a name, description or source; the last two may have several lines."""
     line = text if key == "name" else text.translate(_LAYOUT).strip()
     yield from text_problems(line, f"$.{key}")
 
 
 def value_problem(text: str) -> str | None:
-    """What is wrong with a text as a value of a space, None if nothing is."""
+    """Return the problem of a text as a value of a space, None if there is none."""
     problem = next(text_problems(text, "$"), None)
     return None if problem is None else problem.message
 
 
 def quoted(text: str) -> str:
-    """A text as messages quote it."""
+    """Quote a text for messages."""
     return repr(text if len(text) <= 60 else text[:59] + "…")
 
 
 # ---- names
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
-# Jinja's own words and names, and Python's, which Jinja takes for values.
+# Jinja's reserved words and names, and Python's, which Jinja reads as values.
 _OF_JINJA = frozenset({
     "False", "None", "True", "and", "as", "autoescape", "block", "break", "call", "caller", "context",
     "continue", "do", "elif", "else", "endblock", "endcall", "endfilter", "endfor", "endif", "endmacro",
@@ -87,7 +87,7 @@ _OF_JINJA = frozenset({
     "in", "include", "is", "kwargs", "loop", "macro", "missing", "none", "not", "or", "pluralize", "range",
     "recursive", "required", "scoped", "self", "set", "super", "trans", "true", "varargs", "with", "without",
 })  # fmt: skip
-# What edgen's own templates are told besides the scenario, and columns of tables besides its values.
+# Further variables of edgen's own templates, and further columns of its tables.
 OF_EDGEN = frozenset({
     "arm", "brief", "compare", "conversation", "conversation_1", "conversation_2", "count", "description", "dimension",
     "ended_by", "fence", "guarded", "guarded_1", "guarded_2", "history", "id", "index", "messages", "model",
@@ -95,7 +95,7 @@ OF_EDGEN = frozenset({
     "next_speaker", "others", "scenario_lines", "simulated", "space_goal", "space_roles", "split", "text", "turn", "turns",
     "values",
 })  # fmt: skip
-# A template reads these of a text, so no field can have the name.
+# Attributes of texts that templates read, so no field can have these names.
 _OF_TEXTS = frozenset({
     "capitalize", "endswith", "lower", "split", "splitlines", "startswith", "title", "upper",
 })  # fmt: skip
@@ -105,17 +105,17 @@ _OF_ROLES = frozenset({
 
 
 def dimension_problem(name: str) -> str | None:
-    """What is wrong with the name of a dimension, None if nothing is."""
+    """Return the problem of a dimension's name, None if there is none."""
     return _shape(name) or _taken(name, _OF_JINJA, "Jinja") or _taken(name, OF_EDGEN, "edgen")
 
 
 def field_problem(name: str) -> str | None:
-    """What is wrong with the name of a field of an entry, None if nothing is."""
+    """Return the problem of an entry field's name, None if there is none."""
     return _shape(name) or _taken(name, _OF_TEXTS, "texts in templates")
 
 
 def role_problem(name: str) -> str | None:
-    """What is wrong with the name of a role, None if nothing is."""
+    """Return the problem of a role's name, None if there is none."""
     return _shape(name) or _taken(name.lower(), _OF_ROLES, "jobs and providers")
 
 

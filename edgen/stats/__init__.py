@@ -1,1 +1,1 @@
-"""The one home of statistics: intervals, tests, agreement, resampling. All but `quantiles` need the extra `analysis`."""
+"""All statistics: intervals, tests, agreement, resampling. All but `quantiles` need the extra `analysis`."""

@@ -1,11 +1,12 @@
-"""How far annotators agree beyond chance about units that each carry a set of labels: kappas and Krippendorff's alpha.
+"""Agreement of annotators beyond chance on units with sets of labels: kappas and Krippendorff's alpha.
 
-Cohen 1960, Educ. Psychol. Meas. 20, of every two annotators over the units that both label, a set being one category.
-Fleiss 1971, Psychol. Bull. 76, over the units that all annotators label. Krippendorff 2011, Computing Krippendorff's
-Alpha-Reliability, over the units that two or more label: nominal, where sets are the same or not; and by the MASI distance of
-sets (Passonneau 2006). Where all say the same there is no chance to correct for, and the value is None. Intervals are expanded
-percentiles of a seeded bootstrap that draws whole scenarios (see `edgen.stats.resampling`), at 95%. Memory: some numbers for
-every label of each two annotators, for each cluster of scenarios, of which there are at most 500 (`edgen.stats.clusters`).
+Cohen 1960, Educ. Psychol. Meas. 20, for every two annotators over the units that both label, each set being
+one category. Fleiss 1971, Psychol. Bull. 76, over the units that all annotators label. Krippendorff 2011,
+Computing Krippendorff's Alpha-Reliability, over the units with at least two labels: nominal, comparing sets
+as equal or not; and by the MASI distance of sets (Passonneau 2006). If all labels are equal, no correction
+for chance is possible, and the value is None. Intervals are expanded 95% percentiles of a seeded bootstrap
+over whole scenarios (see `edgen.stats.resampling`). Memory: some numbers per label and pair of annotators for
+each cluster of scenarios, of which there are at most 500 (`edgen.stats.clusters`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from edgen.stats.agreement import alphas, correct_for_chance, kappas, masi
 from edgen.stats.clusters import ClusterSums, Drawn
 from edgen.stats.resampling import divide, interval
 
@@ -26,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class Kappa(msgspec.Struct, frozen=True):
-    """Two annotators: how many units both label, the share of them that they label alike, and kappa with its interval."""
+    """Two annotators: number of units that both label, share of equal labels, and kappa with its interval."""
 
     annotators: tuple[str, str]
     n: int
@@ -36,22 +38,23 @@ class Kappa(msgspec.Struct, frozen=True):
 
 
 class AnnotatorAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """`units` that two annotators or more label; alpha over all annotators, nominal and by MASI; Fleiss' kappa over the
-    `units_by_all` that everybody labels; Cohen's kappa of every two. Intervals are None where there are too few scenarios."""
+    """The agreement of annotators. Intervals are None with too few scenarios."""
 
     units: int
+    """Units that at least two annotators label."""
     alpha: float | None
     alpha_masi: float | None
     between: tuple[Kappa, ...]
     alpha_interval: Span | None = None
     alpha_masi_interval: Span | None = None
     units_by_all: int = 0
+    """Units that all annotators label."""
     fleiss: float | None = None
     fleiss_interval: Span | None = None
 
 
 class AgreementCounts:
-    """Counts that agreement is made of, unit by unit."""
+    """Counts for agreement, unit by unit."""
 
     def __init__(self) -> None:
         self._units = 0
@@ -62,9 +65,9 @@ class AgreementCounts:
         self._by_all = ClusterSums()
 
     def add(self, said: Mapping[str, Sequence[str]], cluster: int = 0) -> None:
-        """A unit: what each annotator says of it; and the cluster of its scenario."""
+        """Add a unit: each annotator's labels, and the cluster of its scenario."""
         sets = {name: frozenset(labels) for name, labels in sorted(said.items())}
-        if not self._all >= sets.keys():  # what was counted is not by everybody
+        if not self._all >= sets.keys():  # the counts so far lack an annotator
             self._all |= sets.keys()
             self._by_all = ClusterSums()
         if len(sets) < 2:
@@ -102,9 +105,9 @@ class AgreementCounts:
         totals = drawn.columns(given)
         fleiss = _fleiss(by_all, by_all.columns(given))
         alpha, alpha_interval = _told(
-            _alpha(totals, drawn.column("apart"), 1.0 - np.eye(len(sets))), drawn.clusters
+            alphas(drawn.column("apart"), totals, 1.0 - np.eye(len(sets))), drawn.clusters
         )
-        alpha_masi, masi_interval = _told(_alpha(totals, drawn.column("masi"), distances), drawn.clusters)
+        alpha_masi, masi_interval = _told(alphas(drawn.column("masi"), totals, distances), drawn.clusters)
         value, span = _told(fleiss, by_all.clusters)
         return AnnotatorAgreement(
             units=self._units,
@@ -119,45 +122,23 @@ class AgreementCounts:
         )
 
 
-def masi(a: LabelSetOf, b: LabelSetOf) -> float:
-    """The distance of two sets, from 0 for the same to 1 for sets that share nothing."""
-    shared = len(a & b)
-    if a == b:
-        return 0.0
-    weight = 2 / 3 if shared == min(len(a), len(b)) else 1 / 3 if shared else 0.0
-    return 1 - shared / len(a | b) * weight
-
-
-def _alpha(totals: Floats, observed: Floats, distances: Floats) -> Floats:
-    """Alpha of each draw: how often each set was given (draws, sets), the distances observed (draws), those of every two sets."""
-    n = totals.sum(axis=1)
-    expected = ((totals @ distances) * totals).sum(axis=1)
-    return 1 - divide(observed * (n - 1), expected, np.nan)
-
-
 def _fleiss(drawn: Drawn, totals: Floats) -> Floats:
     shares = divide(totals, np.broadcast_to(totals.sum(axis=1, keepdims=True), totals.shape))
     chance = (shares**2).sum(axis=1)
     alike = divide(drawn.column("alike"), drawn.column("n"), np.nan)
-    return divide(alike - chance, _above_rounding(1 - chance), np.nan)
+    return correct_for_chance(alike, chance)
 
 
 def _between(pair: tuple[str, str], drawn: Drawn, sets: Sequence[LabelSetOf]) -> Kappa:
     n = drawn.column((pair, "n"))
     first, second = (drawn.columns([(pair, name, one) for one in sets]) for name in pair)
-    alike = divide(drawn.column((pair, "alike")), n, np.nan)
-    chance = divide((first * second).sum(axis=1), n**2, np.nan)
-    kappa, span = _told(divide(alike - chance, _above_rounding(1 - chance), np.nan), drawn.clusters)
-    return Kappa(pair, int(n[0]), float(alike[0]), kappa, span)
-
-
-def _above_rounding(values: Floats) -> Floats:
-    """The values, 0 for what only rounding keeps from it."""
-    return np.where(values > 1e-12, values, 0.0)
+    alike = drawn.column((pair, "alike"))
+    kappa, span = _told(kappas(alike, first, second), drawn.clusters)
+    return Kappa(pair, int(n[0]), float(alike[0] / n[0]), kappa, span)
 
 
 def _told(values: Floats, clusters: int) -> tuple[float | None, Span | None]:
-    """What was seen, and its interval."""
+    """Return the observed value and its interval."""
     if np.isnan(values[0]):
         return None, None
     return round(float(values[0]), 12), interval(values[1:], clusters) if len(values) > 1 else None

@@ -1,8 +1,8 @@
-"""Calibration: whether what is said to hold with probability p holds in a share p of cases.
+"""Calibration: whether events with a stated probability p occur in a share p of cases.
 
-Reliability table and expected calibration error over ten bins of equal width (Naeini, Cooper and
-Hauskrecht 2015, AAAI), Brier score (Brier 1950, Monthly Weather Review 78): the mean of (p - outcome)
-squared; 0.25 is what a constant 0.5 gets.
+Reliability table and expected calibration error over ten bins of equal width (Naeini, Cooper and Hauskrecht
+2015, AAAI), Brier score (Brier 1950, Monthly Weather Review 78): the mean of (p - outcome) squared; a
+constant 0.5 scores 0.25.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ BINS = 10
 
 
 def calibration(p: ArrayLike, outcome: ArrayLike, scenarios: ArrayLike) -> dict[str, Any] | None:
-    """`{"n", "brier", "expected_calibration_error", "bins"}`; None without data.
+    """Return `{"n", "brier", "expected_calibration_error", "bins"}`; None without data.
 
-    `p` in [0, 1] and `outcome`, 0 or 1, are one a pair, `scenarios` the scenario of each. A bin is
+    `p` in [0, 1] and `outcome`, 0 or 1, have one value per pair, `scenarios` the scenario of each. A bin is
     `{"from", "to", "n", "mean", "share"}` with the outcomes' share as an estimate; empty bins have n 0.
     """
     said = np.asarray(p, dtype=np.float64)
@@ -29,7 +29,7 @@ def calibration(p: ArrayLike, outcome: ArrayLike, scenarios: ArrayLike) -> dict[
     group = np.asarray(scenarios)
     if said.size == 0:
         return None
-    # the edges belong to the upper bin, 1 to the last; 0.3 * 10 may come out a little below 3
+    # edges belong to the upper bin, 1 to the last; 0.3 * 10 may be slightly below 3
     bin_of = np.clip(np.floor(said * BINS + 1e-9).astype(np.int64), 0, BINS - 1)
     bins: list[dict[str, Any]] = []
     error = 0.0
@@ -51,7 +51,7 @@ def calibration(p: ArrayLike, outcome: ArrayLike, scenarios: ArrayLike) -> dict[
 
 
 def _within_0_1(estimate: Estimate | None) -> Estimate | None:
-    """With an interval that goes no further than a score can."""
+    """Return the estimate with its interval limited to possible scores."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return estimate
     return msgspec.structs.replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))

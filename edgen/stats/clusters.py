@@ -1,7 +1,8 @@
-"""Sums by scenario, for intervals that draw whole scenarios: what is kept does not grow with a run.
+"""Sums by scenario, for bootstraps over whole scenarios, in bounded memory.
 
-Each of the first MOST scenarios is a cluster of its own; a later one joins one of these, by hash. Clusters that are drawn whole
-may hold any number of scenarios (Cochran 1977, Sampling Techniques, chapter 9A); with as many as these, an interval is hardly longer.
+Each of the first MOST scenarios is its own cluster; a later one joins one of these, by hash. Clusters may
+hold any number of scenarios (Cochran 1977, Sampling Techniques, chapter 9A); with this many, an interval is
+hardly longer.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ _RESAMPLES = 1000
 
 
 class Clusters:
-    """Scenarios to clusters, numbered from 0 on in the order in which scenarios first come."""
+    """A mapping of scenarios to clusters, numbered from 0 in order of first appearance."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
 
     def of(self, scenario: int) -> int:
-        """The cluster of a scenario."""
+        """Return the cluster of a scenario."""
         known = self._known.get(scenario)
         if known is None and len(self._known) < MOST:
             known = self._known[scenario] = len(self._known)
@@ -34,11 +35,11 @@ class Clusters:
 
 
 class ClusterSums:
-    """Sums in columns of any name, a row a cluster."""
+    """Sums in columns of any name, one row per cluster."""
 
     def __init__(self) -> None:
         self._columns: dict[Hashable, int] = {}
-        self._rows: list[list[float]] = []  # each as long as it has to be
+        self._rows: list[list[float]] = []  # of varying length
 
     def add(self, cluster: int, column: Hashable, value: float = 1.0) -> None:
         """Add to a column of a cluster."""
@@ -51,12 +52,12 @@ class ClusterSums:
         row[at] += value
 
     def column(self, column: Hashable) -> Floats:
-        """A column's sums (clusters); 0 where nothing was added."""
+        """Return a column's sums (clusters); 0 if nothing was added."""
         at = self._columns.get(column)
         return np.array([0.0 if at is None or at >= len(row) else row[at] for row in self._rows])
 
     def draw(self) -> Drawn:
-        """What all clusters add up to, and what as many drawn from them do, again and again (seeded)."""
+        """Return the totals of all clusters, and of as many clusters drawn repeatedly (seeded)."""
         table = np.zeros((len(self._rows), len(self._columns)))
         for row, found in zip(table, self._rows, strict=True):
             row[: len(found)] = found
@@ -67,7 +68,7 @@ class ClusterSums:
 
 
 class Drawn:
-    """Sums of columns (1 + draws): first what was seen, then of each draw."""
+    """Sums of columns (1 + draws): first the observed one, then one per draw."""
 
     def __init__(self, sums: Floats, columns: dict[Hashable, int], clusters: int) -> None:
         self._sums = sums
@@ -75,11 +76,11 @@ class Drawn:
         self.clusters = clusters
 
     def column(self, column: Hashable) -> Floats:
-        """One column (1 + draws)."""
+        """Return one column (1 + draws)."""
         return self.columns([column])[:, 0]
 
     def columns(self, columns: Sequence[Hashable]) -> Floats:
-        """Several (1 + draws, columns); 0 where nothing was added."""
+        """Return several columns (1 + draws, columns); 0 if nothing was added."""
         found = np.zeros((len(self._sums), len(columns)))
         for place, column in enumerate(columns):
             if (at := self._columns.get(column)) is not None:

@@ -1,6 +1,6 @@
-"""What one annotator says where another says something else: counts over units that both label.
+"""Confusion of annotators: counts over units that both label.
 
-Memory: a number for every two labels of each two annotators.
+Memory: one number per pair of labels and pair of annotators.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 
 class TwoByTwo(msgspec.Struct, frozen=True):
-    """Units that carry a label by both annotators, by the first alone, by the second alone, by neither."""
+    """Numbers of units with a label by both annotators, by the first only, by the second only, by neither."""
 
     both: int
     first: int
@@ -22,9 +22,9 @@ class TwoByTwo(msgspec.Struct, frozen=True):
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
-    """Two annotators over the `n` units that both label. `pairs`: (label, label, in how many units the first gives the one and
-    the second the other), most frequent first; where units carry one label it is the confusion matrix, where they carry several it
-    tells which label goes with which. `labels`: each label on its own."""
+    """Two annotators over the `n` units that both label. `pairs`: (label, label, number of units with these
+    by the first and the second), most frequent first. For units with one label it is the confusion matrix;
+    for several it shows which labels go together. `labels`: each label separately."""
 
     annotators: tuple[str, str]
     n: int
@@ -41,7 +41,7 @@ class ConfusionCounts:
         self._given: defaultdict[tuple[str, str], Counter[tuple[str, bool, bool]]] = defaultdict(Counter)
 
     def add(self, said: Mapping[str, Sequence[str]]) -> None:
-        """A unit: what each annotator says of it."""
+        """Add a unit with each annotator's labels."""
         for (one, a), (other, b) in itertools.combinations(sorted(said.items()), 2):
             pair = (one, other)
             self._n[pair] += 1
@@ -49,7 +49,7 @@ class ConfusionCounts:
             self._given[pair].update((label, label in a, label in b) for label in {*a, *b})
 
     def result(self, order: Sequence[str]) -> tuple[Confusion, ...]:
-        """Every two annotators; labels come in the order of `order`."""
+        """Return the confusion of every two annotators, with labels in the order of `order`."""
         place = {label: number for number, label in enumerate(order)}
 
         def rank(label: str) -> tuple[int, str]:

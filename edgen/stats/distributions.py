@@ -1,4 +1,4 @@
-"""Many numbers summed up: quantiles, and the bars of a histogram."""
+"""Summaries of many numbers: quantiles, and the bars of a histogram."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """A bar of a histogram: low <= value < high, the last one with its end."""
+    """A bar of a histogram: low <= value < high, the last one including its end."""
 
     low: float
     high: float
@@ -21,7 +21,7 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers summed up; the quantiles are of the data itself, and all are None where `n` is 0."""
+    """A summary of numbers; quantiles are values of the data, and all are None if `n` is 0."""
 
     n: int
     mean: float | None = None
@@ -42,8 +42,8 @@ _POINTS = ("min", "p5", "p25", "median", "p75", "p95", "max")
 
 
 def summarize_counts(counts: Mapping[int, int]) -> Distribution:
-    """Whole numbers summed up, given how often each came: memory does not grow with how many there were. A bar is a
-    number, or as many numbers as make at most 40 bars. Quantiles are those of `summarize`."""
+    """Summarise whole numbers given by their counts: memory does not grow with their total. A bar is one
+    number, or as many as needed for at most 40 bars. Quantiles are those of `summarize`."""
     values = sorted(value for value, count in counts.items() if count)
     if not values:
         return Distribution(n=0)
@@ -60,7 +60,7 @@ def summarize_counts(counts: Mapping[int, int]) -> Distribution:
     total = sum(value * counts[value] for value in values)
     squares = sum(value * value * counts[value] for value in values)
     upto = list(accumulate(counts[value] for value in values))
-    # the smallest value with at least so many at or below it, in whole numbers
+    # the smallest value with at least that many at or below it, in whole numbers
     quantiles = (values[bisect_left(upto, -(-n * percent // 100))] for percent in _PERCENT)
     points = map(float, (values[0], *quantiles, values[-1]))
     sd = math.sqrt((n * squares - total * total) / (n * (n - 1))) if n > 1 else None
@@ -70,11 +70,11 @@ def summarize_counts(counts: Mapping[int, int]) -> Distribution:
 
 
 def summarize_shares(values: ArrayLike, bars: int = 20) -> Distribution:
-    """Numbers in [0, 1] summed up, in `bars` bars of equal width. An edge belongs to the upper bar."""
+    """Summarise numbers in [0, 1], in `bars` bars of equal width. An edge belongs to the upper bar."""
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:
         return Distribution(n=0)
-    # an edge that was computed may come out a little below: 1 - 0.9 is less than 0.1
+    # a computed edge may be slightly too low: 1 - 0.9 is less than 0.1
     at = np.clip(np.floor(data * bars + 1e-9).astype(np.int64), 0, bars - 1)
     counts = np.bincount(at, minlength=bars)
     bins = tuple(Bin(i / bars, (i + 1) / bars, int(n)) for i, n in enumerate(counts))
@@ -82,9 +82,9 @@ def summarize_shares(values: ArrayLike, bars: int = 20) -> Distribution:
 
 
 def summarize(data: np.typing.NDArray[np.float64], bins: tuple[Bin, ...]) -> Distribution:
-    """Numbers, at least one, and the bars of their histogram. Quantiles are values of the data: the smallest with at
-    least that share at or below it (type 1 of Hyndman and Fan 1996, American Statistician 50). The deviation is the
-    sample's, with n - 1."""
+    """Summarise numbers, at least one, with the bars of their histogram. Quantiles are values of the data:
+    the smallest with at least that share at or below it (type 1 of Hyndman and Fan 1996, American
+    Statistician 50). The deviation is the sample's, with n - 1."""
     points = map(float, np.percentile(data, (0, *_PERCENT, 100), method="inverted_cdf"))
     sd = float(np.std(data, ddof=1)) if data.size > 1 else None
     named = dict(zip(_POINTS, points, strict=True))
@@ -92,7 +92,7 @@ def summarize(data: np.typing.NDArray[np.float64], bins: tuple[Bin, ...]) -> Dis
 
 
 def _round_width(width: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20, 50, … that is at least `width`."""
+    """Return the smallest of 1, 2, 5, 10, 20, 50, … that is at least `width`."""
     if width <= 1:
         return 1
     unit = 10 ** math.floor(math.log10(width))

@@ -1,11 +1,11 @@
-"""95% intervals for means of values that are alike within a scenario: scenarios are the clusters.
+"""95% intervals for means of values that are correlated within a scenario: scenarios are the clusters.
 
 The variance is that of a ratio estimator over clusters, by linearisation, with the factor G / (G - 1)
-(Cochran 1977, Sampling Techniques). A share in [0, 1] gets Wilson's interval (1927, JASA 22) with the
-sample size that would have this variance (compared by Franco, Little, Louis and Slud 2019, J. Survey
-Stat. Methodol. 7); a share without any variance counts its scenarios. Quantiles are those of Student's t
-with G - 1 degrees of freedom, for G scenarios (Korn and Graubard 1998, Survey Methodology 24): so with few
-scenarios it is much wider than Wilson's own: for 1 of 2 it is 0.2% to 99.8%.
+(Cochran 1977, Sampling Techniques). A share in [0, 1] gets Wilson's interval (1927, JASA 22) with the sample
+size that would have this variance (compared by Franco, Little, Louis and Slud 2019, J. Survey Stat. Methodol.
+7); a share without any variance counts its scenarios. Quantiles are those of Student's t with G - 1 degrees
+of freedom, for G scenarios (Korn and Graubard 1998, Survey Methodology 24). So with few scenarios it is much
+wider than Wilson's own: for 1 of 2 it is 0.2% to 99.8%.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FEWEST_SCENARIOS = 5  # for the interval of a difference: edgen's own minimum
-_NONE = 1e-18  # a variance that is only rounding
+_NONE = 1e-18  # a variance from rounding alone
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A `value` over `n` observations of `scenarios` scenarios, with its 95% interval; from fewer than two scenarios
-    `low` and `high` are None."""
+    """A `value` over `n` observations of `scenarios` scenarios, with its 95% interval; `low` and `high` are
+    None for fewer than two scenarios."""
 
     value: float
     low: float | None
@@ -39,9 +39,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None) -> Estimate | None:
-    """The mean of `values` (n) in [0, 1] with Wilson's interval; None without values.
+    """Return the mean of `values` (n) in [0, 1] with Wilson's interval; None without values.
 
-    `scenarios` (n) names the cluster of each. With `sizes` (n) each value is the sum of so many observations.
+    `scenarios` (n) names the cluster of each. With `sizes` (n) each value is the sum of that many
+    observations.
     """
     mean, variance, n, groups = clustered_mean(values, scenarios, sizes)
     if n == 0:
@@ -53,7 +54,7 @@ def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = Non
 
 
 class ShareCount:
-    """Hits among things, counted some at a time, for the `share` of them. Keeps 16 bytes a time that has things."""
+    """A counter of hits for the `share` of them. It keeps 16 bytes per call of `add`."""
 
     def __init__(self) -> None:
         self._hits, self._of, self._scenarios = array("I"), array("I"), array("q")
@@ -73,22 +74,22 @@ class ShareCount:
 
     @property
     def hits(self) -> int:
-        """How many there were."""
+        """The number of hits."""
         return sum(self._hits)
 
     @property
     def of(self) -> int:
-        """How many things there were."""
+        """The number of things."""
         return sum(self._of)
 
     def result(self) -> Estimate | None:
-        """The share, None without things."""
+        """Return the share, None without things."""
         return share(self._hits, self._scenarios, self._of)
 
 
 def average(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None) -> Estimate | None:
-    """The mean of any `values` (n), clustered by `scenarios` (n), with Student's interval; None without values. `sizes` as in
-    `share`."""
+    """Return the mean of any `values` (n), clustered by `scenarios` (n), with Student's interval; None
+    without values. `sizes` as in `share`."""
     mean, variance, n, groups = clustered_mean(values, scenarios, sizes)
     if n == 0:
         return None
@@ -99,7 +100,7 @@ def average(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = N
 
 
 def scale_estimate(estimate: Estimate | None, factor: float, shift: float = 0.0) -> Estimate | None:
-    """The estimate of factor * value + shift, for a factor above 0."""
+    """Return the estimate of factor * value + shift, for a factor above 0."""
     if estimate is None:
         return None
     value = estimate.value * factor + shift
@@ -112,7 +113,8 @@ def scale_estimate(estimate: Estimate | None, factor: float, shift: float = 0.0)
 def clustered_mean(
     values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None
 ) -> tuple[float, float, int, int]:
-    """(mean, its variance, observations, scenarios) of values as in `share`; nan where there is too little to tell."""
+    """Return (mean, its variance, observations, scenarios) of values as in `share`; nan for too little
+    data."""
     y = np.asarray(values, dtype=np.float64)
     n = y.size if sizes is None else int(np.sum(np.asarray(sizes)))
     if n == 0:
@@ -130,10 +132,11 @@ def clustered_mean(
 def difference_of_means(
     values: Floats, one: Mask, other: Mask, scenarios: NDArray[np.int64]
 ) -> Estimate | None:
-    """The mean of `values[one]` minus that of `values[other]`, two parts that share no scenario; None where one is empty.
+    """Return the mean of `values[one]` minus that of `values[other]`, two parts that share no scenario; None
+    if one is empty.
 
     The variance is the sum of both; Student's t has the degrees of freedom of Welch (1947, Biometrika 34) and
-    Satterthwaite (1946, Biometrics Bulletin 2) over scenarios. There is no interval where a part has fewer than
+    Satterthwaite (1946, Biometrics Bulletin 2) over scenarios. There is no interval if a part has fewer than
     FEWEST_SCENARIOS or does not vary. Values lie in [0, 1], so the interval is kept within [-1, 1].
     """
     if not one.any() or not other.any():

@@ -1,10 +1,11 @@
-"""Labels of one source against those of another that is taken for right: precision, recall, F1, Jaccard, by label, micro, macro.
+"""Scores of one source's labels against a reference: precision, recall, F1, Jaccard, by label, micro, macro.
 
-A unit carries a set of labels on each side. By label: true positives are units that carry it on both sides. Micro: over the
-counts of all labels together. Macro: the mean over the labels that either side uses, where what has no denominator counts
-as 0 (as scikit-learn's averages with zero_division=0 do). Source: Sokolova and Lapalme 2009, Inf. Process. Manag. 45.
-Bias: the share of units that carry the label by the one less that by the other. Intervals are expanded percentiles of a
-seeded bootstrap that draws whole scenarios (see `edgen.stats.resampling`), at 95%. Memory: some numbers for each scenario.
+A unit carries a set of labels on each side. By label: true positives are units that carry it on both sides.
+Micro: over the counts of all labels together. Macro: the mean over the labels that either side uses, where
+scores without a denominator count as 0 (as scikit-learn's averages with zero_division=0 do). Source: Sokolova
+and Lapalme 2009, Inf. Process. Manag. 45. Bias: the share of units with the label by the one minus that by
+the other. Intervals are expanded 95% percentiles of a seeded bootstrap over whole scenarios (see
+`edgen.stats.resampling`). Memory: some numbers per scenario.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from edgen.stats.resampling import bootstrap, divide, interval, round_number
 Floats = NDArray[np.float64]
 _RESAMPLES = 1000
 _OF_UNITS = 3  # columns of the units themselves, before those of the labels
-_TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units on both sides, by what is right, by the other
+_TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units on both sides, by the reference, by the other
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """What has no denominator is None."""
+    """Scores; None without a denominator."""
 
     precision: Estimate | None
     recall: Estimate | None
@@ -35,7 +36,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelScores(Scores, frozen=True, kw_only=True):
-    """A label that `gold` units carry by what is right, and `given` by the other source."""
+    """The scores of a label, on `gold` units by the reference and on `given` by the other source."""
 
     gold: int
     given: int
@@ -43,8 +44,9 @@ class LabelScores(Scores, frozen=True, kw_only=True):
 
 
 class LabelFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`: the share of units whose sets are the same. `by_unit`: the mean over units of the Jaccard index of their
-    two sets, 1 where both are empty (the accuracy of Godbole and Sarawagi 2004, PAKDD)."""
+    """Scores of all labels. `exact`: the share of units with equal sets. `by_unit`: the mean over units of
+    the Jaccard index of their two sets, 1 if both are empty (the accuracy of Godbole and Sarawagi 2004,
+    PAKDD)."""
 
     units: int
     exact: Estimate | None
@@ -55,7 +57,7 @@ class LabelFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelCounts:
-    """Counts that figures are made of, unit by unit."""
+    """Counts for scores, unit by unit."""
 
     def __init__(self) -> None:
         self._labels: dict[str, int] = {}
@@ -65,7 +67,7 @@ class LabelCounts:
         self._counts: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def add(self, scenario: int, gold: Collection[str], given: Collection[str]) -> None:
-        """A unit: its labels by what is right, and by the other source."""
+        """Add a unit: its labels by the reference, and by the other source."""
         units = self._units[scenario]
         units[0] += 1
         units[1] += {*gold} == {*given}
@@ -78,7 +80,7 @@ class LabelCounts:
             counts[_GIVEN] += label in given
 
     def figures(self) -> LabelFigures:
-        """The figures of all units so far; labels in the order of their frequency."""
+        """Return the scores of all units so far, with labels by frequency."""
         scenarios = {scenario: row for row, scenario in enumerate(sorted(self._units))}
         table = np.zeros((len(scenarios), _OF_UNITS + 3 * len(self._labels)))
         for scenario, units in self._units.items():
@@ -92,7 +94,7 @@ class LabelCounts:
         return self._figures(sums, len(table))
 
     def _figures(self, sums: Floats, scenarios: int) -> LabelFigures:
-        """`sums` (1 + resamples, columns): what was seen in the first row."""
+        """Return the scores from `sums` (1 + resamples, columns), the observed ones in the first row."""
         units, counts = sums[:, 0], sums[:, _OF_UNITS:].reshape(len(sums), -1, 3)
         n = int(units[0])
 
@@ -129,7 +131,8 @@ class LabelCounts:
 
 
 def _scores(counts: Floats) -> dict[str, Floats]:
-    """Counts (draws, labels, 3) to values (draws, labels) of each score, NaN where there is no denominator."""
+    """Compute each score's values (draws, labels) from counts (draws, labels, 3), NaN without a
+    denominator."""
     true, gold, given = (counts[:, :, column] for column in (_TRUE, _GOLD, _GIVEN))
     return {
         "precision": divide(true, given, np.nan),
@@ -140,7 +143,7 @@ def _scores(counts: Floats) -> dict[str, Floats]:
 
 
 def _estimate(values: Floats, n: int, scenarios: int) -> Estimate | None:
-    """The first of the values with the interval of the others."""
+    """Return the first of the values with the interval of the others."""
     if np.isnan(values[0]):
         return None
     span = interval(values[1:], scenarios) if len(values) > 1 else None

@@ -1,12 +1,11 @@
 """Logistic regression by maximum a posteriori, for soft outcomes.
 
-Each coefficient has a normal prior around 0, so that there is one finite answer even where the outcomes
-are separated or columns depend on each other. Newton's method with step halving on the log posterior,
-which is concave. An outcome p in [0, 1] counts as p wins and 1 - p losses (a quasi-likelihood: Papke and
-Wooldridge 1996, J. Appl. Econometrics 11). The robust covariance allows for clusters: it is the jackknife
-that leaves out one cluster at a time, by one Newton step, which with few clusters is not too small as the
-plain sandwich is (Lipsitz, Dear and Zhao 1994, Biometrics 50; CR3 of Bell and McCaffrey 2002, Survey
-Methodology 28).
+Each coefficient has a normal prior around 0, so that the solution is unique and finite even for separated
+outcomes or dependent columns. Newton's method with step halving on the log posterior, which is concave. An
+outcome p in [0, 1] counts as p wins and 1 - p losses (a quasi-likelihood: Papke and Wooldridge 1996, J. Appl.
+Econometrics 11). The robust covariance allows for clusters: it is the jackknife that leaves out one cluster
+at a time, by one Newton step, which with few clusters is not too small as the plain sandwich is (Lipsitz,
+Dear and Zhao 1994, Biometrics 50; CR3 of Bell and McCaffrey 2002, Survey Methodology 28).
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ _ENOUGH = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`coefficients` (k); `covariance` (k, k), the inverse Hessian; `robust` (k, k), None without clusters."""
+    """A fitted model. `coefficients` (k); `covariance` (k, k), the inverse Hessian; `robust` (k, k), None
+    without clusters."""
 
     coefficients: Array
     covariance: Array
@@ -36,7 +36,8 @@ class Fit:
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: ArrayLike, *, prior_sd: float) -> Estimate:
-    """The coefficient of the second column of `x`, as `fit` has it, with its interval at 95%; none from one cluster."""
+    """Return the coefficient of the second column of `x`, by `fit`, with its 95% interval; none for a single
+    cluster."""
     fitted, groups = fit(x, y, prior_sd=prior_sd, clusters=clusters), len(np.unique(clusters))
     value, n = float(fitted.coefficients[1]), len(np.asarray(y))
     if fitted.robust is None:
@@ -53,10 +54,10 @@ def fit(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> Fit:
-    """Coefficients for rows `x` (n, k) and outcomes `y` (n) in [0, 1].
+    """Fit coefficients for rows `x` (n, k) and outcomes `y` (n) in [0, 1].
 
-    `prior_sd` is the prior's standard deviation, finite and positive; `weights` (n) count rows; `clusters` (n) name
-    the group of each row, at least two for `robust`.
+    `prior_sd` is the prior's standard deviation, finite and positive; `weights` (n) count rows; `clusters`
+    (n) name the group of each row, at least two for `robust`.
     """
     rows = np.asarray(x, dtype=np.float64)
     outcome = np.asarray(y, dtype=np.float64)
@@ -88,7 +89,7 @@ def fit(
 
 
 def sigmoid(logits: Array) -> Array:
-    """1 / (1 + exp(-logits)), without overflow."""
+    """Return 1 / (1 + exp(-logits)), without overflow."""
     smaller = np.exp(-np.abs(logits))
     return np.where(logits >= 0, 1.0, smaller) / (1.0 + smaller)
 
@@ -102,7 +103,7 @@ def _log_posterior(rows: Array, outcome: Array, weight: Array, precision: Array,
 def _derivatives(
     rows: Array, outcome: Array, weight: Array, precision: Array, beta: Array
 ) -> tuple[Array, Array]:
-    """The gradient of the log posterior and the Hessian of its negative."""
+    """Return the gradient of the log posterior and the Hessian of its negative."""
     p = sigmoid(rows @ beta)
     gradient = rows.T @ (weight * (outcome - p)) - precision * beta
     hessian = (rows * (weight * p * (1.0 - p))[:, None]).T @ rows + np.diag(precision)
@@ -112,7 +113,7 @@ def _derivatives(
 def _jackknife(
     rows: Array, scores: Array, information: Array, clusters: NDArray[np.generic], hessian: Array
 ) -> Array | None:
-    """(G - 1) / G times the sum of squared changes that each cluster makes; None without two of them."""
+    """Return (G - 1) / G times the sum of squared changes by each cluster; None for fewer than two."""
     groups, member = np.unique(clusters, return_inverse=True)
     if len(groups) < 2:
         return None

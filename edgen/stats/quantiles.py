@@ -1,4 +1,4 @@
-"""Quantiles and Wilson's interval for a share, in plain Python: estimates of cost do without numpy."""
+"""Quantiles and Wilson's interval for a share, in plain Python, so that cost estimates do not need numpy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _T95 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2
 
 
 def t95(freedom: int) -> float:
-    """The 97.5% point of Student's t with `freedom` degrees of freedom, from 1 on, to 5 digits.
+    """Return the 97.5% point of Student's t with `freedom` degrees of freedom, at least 1, to 5 digits.
 
-    Beyond ten by Cornish and Fisher's expansion (Abramowitz and Stegun 1964, 26.7.5).
+    Above ten by Cornish and Fisher's expansion (Abramowitz and Stegun 1964, 26.7.5).
     """
     if freedom <= len(_T95):
         return _T95[freedom - 1]
@@ -24,9 +24,9 @@ def t95(freedom: int) -> float:
 
 
 def wilson(share: float, size: float, quantile: float) -> tuple[float, float]:
-    """Wilson's interval (1927, JASA 22) for a share of `size` observations, within 0 and 1."""
+    """Return Wilson's interval (1927, JASA 22) for a share of `size` observations, within 0 and 1."""
     z2 = quantile * quantile / size
     centre = (share + z2 / 2) / (1 + z2)
     half = math.sqrt(max(share * (1 - share) / size + z2 / (4 * size), 0.0)) * quantile / (1 + z2)
-    # rounding may put an end on the wrong side of a share of 0 or 1
+    # rounding may move an end past a share of 0 or 1
     return min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share)

@@ -1,16 +1,16 @@
-"""Rankings against the right answers: recall at k, mean reciprocal rank, mean average precision.
+"""Scores of rankings: recall at k, mean reciprocal rank, mean average precision.
 
-Of each example there are the places (from 1) at which its right answers stand in the ranking, 0 for one that is not in
-it. Recall at k: the share of examples with a right answer among the first k (what response selection calls R@k, of
-100 candidates; Lowe, Pow, Serban and Pineau 2015, SIGDIAL). MRR: the mean of 1 / place of the first right answer, 0
-without one (Voorhees 1999, TREC-8). MAP: the mean of average precision, the sum over right answers of the share of
-right ones down to their place, divided by how many there are (Manning, Raghavan and Schuetze 2008, Introduction to
-Information Retrieval, section 8.4). `official` is DSTC7's order of merit: the mean of recall at 10 and MRR.
+Each example is given by the ranks (from 1) of its right answers, 0 for a missing one. Recall at k: the share
+of examples with a right answer among the first k (R@k in response selection, of 100 candidates; Lowe, Pow,
+Serban and Pineau 2015, SIGDIAL). MRR: the mean of 1 / rank of the first right answer, 0 without one (Voorhees
+1999, TREC-8). MAP: the mean of average precision, the sum over right answers of the share of right ones up to
+their rank, divided by their number (Manning, Raghavan and Schuetze 2008, Introduction to Information
+Retrieval, section 8.4). `official` is DSTC7's ranking score: the mean of recall at 10 and MRR.
 
-DSTC7's own program takes the number of a right answer in the truth file for its number among those found; so its MAP
-depends on the order of the file. `map_in_file_order` is that figure.
+DSTC7's own program uses the number of a right answer in the truth file instead of its number among those
+found, so its MAP depends on the file's order. `map_in_file_order` is that score.
 
-Intervals are expanded percentiles of a seeded bootstrap over examples (`edgen.stats.resampling`), at 95%.
+Intervals are expanded 95% percentiles of a seeded bootstrap over examples (`edgen.stats.resampling`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _RESAMPLES = 1000
 
 
 class RankingFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """`recall` by k. Every estimate is over all examples; those without a ranking count as not found."""
+    """The scores of rankings. `recall` is by k. Every estimate is over all examples; those without a ranking
+    count as not found."""
 
     recall: dict[int, Estimate]
     mrr: Estimate
@@ -39,7 +40,8 @@ class RankingFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
-    """The figures of examples, at least one; each has the places of its right answers, in the order of the truth."""
+    """Return the scores of examples, at least one, given the ranks of their right answers in the order of the
+    truth."""
     table = np.array([_row(one) for one in places], dtype=np.float64)
     n = len(table)
     means = table.mean(axis=0)
@@ -56,7 +58,7 @@ def ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
 
 
 def _row(places: Sequence[int]) -> list[float]:
-    """What an example adds to each figure."""
+    """Return an example's contribution to each score."""
     found = sorted(place for place in places if place)
     hits = [float(bool(found) and found[0] <= k) for k in CUTS]
     reciprocal = 1 / found[0] if found else 0.0

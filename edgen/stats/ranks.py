@@ -1,8 +1,8 @@
-"""Two tests by ranks, for ratings and counts: Mann and Whitney's of two groups, Spearman's of two values of each.
+"""Rank tests for ratings and counts: Mann and Whitney's of two groups, Spearman's of two paired values.
 
-Values that are equal share the mean of their ranks. What is tested are single observations; an interval's clusters
-are scenarios, over which the influence of each observation is added up (the linearised variance, with the factor
-G / (G - 1)), and its quantiles are those of Student's t with G - 1 degrees of freedom.
+Equal values share the mean of their ranks. The tests are of single observations. Intervals cluster by
+scenario, summing each observation's influence (the linearised variance, with the factor G / (G - 1)), with
+quantiles of Student's t with G - 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ from edgen.stats.quantiles import t95
 from edgen.stats.resampling import round_number
 
 Floats = NDArray[np.float64]
-EXACT_GROUPS = (
-    50  # observations in both groups up to which Mann and Whitney's p counts every way to deal them
-)
-EXACT_PAIRS = 8  # pairs up to which Spearman's p counts every order
+EXACT_GROUPS = 50  # maximum observations in both groups for an exact Mann-Whitney p
+EXACT_PAIRS = 8  # maximum pairs for an exact Spearman p
 
 
 class RankTest(msgspec.Struct, frozen=True, kw_only=True):
-    """A `value` over `n` observations of `scenarios` scenarios, with its 95% interval and the two-sided p-value of there
-    being nothing. `exact`: p counts every possibility, else it is approximate. `low` and `high` are None from fewer than
-    five scenarios, and where all observations agree."""
+    """A `value` over `n` observations of `scenarios` scenarios, with its 95% interval and the two-sided
+    p-value of no effect. `exact`: p counts every possibility, else it is approximate. `low` and `high` are
+    None for fewer than five scenarios, and if all observations agree."""
 
     value: float
     low: float | None
@@ -43,12 +41,12 @@ class RankTest(msgspec.Struct, frozen=True, kw_only=True):
 def superiority(
     a: ArrayLike, b: ArrayLike, a_scenarios: ArrayLike, b_scenarios: ArrayLike
 ) -> RankTest | None:
-    """The chance that a value of `a` (m) is above one of `b` (n), a tie counting half: Mann and Whitney's U over m n (1947,
-    Annals of Mathematical Statistics 18). None where a group is empty.
+    """Return the probability that a value of `a` (m) is above one of `b` (n), a tie counting half: Mann and
+    Whitney's U over m n (1947, Annals of Mathematical Statistics 18). None if a group is empty.
 
-    p is exact up to EXACT_GROUPS observations, beyond by the normal approximation with the corrections for ties and
-    continuity. The interval is that of clustered placements (Obuchowski 1997, Biometrics 53; DeLong, DeLong and
-    Clarke-Pearson 1988, Biometrics 44) on the logit scale.
+    p is exact up to EXACT_GROUPS observations, beyond by the normal approximation with the corrections for
+    ties and continuity. The interval is that of clustered placements (Obuchowski 1997, Biometrics 53; DeLong,
+    DeLong and Clarke-Pearson 1988, Biometrics 44) on the logit scale.
     """
     x, y = (np.asarray(one, dtype=np.float64) for one in (a, b))
     if not (x.size and y.size):
@@ -68,12 +66,12 @@ def superiority(
 
 
 def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | None:
-    """Spearman's correlation of ranks (1904, American Journal of Psychology 15) of pairs (n); None from fewer than three
-    pairs, and where one side does not vary.
+    """Return Spearman's rank correlation (1904, American Journal of Psychology 15) of pairs (n); None for
+    fewer than three pairs, and if one side does not vary.
 
-    p is exact up to EXACT_PAIRS pairs, beyond Student's t with n - 2 degrees of freedom (Pitman 1937, Supplement to the
-    JRSS 4). The interval rests on the influence function (Croux and Dehon 2010, Statistical Methods & Applications 19)
-    on Fisher's scale.
+    p is exact up to EXACT_PAIRS pairs, beyond Student's t with n - 2 degrees of freedom (Pitman 1937,
+    Supplement to the JRSS 4). The interval uses the influence function (Croux and Dehon 2010, Statistical
+    Methods & Applications 19) on Fisher's scale.
     """
     first, second = (_mid_shares(np.asarray(one, dtype=np.float64)) for one in (x, y))
     n = first.size
@@ -102,7 +100,8 @@ def _found(
 
 
 def _half_width(influence: Floats, clusters: NDArray[np.int64], scale: float) -> float | None:
-    """Half the interval of an estimate on a scale whose derivative is 1 / `scale`; None where there is too little."""
+    """Return half the interval of an estimate on a scale whose derivative is 1 / `scale`; None for too little
+    data."""
     groups, member = np.unique(clusters, return_inverse=True)
     if len(groups) < FEWEST_SCENARIOS:
         return None
@@ -112,7 +111,7 @@ def _half_width(influence: Floats, clusters: NDArray[np.int64], scale: float) ->
 
 
 def _placements(values: Floats, among: Floats) -> Floats:
-    """For each value the share of `among` that is below it, what is equal counting half."""
+    """Return for each value the share of `among` below it, equal ones counting half."""
     there = np.sort(among)
     low, high = np.searchsorted(there, values, "left"), np.searchsorted(there, values, "right")
     found: Floats = (low + high) / (2 * there.size)
@@ -120,19 +119,19 @@ def _placements(values: Floats, among: Floats) -> Floats:
 
 
 def _mid_shares(values: Floats) -> Floats:
-    """The ranks of values as shares, those of equal ones at their middle: 0.5 on the average."""
+    """Return the ranks of values as shares, equal ones at their middle: 0.5 on average."""
     return _placements(values, values)
 
 
 def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
-    """Twice the middle ranks, which are whole numbers."""
+    """Return twice the middle ranks, which are whole numbers."""
     found: NDArray[np.int64] = np.rint(_mid_shares(values) * 2 * values.size).astype(np.int64) + 1
     return found
 
 
 def _exact_groups(x: Floats, y: Floats) -> float:
-    """The share of all ways to deal the values to two groups of these sizes whose sum of ranks is as far from the
-    expected one. Values that are equal are dealt together: a table of ways by how many are dealt, and their sum."""
+    """Return the share of all assignments to two groups of these sizes with a rank sum at least as far from
+    the expected one. Equal values are assigned together, in a table of assignments by group size and sum."""
     ranks = _doubled_ranks(np.concatenate([x, y]))
     m, total = x.size, int(ranks.sum())
     ways = np.zeros((m + 1, total + 1))
@@ -166,7 +165,7 @@ def _orders(n: int) -> NDArray[np.int64]:
 
 
 def _exact_pairs(first: Floats, second: Floats) -> float:
-    """The share of all orders in which the ranks go together as much."""
+    """Return the share of all orders with at least as strong a rank correlation."""
     one, other = _doubled_ranks(first), _doubled_ranks(second)
     n = one.size
     sums = other[_orders(n)] @ one
@@ -175,7 +174,8 @@ def _exact_pairs(first: Floats, second: Floats) -> float:
 
 
 def _influence(first: Floats, second: Floats, value: float) -> Floats:
-    """What each pair adds to the correlation of the shares, that it moves the others' shares included."""
+    """Return each pair's influence on the correlation of the shares, including its effect on the others'
+    shares."""
     a, b = (one - 0.5 for one in (first, second))
     together, one, other = (float(np.mean(p * q)) for p, q in ((a, b), (a, a), (b, b)))
     moved_a, moved_b = _mean_above(first, b), _mean_above(second, a)
@@ -187,7 +187,7 @@ def _influence(first: Floats, second: Floats, value: float) -> Floats:
 
 
 def _mean_above(shares: Floats, weights: Floats) -> Floats:
-    """For each pair the sum of the weights of those above it, half of those beside it, over their number."""
+    """Return for each pair the mean weight above it, equal ones counting half."""
     levels, place = np.unique(shares, return_inverse=True)
     sums = np.bincount(place, weights=weights, minlength=len(levels))
     above = np.cumsum(sums[::-1])[::-1] - sums / 2
@@ -196,12 +196,14 @@ def _mean_above(shares: Floats, weights: Floats) -> Floats:
 
 
 def _student(correlation: float, freedom: int) -> float:
-    """The two-sided p-value of a correlation, the incomplete beta function I(1 - r²; freedom / 2, 1 / 2)."""
+    """Return the two-sided p-value of a correlation, the incomplete beta function I(1 - r²; freedom / 2, 1 /
+    2)."""
     return _incomplete_beta(1 - correlation**2, freedom / 2, 0.5)
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised one, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8), to 1e-12."""
+    """Return the regularised function, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8), to
+    1e-12."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
@@ -209,7 +211,7 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     front = math.exp(
         math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
-    # Lentz's way to add up a continued fraction from its front (Thompson and Barnett 1986, J. Comput. Phys. 64)
+    # Lentz's forward evaluation of a continued fraction (Thompson and Barnett 1986, J. Comput. Phys. 64)
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     fraction = d
     for i in range(1, 400):

@@ -1,6 +1,6 @@
-"""Metrics that are ratios of sums over clusters: their values and differences, with intervals and p-values.
+"""Metrics that are ratios of sums over clusters: values and differences, with intervals and p-values.
 
-What is drawn and tested is described in `resampling`. A cluster is a scenario, or a group or block of them.
+`resampling` describes draws and tests. A cluster is a scenario, or a group or block of them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from edgen.stats.resampling import (
     sign_flip_test,
 )
 
-Columns = Callable[[str], Array]  # a column's name to its sums, one a cluster
-_TIE = 1e-9  # relative: what arithmetic leaves of numbers that are the same
+Columns = Callable[[str], Array]  # a column's name to its sums, one per cluster
+_TIE = 1e-9  # relative: rounding error of equal numbers
 
 
 class Ratio(Protocol):
-    """A metric: the sum of column `top` over the sum of column `bottom`, over the clusters where column `counts` is
-    above 0. A `kind` of "share" says that it lies in [0, 1] and counts events."""
+    """A metric: the sum of column `top` over the sum of column `bottom`, over the clusters where column
+    `counts` is above 0. A `kind` of "share" lies in [0, 1] and counts events."""
 
     @property
     def top(self) -> str: ...
@@ -43,7 +43,7 @@ class Ratio(Protocol):
 
 
 class RatioEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """The value of a ratio with its 95% interval; None where it cannot be told. `n` is its denominator."""
+    """The value of a ratio with its 95% interval; None if unknown. `n` is its denominator."""
 
     value: float | None = None
     low: float | None = None
@@ -52,9 +52,9 @@ class RatioEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RatioDifference(msgspec.Struct, frozen=True):
-    """A difference of two ratios with its 95% interval and two-sided p-value, None where there is too little to tell.
-    `n` clusters count, `changed` of them add to the difference. `events`, of a share: how often its event
-    occurred on both sides together, or did not, whichever is rarer."""
+    """A difference of two ratios with its 95% interval and two-sided p-value, None for too little data. `n`
+    clusters count, `changed` of them contribute to the difference. `events`, for a share: occurrences of its
+    event on both sides together, or of its absence, whichever is rarer."""
 
     value: float | None = None
     low: float | None = None
@@ -68,7 +68,7 @@ class RatioDifference(msgspec.Struct, frozen=True):
 def ratio_values(
     columns: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int
 ) -> list[RatioEstimate]:
-    """Each metric over all clusters of one data set."""
+    """Return each metric over all clusters of one data set."""
     counted = [columns(metric.counts) > 0 for metric in metrics]
     tops, bottoms = _stack(columns, metrics, counted)
     draws = ratios(bootstrap(np.hstack([tops, bottoms])[np.any(counted, axis=0)], rng, resamples))
@@ -84,7 +84,7 @@ def ratio_values(
 def paired_differences(
     a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
 ) -> list[RatioDifference]:
-    """Each metric of b minus that of a, over the clusters that count in both and have one place in both."""
+    """Return each metric of b minus that of a, over the clusters that count in both and correspond."""
     size = min(len(a(metrics[0].top)), len(b(metrics[0].top)))
     counted = [(a(metric.counts)[:size] > 0) & (b(metric.counts)[:size] > 0) for metric in metrics]
     every = np.any(counted, axis=0)
@@ -107,7 +107,7 @@ def paired_differences(
 def unpaired_differences(
     a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
 ) -> list[RatioDifference]:
-    """Each metric of b minus that of a, the clusters of each drawn by themselves."""
+    """Return each metric of b minus that of a, with the clusters of each drawn independently."""
     sides, draws, counts = [], [], []
     for columns in (a, b):
         counted = [columns(metric.counts) > 0 for metric in metrics]
@@ -132,7 +132,7 @@ def unpaired_differences(
 def _stack(
     columns: Columns, metrics: Sequence[Ratio], counted: Sequence[NDArray[np.bool_]]
 ) -> tuple[Array, Array]:
-    """The numerators and the denominators (clusters, k), 0 where a cluster does not count."""
+    """Return the numerators and the denominators (clusters, k), 0 for clusters that do not count."""
     mask = np.stack(counted, axis=1)
     tops, bottoms = (
         np.where(mask, np.stack([columns(name)[: len(mask)] for name in names], axis=1), 0.0)
@@ -142,7 +142,8 @@ def _stack(
 
 
 def _contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Array) -> Array:
-    """What each cluster (clusters, k) adds to the difference, linearised around the ratio of both sides together."""
+    """Return each cluster's contribution (clusters, k) to the difference, linearised around the ratio of both
+    sides together."""
     pooled = _pool(tops_a + tops_b, bottoms_a + bottoms_b)
     a, b = _deviations(pooled, tops_a, bottoms_a), _deviations(pooled, tops_b, bottoms_b)
     found: Array = np.where(np.isclose(a, b, rtol=_TIE, atol=0), 0.0, b - a)
@@ -150,19 +151,19 @@ def _contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Ar
 
 
 def _pool(tops: Array, bottoms: Array) -> Array:
-    """The ratios (k) of sums over clusters (clusters, k)."""
+    """Return the ratios (k) of sums over clusters (clusters, k)."""
     return divide(tops.sum(axis=0), bottoms.sum(axis=0))
 
 
 def _deviations(pooled: Array, tops: Array, bottoms: Array) -> Array:
-    """By how much each cluster (clusters, k) moves its side's ratio away from the pooled one."""
+    """Return each cluster's effect (clusters, k) on its side's deviation from the pooled ratio."""
     expected = pooled * bottoms
     rest = np.where(np.isclose(tops, expected, rtol=_TIE, atol=0), 0.0, tops - expected)
     return divide(rest, bottoms.sum(axis=0))
 
 
 def _events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
-    """How often what a share is of occurred on both sides, or did not, whichever is the rarer."""
+    """Return the occurrences of a share's event on both sides, or of its absence, whichever is rarer."""
     if metric.kind != "share":
         return None
     there, every = sum(float(top.sum()) for top in tops), sum(float(bottom.sum()) for bottom in bottoms)
@@ -178,7 +179,7 @@ def _difference(
     n: int,
     changed: int,
 ) -> RatioDifference:
-    """The second side minus the first. `draws` are differences of resampled clusters."""
+    """Return the second side minus the first. `draws` are differences of resampled clusters."""
     events = _events(metric, tops, bottoms)
     one, other = map(_ratio, tops, bottoms)
     value = None if one is None or other is None else round_number(other - one)

@@ -1,4 +1,4 @@
-"""What imports this first says, where numpy is missing, which extra has it. `quantiles` does without."""
+"""An import guard that names the extra if numpy is missing. `quantiles` does not need it."""
 
 from edgen.core.extras import require_extra
 

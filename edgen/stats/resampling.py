@@ -1,21 +1,21 @@
-"""Intervals and p-values for differences of ratios, where scenarios are the clusters.
+"""Intervals and p-values for differences of ratios, with scenarios as clusters.
 
 A metric of an arm is a ratio of sums over scenarios. Intervals are percentiles of the ratios, or of their
-differences, over resampled scenarios (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapters
-8 and 13; a paired scenario is drawn with what both arms made of it). Over n clusters these are too short, by
-the factor sqrt((n - 1) / n) and by normal quantiles in the place of Student's; the percentiles are taken
-farther out by as much (the expanded percentile interval: Hesterberg 2015, What Teachers Should Know About the
-Bootstrap, The American Statistician 69).
+differences, over resampled scenarios (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapters 8
+and 13; a paired scenario is drawn with both arms' results). Over n clusters these are too short, by the
+factor sqrt((n - 1) / n) and by normal quantiles in place of Student's; the percentiles are moved out by as
+much (the expanded percentile interval: Hesterberg 2015, What Teachers Should Know About the Bootstrap, The
+American Statistician 69).
 
-A p-value is of the hypothesis that arms could change places. Paired: in each scenario the sign of
-d = (n_b - R d_b) / D_b - (n_a - R d_a) / D_a is drawn anew, D being the arms' denominators in all and R the
-ratio of both arms together, around which the difference is linear (Cochran 1977, Sampling Techniques, chapter
-6); the d add up to the difference itself. Where the arms have the same denominators, changing their places in
-a scenario changes the sign of its d and nothing else, so that the test is exact however rare the event
-(Fisher 1935, The Design of Experiments; Ernst 2004, Statistical Science 19); elsewhere it is approximate. Not
-paired: scenarios are dealt anew to the two arms, and the difference over its standard error is looked at. p =
-(1 + hits) / (1 + draws) counts what was observed as one of the draws (Phipson and Smyth 2010, Stat. Appl.
-Genet. Mol. Biol. 9).
+A p-value is of the hypothesis that the arms are exchangeable. Paired: in each scenario the sign of d = (n_b -
+R d_b) / D_b - (n_a - R d_a) / D_a is drawn anew, D being the arms' total denominators and R the ratio of both
+arms together, around which the difference is linear (Cochran 1977, Sampling Techniques, chapter 6); the sum
+of all d is the difference itself. If the arms have equal denominators, exchanging them in a scenario only
+changes the sign of its d, so the test is exact however rare the event (Fisher 1935, The Design of
+Experiments; Ernst 2004, Statistical Science 19); otherwise it is approximate. Unpaired: scenarios are
+assigned anew to the two arms, and the statistic is the difference over its standard error. p = (1 + hits) /
+(1 + draws) counts the observation as one of the draws (Phipson and Smyth 2010, Stat. Appl. Genet. Mol. Biol.
+9).
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from numpy.typing import NDArray
 from edgen.stats.quantiles import t95
 
 Array = NDArray[np.float64]
-FEWEST = 5  # clusters that an interval needs
-_CELLS = 2_000_000  # weights that are held at once
+FEWEST = 5  # minimum clusters of an interval
+_CELLS = 2_000_000  # weights held at once
 
 
 def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array:
-    """The sums (resamples, k) of columns (clusters, k) over as many clusters, drawn with replacement."""
+    """Return the sums (resamples, k) of columns (clusters, k) over as many clusters, drawn with
+    replacement."""
     clusters = len(columns)
     sums = np.empty((resamples, columns.shape[1]))
     for start, count in _chunks(resamples, clusters):
@@ -47,21 +48,21 @@ def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array
 
 
 def ratios(sums: Array) -> Array:
-    """(resamples, k) ratios of sums (resamples, 2k), the k numerators before the k denominators; NaN where a
-    denominator is 0."""
+    """Return (resamples, k) ratios of sums (resamples, 2k), the k numerators before the k denominators; NaN
+    where a denominator is 0."""
     half = sums.shape[1] // 2
     return divide(sums[:, :half], sums[:, half:], np.nan)
 
 
 def divide(tops: Array, bottoms: Array, otherwise: float = 0.0) -> Array:
-    """tops / bottoms; `otherwise` where a denominator is not above 0."""
+    """Return tops / bottoms; `otherwise` where a denominator is not above 0."""
     found: Array = np.divide(tops, bottoms, out=np.full_like(tops, otherwise), where=bottoms > 0)
     return found
 
 
 def interval(values: Array, clusters: int) -> tuple[float, float] | None:
-    """The 95% expanded percentile interval of one column of draws over so many clusters; None where more than
-    5% of the draws are unknown."""
+    """Return the 95% expanded percentile interval of one column of draws over this many clusters; None if
+    more than 5% of the draws are unknown."""
     known = values[~np.isnan(values)]
     if clusters < FEWEST or len(known) < 0.95 * len(values):
         return None
@@ -71,11 +72,11 @@ def interval(values: Array, clusters: int) -> tuple[float, float] | None:
 
 
 def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> Array:
-    """Two-sided p-values (k) of paired differences (clusters, k), by drawing their signs."""
+    """Return two-sided p-values (k) of paired differences (clusters, k), by drawing their signs."""
     moved = differences[np.any(differences != 0, axis=1)]
     hits = np.zeros(differences.shape[1])
     if len(moved):
-        # less what summing in another order may change
+        # minus the rounding of another order of summation
         least = np.abs(moved.sum(axis=0)) - 1e-9 * np.abs(moved).sum(axis=0)
         for _, count in _chunks(draws, len(moved)):
             bits = np.frombuffer(rng.bytes(-(-count * len(moved) // 8)), dtype=np.uint8)
@@ -86,12 +87,12 @@ def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> 
 
 
 def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -> Array:
-    """Two-sided p-values (k) that the ratios of a (clusters, 2k) and b (clusters, 2k), the k numerators before the k
-    denominators, are the same, by dealing the clusters anew.
+    """Return two-sided p-values (k) of equal ratios of a (clusters, 2k) and b (clusters, 2k), the k
+    numerators before the k denominators, by assigning the clusters anew.
 
-    What is dealt is the difference over its standard error: the bare one is misled where the arms differ in
-    number and spread of their clusters (Janssen 1997, Statistics and Probability Letters 36; Chung and Romano
-    2013, Annals of Statistics 41).
+    The statistic is the difference over its standard error: the bare difference is misleading if the arms
+    differ in number and spread of their clusters (Janssen 1997, Statistics and Probability Letters 36; Chung
+    and Romano 2013, Annals of Statistics 41).
     """
     both = np.concatenate([a, b])
     half = both.shape[1] // 2
@@ -111,15 +112,15 @@ def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -
 
 
 def _studentise(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
-    """The differences (deals, k) of two arms over their standard errors, without a sign; infinite where it is
-    nothing. `of_b` (deals, 3k) has b's sums of what is left around the pooled ratio, of its squares and of the
-    denominators, `total` (3k) both arms', `sizes` the clusters of each."""
+    """Return the absolute differences (deals, k) of two arms over their standard errors; infinite for a
+    standard error of 0. `of_b` (deals, 3k) has b's sums of the residuals around the pooled ratio, of their
+    squares and of the denominators, `total` (3k) both arms', `sizes` the clusters of each."""
     apart, variance = np.zeros((2, len(of_b), of_b.shape[1] // 3))
     for sign, sums, size in ((-1.0, total - of_b, sizes[0]), (1.0, of_b, sizes[1])):
         left, squares, bottoms = np.split(sums, 3, axis=1)
         spread = squares - left**2 / size
-        spread[spread < 1e-12 * squares] = 0.0  # what sums in another order leave
-        # Without a denominator there is no ratio: as far apart as can be.
+        spread[spread < 1e-12 * squares] = 0.0  # rounding error of sums in another order
+        # Without a denominator there is no ratio: use the maximum distance.
         apart = apart + sign * divide(left, bottoms, sign * np.inf)
         variance = variance + divide(spread, bottoms**2)
     apart = np.abs(apart)
@@ -129,12 +130,12 @@ def _studentise(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
 
 
 def round_number(value: float) -> float:
-    """The number to six significant digits, so that another machine's arithmetic does not show."""
+    """Round to six significant digits, so that results do not depend on the machine's arithmetic."""
     return float(f"{value:.6g}") + 0.0
 
 
 def _chunks(total: int, width: int) -> Iterator[tuple[int, int]]:
-    """(start, how many) of pieces of `total` rows, each of so many cells as are held at once."""
+    """Yield (start, length) of pieces of `total` rows that fit into the limit of cells."""
     step = max(1, _CELLS // max(width, 1))
     for start in range(0, total, step):
         yield start, min(step, total - start)

@@ -1,4 +1,4 @@
-"""Two tests that need no table: Fisher's exact one, and Holm's correction for many at once."""
+"""Two tests that need no table: Fisher's exact test, and Holm's correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-SIGNIFICANT = 0.05  # the level below which an adjusted p-value is marked
+SIGNIFICANT = 0.05  # level below which an adjusted p-value is marked
 _TIE = 1e-7
 
 
 def log_factorials(most: int) -> NDArray[np.float64]:
-    """log(n!) for n from 0 to `most`."""
+    """Return log(n!) for n from 0 to `most`."""
     return np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, most + 1, dtype=np.float64)))))
 
 
 def fisher(hits: int, size: int, all_hits: int, total: int, logs: NDArray[np.float64]) -> float:
-    """The two-sided p-value: that `hits` of a group of `size` is what `all_hits` of `total` lead to expect.
+    """Return the two-sided p-value of `hits` in a group of `size`, given `all_hits` of `total`.
 
     Fisher's exact test (1935, JRSS 98): the probability, with all margins fixed, of every table that is no
     likelier than this one. `logs` are `log_factorials` up to `total` at least.
@@ -39,8 +39,8 @@ def _choose(logs: NDArray[np.float64], n: int, k: NDArray[np.int64]) -> NDArray[
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """The p-values adjusted for being so many (Holm 1979, Scandinavian Journal of Statistics 6): where those
-    below 0.05 are taken for findings, the chance that even one of them is none is at most 0.05."""
+    """Return the p-values adjusted for multiple tests (Holm 1979, Scandinavian Journal of Statistics 6): if
+    those below 0.05 count as findings, the probability of even one false finding is at most 0.05."""
     adjusted = [0.0] * len(values)
     worst = 0.0
     for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):

@@ -1,1 +1,1 @@
-"""What is on disk: run folders, locks, ledgers, shards, votes, and how they are read."""
+"""Data on disk: run folders, locks, ledgers, shards, votes, and their readers."""

@@ -1,9 +1,10 @@
-"""The layers of a run, read: what annotators said of its turns or conversations, beside the conversations themselves.
+"""Reading of a run's layers: annotators' labels of its turns or conversations, stored apart from the
+conversations.
 
-    layers/<layer>/labels.jsonl    a line a unit that has labels, by scenario, arm, replicate and turn
+    layers/<layer>/labels.jsonl    one line per labelled unit, by scenario, arm, replicate and turn
 
-An arm has its run's layers as well as its own. Labels of a text that is another one now are left out and counted. Memory: the
-labels of one scenario.
+An arm has its run's layers as well as its own. Labels of a text that has changed since are left out and
+counted. Memory: the labels of one scenario.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 from edgen.core.digest import sha256
 from edgen.core.errors import DataError, RunError, UsageError
 from edgen.core.files import open_regular
+from edgen.core.kept_files import require_kept
 from edgen.core.values import Role, Turn
 from edgen.core.yaml_values import nearest
 from edgen.families.base import read_record_id
@@ -27,19 +29,17 @@ from edgen.reading.answers.unit_labels import Labels
 from edgen.store.run_folder import RunFolder
 
 _FILE = "labels.jsonl"
-_NAME = re.compile(
-    r"[^\W_][\w .:@+-]{0,99}"
-)  # of a layer and of an annotator, as columns and cards have them
+_NAME = re.compile(r"[^\W_][\w .:@+-]{0,99}")  # of a layer and of an annotator, for columns and cards
 _MAX_LINE = 1 << 24  # bytes
-_MAX_SCENARIO = 1 << 28  # bytes of lines about one scenario
+_MAX_SCENARIO = 1 << 28  # bytes of lines on one scenario
 _MAX_LAYERS = _MAX_ANNOTATORS = 200
 _AGAIN = "`edgen annotate` with the same labels writes the file anew from what its annotators said."
 
 
 class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of labels.jsonl. `turn`, from 0, and `role` are None where the whole conversation is labelled. `labels`: those that
-    most annotators give, none where `tie`. `agreement`: over all pairs of annotators, the mean share that their sets have
-    in common (Jaccard), None where there is one annotator."""
+    """A line of labels.jsonl. `turn` counts from 0. `turn` and `role` are None if the whole conversation is
+    labelled. `labels` are the majority's, empty if `tie`. `agreement` is the mean overlap (Jaccard) of the
+    label sets over all pairs of annotators, None for one annotator."""
 
     id: str
     turn: int | None
@@ -52,7 +52,7 @@ class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A layer: whether its units are whole conversations, how many there are, and who labelled any."""
+    """Facts on a layer: whether its units are whole conversations, their number, and its annotators."""
 
     name: str
     whole: bool
@@ -61,22 +61,23 @@ class LayerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Cell = list[str] | list[list[str] | None] | None
-"""Labels of a conversation, or of each of its turns; None for what was not labelled."""
+"""Labels of a conversation, or of each of its turns; None if unlabelled."""
 
 LabelsByLayer = Mapping[str, tuple[UnitLabels, ...]]
-"""Of one conversation: its labelled units, in order, by layer; a layer that says nothing of it is not there."""
+"""A conversation's labelled units, in order, by layer, without layers that have none."""
 
 _unit = msgspec.json.Decoder(UnitLabels).decode
 
 
 def layer_file(run: RunFolder, name: str) -> Path:
-    """Where a run's layer of that name has its labels."""
+    """Return the path of a run's labels in a layer."""
     return run.layers / name / _FILE
 
 
 def layer_files(run: RunFolder) -> dict[str, Path]:
-    """The labels of every layer of a run, by name; a folder that is called as no layer can be is none. Raises RunError for more layers than are read."""
-    whole = _run_of(run)
+    """Return the label file of every layer of a run, by name; folders with invalid names are ignored. Raises
+    RunError for too many layers."""
+    whole = run.whole
     found = {} if whole is None else layer_files(whole)
     own = ((path.parent.name, path) for path in run.layers.glob(f"*/{_FILE}"))
     found |= {name: path for name, path in own if _NAME.fullmatch(name)}
@@ -86,12 +87,13 @@ def layer_files(run: RunFolder) -> dict[str, Path]:
 
 
 def layer_names(run: RunFolder) -> list[str]:
-    """The layers that a run has."""
+    """Return the names of a run's layers."""
     return [*layer_files(run)]
 
 
 def describe_layers(run: RunFolder) -> tuple[LayerFacts, ...]:
-    """The layers of a run, by name. Raises DataError for one that cannot be read, or is of turns and of conversations."""
+    """Return facts on the layers of a run, by name. Raises DataError for a layer that cannot be read or mixes
+    turns and conversations."""
     return tuple(_describe(name, path) for name, path in layer_files(run).items())
 
 
@@ -106,11 +108,11 @@ def _describe(name: str, path: Path) -> LayerFacts:
                 names = "begin with a letter or a digit, have letters, digits, '_', '-', '.', ':', '@', '+' and blanks"
                 raise DataError(
                     str(path),
-                    f"it has more than {_MAX_ANNOTATORS} annotators, or names of theirs that do not {names}. {_AGAIN}",
+                    f"it has more than {_MAX_ANNOTATORS} annotators, or names that do not {names}. {_AGAIN}",
                 )
         if len(kinds) > 1:
             raise DataError(
-                str(path), f"some of its lines are of turns, others of whole conversations. {_AGAIN}"
+                str(path), f"it mixes lines for turns and lines for whole conversations. {_AGAIN}"
             )
     return LayerFacts(
         name=name, whole=kinds[True] > 0, units=kinds.total(), annotators=tuple(sorted(annotators))
@@ -118,20 +120,20 @@ def _describe(name: str, path: Path) -> LayerFacts:
 
 
 def require_turns_labelled(run: RunFolder, name: str, layers: Sequence[LayerFacts]) -> None:
-    """Raise UsageError unless there is a layer of that name, and it is of turns."""
+    """Raise UsageError unless there is a layer of turns with that name."""
     found = {layer.name: layer for layer in layers}
     if name not in found:
         there = nearest(name, found) if found else ": it has none yet, and `edgen annotate` makes one"
         raise UsageError(f"--layer {name}: {run.path} has no layer of that name{there}.")
     if found[name].whole:
         raise UsageError(
-            f"--layer {name}: this layer labels whole conversations, and the labels of turns are asked for. Name a layer of turns."
+            f"--layer {name}: this layer labels whole conversations; name a layer that labels turns."
         )
 
 
 def label_turns(turns: Sequence[Turn], layers: Sequence[Sequence[UnitLabels]]) -> tuple[Turn, ...]:
-    """The turns with the majority's labels in these layers in place of their own. What else could have been said there has no
-    labels in a layer, and is not there."""
+    """Return the turns with the majority's labels in these layers instead of their own. Alternatives have no
+    labels in a layer and are dropped."""
     labels: defaultdict[int | None, dict[str, None]] = defaultdict(dict)
     for unit in (unit for units in layers for unit in units):
         labels[unit.turn].update(dict.fromkeys(unit.labels))
@@ -142,12 +144,12 @@ def label_turns(turns: Sequence[Turn], layers: Sequence[Sequence[UnitLabels]]) -
 
 
 def name_column(layer: str, annotator: str | None = None) -> str:
-    """What the majority's labels in a layer, or an annotator's, are called."""
+    """Return the column name of a layer's majority or of an annotator."""
     return f"labels.{layer}" if annotator is None else f"labels.{layer}.by.{annotator}"
 
 
 def cell_of(units: Sequence[UnitLabels], turns: int, annotator: str | None = None) -> Cell:
-    """What the units of a conversation of so many turns say: its labels, or those of each turn."""
+    """Return the labels of a conversation, or of each of its turns, from its units."""
     each = ((unit, unit.labels if annotator is None else unit.annotators.get(annotator)) for unit in units)
     said = {unit.turn: list(labels) for unit, labels in each if labels is not None}
     if None in said:
@@ -156,25 +158,25 @@ def cell_of(units: Sequence[UnitLabels], turns: int, annotator: str | None = Non
 
 
 def text_digest(turns: Sequence[Turn], place: int | None) -> str:
-    """The sha256 of a unit's text: a turn's, or a conversation's with who says what."""
+    """Return the sha256 of a unit's text: a turn's, or a conversation's with roles."""
     return sha256((transcript_of(turns) if place is None else turns[place].text).encode())
 
 
 def read_layer(path: Path) -> Iterator[UnitLabels]:
-    """Every line of a labels.jsonl. Raises DataError for one that is none."""
+    """Yield every line of a labels.jsonl. Raises DataError for an invalid line."""
     return (unit for _, _, unit in _read(path))
 
 
 class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
-    """The labels of a run beside its conversations, which are asked for by scenario. Use as a context manager. `names`: of these
-    layers alone. `left_out` counts what is not there, by layer and why, and is complete after `finish`.
+    """The labels of a run, joined with its conversations by scenario. Use as a context manager. `names`: only
+    these layers. `left_out` counts skipped labels by layer and reason; it is complete after `finish`.
 
-    Raises DataError for a file whose lines are none, or are not in order.
+    Raises DataError for a file with invalid or unordered lines.
     """
 
     def __init__(self, run: RunFolder, names: Sequence[str] | None = None) -> None:
         self.left_out: Counter[str] = Counter()
-        self._is_arm = _run_of(run) is not None  # its run's layers have units of other arms
+        self._is_arm = run.whole is not None  # its run's layers have units of other arms
         files = layer_files(run).items()
         self._cursors = {name: _Cursor(path) for name, path in files if names is None or name in names}
 
@@ -183,7 +185,7 @@ class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
             cursor.close()
 
     def of(self, scenario: int, identifier: str, turns: Sequence[Turn]) -> LabelsByLayer:
-        """The labels of a conversation, whose `turns` have no end marker. Scenarios only ascend."""
+        """Return the labels of a conversation, whose `turns` have no end marker. Scenarios must ascend."""
         found = {}
         for name, cursor in self._cursors.items():
             if units := cursor.take(scenario, identifier):
@@ -195,7 +197,7 @@ class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
         return found
 
     def finish(self) -> None:
-        """Read to the end, so that all that is left out is counted."""
+        """Read to the end, so that all skipped labels are counted."""
         for name, cursor in self._cursors.items():
             cursor.skip()
             if cursor.unasked and not self._is_arm:
@@ -203,14 +205,14 @@ class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
 
 
 class _Cursor:
-    """One labels.jsonl, read along with the scenarios of a run. `unasked` counts the units of conversations that nobody
-    asked for."""
+    """A reader of one labels.jsonl in step with a run's scenarios. `unasked` counts the units of
+    conversations that were not requested."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lines = _read(path)
         self._found: dict[str, list[UnitLabels]] = {}
-        self._scenario = self._place = -1  # of what was found, and of the next unit
+        self._scenario = self._place = -1  # of the last result, and of the next unit
         self._next: tuple[int, int, UnitLabels] | None = None
         self.unasked = 0
         self._advance()
@@ -219,19 +221,19 @@ class _Cursor:
         self._lines.close()
 
     def take(self, scenario: int, identifier: str) -> list[UnitLabels]:
-        """The units of a conversation, once."""
+        """Return the units of a conversation, once."""
         if scenario != self._scenario:
             self._read_to(scenario)
         return self._found.pop(identifier, [])
 
     def skip(self) -> None:
-        """Read what is left."""
+        """Read the rest of the file."""
         while self._next is not None:
             self._read_to(self._place)
         self._read_to(self._place + 1)
 
     def _read_to(self, scenario: int) -> None:
-        """Have the units of a scenario, and none of those before."""
+        """Read on to a scenario's units, dropping earlier ones."""
         self.unasked += sum(map(len, self._found.values()))
         self._found, self._scenario, size = {}, scenario, 0
         while self._next is not None and self._place <= scenario:
@@ -243,18 +245,16 @@ class _Cursor:
                 units = self._found.setdefault(unit.id, [])
                 if size > _MAX_SCENARIO or (units and _order(units[-1]) >= _order(unit)):
                     too_much = "there are more than 256 MB about one scenario"
-                    raise self._wrong(
-                        number, too_much if size > _MAX_SCENARIO else "this unit was there before"
-                    )
+                    raise self._wrong(number, too_much if size > _MAX_SCENARIO else "this unit occurs twice")
                 units.append(unit)
             self._advance()
 
     def _advance(self) -> None:
-        """Take the next unit of a conversation that a run can have; its scenario is none before that of the last."""
+        """Read the next unit of a valid conversation; scenarios must not descend."""
         while (line := next(self._lines, None)) is not None:
             if (place := read_record_id(line[2].id)) is not None:
                 if place[1] < self._place:
-                    raise self._wrong(line[0], "it is of an earlier scenario than the line before it")
+                    raise self._wrong(line[0], "its scenario is earlier than that of the line before it")
                 self._place = place[1]
                 break
             self.unasked += 1
@@ -270,21 +270,15 @@ def _order(unit: UnitLabels) -> int:
 
 
 def _holds(unit: UnitLabels, turns: Sequence[Turn]) -> bool:
-    """Whether the text is still the one that was labelled."""
+    """Return whether the labelled text is unchanged."""
     if unit.turn is not None and not (0 <= unit.turn < len(turns) and turns[unit.turn].role == unit.role):
         return False
     return text_digest(turns, unit.turn) == unit.text_sha256
 
 
-def _run_of(run: RunFolder) -> RunFolder | None:
-    """The run that a folder is an arm of; None where it is none."""
-    real = run.path.resolve()
-    whole = RunFolder(real.parent.parent)
-    return whole if real.parent == whole.arms_folder and whole.job.exists() else None
-
-
 def _read(path: Path) -> Generator[tuple[int, int, UnitLabels], None, None]:
-    """(number, bytes, labels) of every line."""
+    """Yield (number, bytes, labels) of every line. The whole file's digest is checked first."""
+    require_kept(path, _AGAIN)
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(open_regular(path))
@@ -299,6 +293,6 @@ def _read(path: Path) -> Generator[tuple[int, int, UnitLabels], None, None]:
                 unit = _unit(line)
             except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
                 raise DataError(
-                    str(path), f"line {number}: these are no labels ({problem}). {_AGAIN}"
+                    str(path), f"line {number}: this is not a line of labels ({problem}). {_AGAIN}"
                 ) from None
             yield number, len(line), unit

@@ -1,64 +1,84 @@
-"""Who works on a run: one process that writes, or several that read.
+"""Locks of a run: one process that writes, or several that read.
 
-A lock is the operating system's and ends with its holder, however that ends; a file that a dead process left locks
-nothing. Whoever lets go takes its name off the file, so a name that stands in a free one is that of a killed process.
+A lock belongs to the operating system and ends with its holder's process, so the file of a dead process locks
+nothing. Unlocking clears the holder's name, so a name in an unlocked file is that of a killed process.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
+from edgen.core import system
 from edgen.core.errors import LockedError, RunError
 from edgen.core.files import open_lock, read_regular
 
 _LONGEST = 2_000  # bytes of a lock file
 
 
+class Holder(NamedTuple):
+    """The process named in a lock file; `since`: seconds since the epoch."""
+
+    pid: int
+    host: str
+    since: float
+
+    @classmethod
+    def read(cls, lock: Path) -> Holder | None:
+        """Return the process named in a lock file, None if there is none."""
+        try:
+            who = json.loads(read_regular(lock, _LONGEST))
+            return cls(int(who["pid"]), str(who["host"]), float(who.get("since", 0)))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return None
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
 @contextlib.contextmanager
 def lock_for_writing(lock: Path, taken: str, other: str) -> Iterator[str | None]:
-    """Hold a lock file for this process alone; gives the name of a holder that was killed, None if there is none.
+    """Hold a lock file exclusively; yield the name of a killed former holder, None if there is none.
 
-    Raises LockedError, which begins with `taken`, if a live process holds it; `other` is what one can choose with -o
-    instead. Raises RunError where the file cannot be made or locked.
+    Raises UsageError on a system without such locks. Raises LockedError, which begins with `taken`, if a live
+    process holds it; `other` is an alternative to suggest. Raises RunError if the file cannot be made or
+    locked.
     """
+    system.require_locks()
     try:
         file = open_lock(lock)
     except OSError as problem:
         raise RunError(f"{lock}: the folder cannot be written ({problem.strerror}).") from None
     with file:
         try:
-            _lock(file, fcntl.LOCK_EX)
+            _lock(file, shared=False)
         except BlockingIOError:
-            raise LockedError(
-                f"{_name_holder(taken, lock)}. Wait for it, stop it, or choose {other} with -o."
-            ) from None
+            raise LockedError(f"{_name_holder(taken, lock)}. Wait for it, stop it, or use {other}.") from None
         except OSError as problem:
-            raise RunError(f"{lock}: it cannot be locked here ({problem.strerror}).") from None
-        file.seek(0)
-        dead = _holder(lock) if b'"since"' in file.read(_LONGEST) else None
-        file.truncate(0)
-        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": round(time.time(), 3)}
-        file.write(json.dumps(me).encode())
-        file.flush()
+            raise RunError(
+                f"{lock}: it cannot be locked here ({problem.strerror}), so two processes could write at once. Work on a "
+                "disk of this machine, or on a network disk that has locks; reading works here."
+            ) from None
+        dead = _holder(lock) if _is_named(lock) else None
+        _name(file)
         try:
             yield dead
         finally:
             with contextlib.suppress(OSError):
-                file.truncate(0)
+                os.ftruncate(file.fileno(), 0)
 
 
 @contextlib.contextmanager
 def lock_for_reading(lock: Path, taken: str) -> Iterator[None]:
-    """Keep others from writing. Raises LockedError, which begins with `taken`, if one does. A lock file that is not
-    there, or on a disk that cannot be written, is nobody's."""
+    """Keep others from writing. Raises LockedError, which begins with `taken`, if a process writes. A lock
+    file that is missing, or on a read-only disk, is free. On a disk without locks no process can write, so
+    none is needed."""
     try:
         file = open_lock(lock, make=False)
     except OSError:
@@ -66,19 +86,21 @@ def lock_for_reading(lock: Path, taken: str) -> Iterator[None]:
         return
     with file:
         try:
-            _lock(file, fcntl.LOCK_SH)
+            _lock(file, shared=True)
         except BlockingIOError:
             raise LockedError(
-                f"{_name_holder(taken, lock)}. Wait for it, or stop it; it goes on where it stopped."
+                f"{_name_holder(taken, lock)}. Wait for it, or stop it; it can be resumed."
             ) from None
+        except OSError:
+            pass
         yield
 
 
 def is_locked(lock: Path) -> bool:
-    """Whether a live process holds a lock file for writing."""
+    """Return whether a live process holds a lock file for writing."""
     try:
         with open_lock(lock, make=False) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            system.try_lock(file.fileno(), shared=True)
     except BlockingIOError:
         return True
     except OSError:
@@ -86,18 +108,33 @@ def is_locked(lock: Path) -> bool:
     return False
 
 
-def _lock(file: BinaryIO, kind: int) -> None:
-    """Lock it, or raise BlockingIOError. `is_locked` holds it for a moment, so a few tries are made."""
+def _lock(file: BinaryIO, *, shared: bool) -> None:
+    """Lock the file, or raise BlockingIOError after a few tries, since `is_locked` holds it for a moment."""
     for _ in range(6):
         try:
-            return fcntl.flock(file, kind | fcntl.LOCK_NB)
+            return system.try_lock(file.fileno(), shared=shared)
         except BlockingIOError:
             time.sleep(0.05)
-    return fcntl.flock(file, kind | fcntl.LOCK_NB)
+    return system.try_lock(file.fileno(), shared=shared)
+
+
+def _name(file: BinaryIO) -> None:
+    """Write the holder into a locked file. On a full disk it stays locked without a name."""
+    me = {"pid": os.getpid(), "host": socket.gethostname(), "since": round(time.time(), 3)}
+    with contextlib.suppress(OSError):
+        os.ftruncate(file.fileno(), 0)
+        os.write(file.fileno(), json.dumps(me).encode())
+
+
+def _is_named(lock: Path) -> bool:
+    """Return whether a killed process left its name."""
+    with contextlib.suppress(OSError):
+        return b'"since"' in read_regular(lock, _LONGEST)
+    return False
 
 
 def _name_holder(taken: str, lock: Path) -> str:
-    """`taken`, which speaks of another process, with its name; or that it is this very process."""
+    """Return `taken`, a phrase on another process, with that process's name, or a phrase on this process."""
     who = _holder(lock)
     if who == f"process {os.getpid()} on {socket.gethostname()}":
         return taken.replace("another process", "another call in this process")
@@ -105,8 +142,5 @@ def _name_holder(taken: str, lock: Path) -> str:
 
 
 def _holder(lock: Path) -> str:
-    try:
-        who = json.loads(read_regular(lock, _LONGEST))
-        return f"process {who['pid']} on {who['host']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "it left no name"
+    holder = Holder.read(lock)
+    return "it left no name" if holder is None else str(holder)

@@ -1,4 +1,4 @@
-"""pairs.jsonl of a run, a pair a line."""
+"""Reader of a run's pairs.jsonl, one pair per line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.core.errors import RunError
+from edgen.core.kept_files import require_kept
 from edgen.core.pair import Pair
 from edgen.store.run_folder import RunFolder
 
@@ -14,10 +15,12 @@ _pair = msgspec.json.Decoder(Pair).decode
 
 
 def read_pairs(run: RunFolder) -> Iterator[Pair]:
-    """Every line, in order. Raises RunError if there is no such file, or a line that is no pair."""
+    """Yield every pair, in order. Raises RunError if there is no such file, if it was changed, or a line is
+    invalid."""
     path = run.pairs
     if not path.exists():
-        raise RunError(f"{path}: there is no such file; `edgen pairs {run.path} --by oracle` makes it.")
+        raise RunError(f"{path}: there is no such file; `edgen pairs {run.path} --signal oracle` makes it.")
+    require_kept(path, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored.")
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -26,7 +29,7 @@ def read_pairs(run: RunFolder) -> Iterator[Pair]:
                     raise ValueError("no scenario has such a number")
             except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
                 raise RunError(
-                    f"{path}, line {number}: this is no pair ({problem}). Make the file again with "
-                    f"`edgen pairs {run.path} --by …`; what was judged is kept."
+                    f"{path}, line {number}: this is not a valid pair ({problem}). Make the file again with "
+                    f"`edgen pairs {run.path} --signal …`; all verdicts are stored."
                 ) from None
             yield pair

@@ -1,4 +1,4 @@
-"""The folder of a run: what is in it, by name, and the job as it was resolved.
+"""A run's folder: names of its contents, and the resolved job.
 
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
     comparisons/<a>-vs-<b>.json  report.html
@@ -6,15 +6,18 @@
     adherence/<judge>.db .json
     layers/<layer>/layer.json labels.jsonl annotators/<annotator>.db .json
     candidates/<kind>.jsonl <kind>/<writer>.db .json
+    asked/<asker>.jsonl <asker>/<answerer>.db .json
     arms/numbers.json  arms/<name>/ (each a run)
+    digests.json (of all but ledgers, shards and reports: see `edgen.core.kept_files`)
 
-`job.yaml` names its inputs inside the folder, so it can be generated from again elsewhere. A run's folder may come
-from a stranger: where anything of edgen's in it is a link, a pipe or a device, the run is refused.
+`job.yaml` names its inputs inside the folder, so the run can be generated again elsewhere. A run's folder may
+be foreign: if any of edgen's files in it is a link, a pipe or a device, the run is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,20 +27,37 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgen.core.errors import RunError, SpaceError, UsageError
-from edgen.core.files import refuse_links, sweep, target_name, update_text
+from edgen.core.errors import RunError, UsageError
+from edgen.core.files import refuse_links, sweep, target_name
+from edgen.core.kept_files import (
+    DIGESTS,
+    forget_digests,
+    require_kept,
+    settle_digests,
+    write_kept_lines,
+    write_kept_texts,
+)
+from edgen.core.system import require_locks
 from edgen.store import locks
 
-_IN_PLACE = ("run.lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal")  # written where they stand
+_IN_PLACE = (
+    "run.lock",
+    "run.db",
+    "run.db-wal",
+    "run.db-shm",
+    "run.db-journal",
+    "run.db-acked",
+)  # written in place
 _MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
-_MADE_OF_IT = ("pairs", "adherence", "layers", "candidates", "comparisons", "report.html")
+_MADE_OF_IT = (DIGESTS, "pairs", "adherence", "layers", "candidates", "asked", "comparisons", "report.html")
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
+SAMPLE = "sample"  # in the facts of an asker: conversations of each arm that it is asked about; None: all
 _HEAD = 2_000  # bytes of a file in which its mark stands
 
 
 class RunFolder:
-    """Where things are in a run's folder. Makes nothing by itself."""
+    """Paths in a run's folder. Creating one makes no files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,30 +77,39 @@ class RunFolder:
         self.adherence = path / "adherence"
         self.layers = path / "layers"
         self.candidates = path / "candidates"
+        self.asked = path / "asked"
         self.comparisons = path / "comparisons"
         self.report = path / "report.html"
 
     def arm(self, name: str) -> RunFolder:
-        """The folder of one arm. The only arm of a job without `arms:` is "", and its folder is this one."""
+        """Return the folder of one arm. The only arm of a job without `arms:` is "", and its folder is this
+        one."""
         return RunFolder(self.arms_folder / name) if name else self
 
+    @property
+    def whole(self) -> RunFolder | None:
+        """The run that this folder is an arm of; None if it is not an arm."""
+        real = self.path.resolve()
+        whole = RunFolder(real.parent.parent)
+        return whole if real.parent == whole.arms_folder and whole.job.exists() else None
+
     def arms(self) -> list[tuple[str, RunFolder]]:
-        """Name and folder of each arm, begun or not, of the job that is noted here: at least one."""
+        """Return name and folder of each arm, begun or not, of the job noted here: at least one."""
         from edgen.config import load_job
 
         names = ("",) if self.ledger.exists() else load_job(self.job).arm_names
         return [(name, self.arm(name)) for name in names]
 
     def begun_arms(self) -> list[tuple[str, RunFolder]]:
-        """The arms that have a ledger, or may have one. Raises RunError if there is none."""
+        """Return the arms that have a ledger, or may have one. Raises RunError if there is none."""
         begun = [(name, own) for name, own in self.arms() if not name or own.ledger.exists()]
         if not begun:
-            raise RunError(f"{self.path}: none of this run's arms was begun; generate it first.")
+            raise RunError(f"{self.path}: no arm of this run has started; generate it first.")
         return begun
 
     def ledgers(self) -> list[Path]:
-        """Every ledger in this run: its own or its arms', those of its judges, of pairs and of adherence, those of
-        its rollouts, those of the annotators of its layers, and those of writers."""
+        """Return every ledger in this run: its own or its arms', and those of judges, pairs, adherence,
+        rollouts, annotators, writers and other askers."""
         own = [path for path in (self.ledger, *sorted(self.arms_folder.glob("*/run.db"))) if path.exists()]
         return (
             own
@@ -89,41 +118,64 @@ class RunFolder:
             + _begun(self.adherence)
             + self.annotator_ledgers()
             + self.writer_ledgers()
+            + self.asked_ledgers()
         )
 
     def judge_ledgers(self) -> list[Path]:
-        """The ledger of each judge of pairs."""
+        """Return the ledger of each judge of pairs."""
         return _begun(self.judged)
 
     def rollout_ledgers(self) -> list[Path]:
-        """The ledger of each run, or arm, from whose turns conversations were played on."""
+        """Return the ledger of each run or arm whose turns had rollouts."""
         return _begun(self.rollouts)
 
     def annotator_ledgers(self) -> list[Path]:
-        """The ledger of each annotator of each layer."""
+        """Return the ledger of each annotator of each layer."""
         folders = sorted(self.layers.glob("*/annotators"))
         return [path for folder in folders for path in _begun(folder)]
 
     def writer_ledgers(self) -> list[Path]:
-        """The ledger of each writer of texts beside turns, by their kind."""
+        """Return the ledger of each writer of candidate texts, by kind."""
         return [path for folder in self.writers() for path in _begun(folder)]
 
+    def asked_ledgers(self) -> list[Path]:
+        """Return the ledger of each other asker, by its name."""
+        return [path for folder in self.askers() for path in _begun(folder)]
+
+    def askers(self) -> list[Path]:
+        """Return the folders of other askers' ledgers, one an asker."""
+        return sorted(path for path in self.asked.glob("*") if path.is_dir())
+
     def written(self, kind: str) -> Path:
-        """Where the texts of a kind are that models wrote beside its turns ("paraphrases", "wrong")."""
+        """Return the path of model-written texts of a kind ("paraphrases", "wrong")."""
         return self.candidates / f"{kind}.jsonl"
 
     def writers(self) -> list[Path]:
-        """The folders of writers' ledgers, one a kind of texts."""
+        """Return the folders of writers' ledgers, one per kind of texts."""
         return sorted(path for path in self.candidates.glob("*") if path.is_dir())
 
     def note_judge(self, judge: str, facts: dict[str, Any], folder: Path) -> None:
-        """Keep beside a ledger in `folder`, a judge's or of rollouts, who answers and how it is asked."""
-        folder.mkdir(parents=True, exist_ok=True)
-        update_text(folder / f"{judge}.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+        """Write, next to a judge's or rollout's ledger in `folder`, the backends and settings."""
+        self.note(folder / f"{judge}.json", facts)
+
+    def note(self, path: Path, facts: Any) -> None:
+        """Write facts as a JSON file of this run, with its digest."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.write_texts({path: json.dumps(facts, indent=2, ensure_ascii=False) + "\n"})
+
+    def write_texts(self, texts: Mapping[Path, str]) -> None:
+        """Write changed files of this run, with their digests."""
+        write_kept_texts(self.path, texts)
+
+    def write_lines(self, path: Path, lines: Iterable[bytes], *, grows: bool = False) -> int:
+        """Write a file of lines of this run, with its digest; return the number of lines. `grows`: people may
+        append lines."""
+        return write_kept_lines(self.path, path, lines, grows=grows)
 
     def numbered_arms(self, arms: Iterable[str] = ()) -> list[str]:
-        """Every arm this run ever had, in the order in which they first came; `arms` are added behind
-        them. Their places number the candidates, so they never change."""
+        """Return every arm this run ever had, in order of first appearance, and note `arms` after them. Their
+        positions number the candidates, so they never change."""
+        require_kept(self.arm_numbers, f"`edgen validate {self.path} --restore` puts back what it was.")
         try:
             known = msgspec.json.decode(self.arm_numbers.read_bytes(), type=list[str])
         except FileNotFoundError:
@@ -133,38 +185,60 @@ class RunFolder:
         new = [arm for arm in arms if arm not in known]
         if new:
             self.arms_folder.mkdir(exist_ok=True)
-            update_text(self.arm_numbers, json.dumps([*known, *new]))
+            self.write_texts({self.arm_numbers: json.dumps([*known, *new])})
         return [*known, *new]
 
     @property
     def begun(self) -> bool:
-        """Whether anything was asked here."""
+        """True if any request was made here."""
         return bool(self.ledgers())
 
     @property
     def exists(self) -> bool:
-        """Whether a run was ever started here, also where a link that leads nowhere stands in the place of its files."""
+        """True if a run was ever started here, even if dangling links replace its files."""
         return any(path.exists() or path.is_symlink() for path in (self.ledger, self.job))
 
     def refuse_links(self) -> None:
-        """Raise RunError if anything of edgen's in the folder is a link, a pipe or a device."""
+        """Raise RunError if any of edgen's files in the folder is a link, a pipe or a device."""
         refuse_links(self.path, _OWN)
 
     def require(self) -> None:
-        """Raise RunError if no run was ever started here, and as `refuse_links`."""
+        """Raise RunError if no run was ever started here, or as `refuse_links` does."""
         self.refuse_links()
+        if self._is_project():
+            raise RunError(
+                f"{self.path}: this is a project, not a run. Its run is the folder outputs/<name>, with the name in "
+                f"{self.job}; `edgen generate {self.job}` makes it."
+            )
         if self.job.exists():
             return
         if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
             raise RunError(
-                f"{self.path}: this is a job and no run. Its run is the folder outputs/<name>, with the name that "
-                f"stands in the job; `edgen generate {self.path}` makes it."
+                f"{self.path}: this is a job file, not a run. Its run is the folder outputs/<name>, with the name "
+                f"in the job; `edgen generate {self.path}` makes it."
             )
-        raise RunError(f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one.")
+        raise RunError(
+            f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one.{self._suggest()}"
+        )
+
+    def _is_project(self) -> bool:
+        """Return whether a person wrote the job here: no file of a run lies next to it."""
+        parts = (self.ledger, self.lock, self.shards, self.inputs, self.arms_folder, self.path / DIGESTS)
+        return self.job.exists() and not any(part.exists() for part in parts)
+
+    def _suggest(self) -> str:
+        """Return ` Did you mean x?` with the run next to this path whose name is closest, else nothing."""
+        try:
+            others = sorted(path.parent.name for path in self.path.parent.glob("*/job.yaml"))
+        except OSError:
+            return ""
+        near = difflib.get_close_matches(self.path.name, others, n=1)
+        return f" Did you mean {self.path.with_name(near[0])}?" if near else ""
 
     def prepare(self, *, arms: bool = False) -> None:
-        """Make the folder. Raises RunError if it is something else or another program's. `arms`: it is
-        to hold the runs of a job's arms, and no ledger of its own."""
+        """Create the folder. Raises RunError if it is something else or another program's. `arms`: it is for
+        the arms of a job, without a ledger of its own."""
+        require_locks()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
@@ -192,26 +266,35 @@ class RunFolder:
             )
 
     def _own(self, path: Path) -> bool:
-        """Whether a start that was killed before it could note its job may have left this."""
-        begun = self.lock.exists() and path in (self.inputs, self.arms_folder)
+        """Return whether a start that was killed before noting its job may have left this."""
+        begun = self.lock.exists() and path in (self.inputs, self.arms_folder, self.path / DIGESTS)
         left = target_name(path.name) in _OWN or (path.name.startswith(".") and path.name.endswith(".tmp"))
         return path == self.lock or begun or left
 
     @contextlib.contextmanager
     def lock_for_writing(self) -> Iterator[str | None]:
-        """Hold the run for this process; gives the name of the one that held it before and was killed, None if there
-        is none. Raises LockedError if a live process holds it."""
+        """Hold the run for this process; yield the name of a killed former holder, None if there is none.
+        Raises LockedError if a live process holds it."""
         with locks.lock_for_writing(self.lock, self._taken, "another run folder") as dead:
-            sweep(self.path, _SWEPT)  # first: what a kill left may be a second name of a ledger
+            self._sweep()  # first: a kill may have left a second name of a ledger
             self._refuse_other_names()
+            settle_digests(self.path)
             yield dead
 
+    def _sweep(self) -> None:
+        """Remove temporary files of killed processes, also in arms that no other process works on."""
+        sweep(self.path, _SWEPT)
+        sweep(self.arms_folder, (self.arm_numbers.name,))
+        for arm in map(RunFolder, sorted(self.arms_folder.glob("*"))):
+            if not arm.path.is_symlink() and not arm.is_locked():
+                sweep(arm.path, _SWEPT)
+
     def lock_for_reading(self) -> contextlib.AbstractContextManager[None]:
-        """Keep others from changing the run while it is read. Raises LockedError if one is at it."""
+        """Keep others from changing the run while it is read. Raises LockedError if a process writes."""
         return locks.lock_for_reading(self.lock, self._taken)
 
     def is_locked(self) -> bool:
-        """Whether a live process holds the run."""
+        """Return whether a live process holds the run."""
         return locks.is_locked(self.lock)
 
     @property
@@ -219,34 +302,37 @@ class RunFolder:
         return f"{self.path}: another process works on this run"
 
     def _refuse_other_names(self) -> None:
-        """Raise RunError if a ledger, or what SQLite keeps beside it, has another name somewhere: it would be written
-        there as well."""
+        """Raise RunError if a ledger, or a file that SQLite keeps next to it, has a second hard link, which
+        writes would change as well."""
         for path in (Path(f"{ledger}{end}") for ledger in self.ledgers() for end in ("", "-wal", "-shm")):
             if path.exists() and path.stat().st_nlink > 1:
                 raise RunError(
-                    f"{path}: it is a hard link: the file has another name, and would be changed there, too. "
+                    f"{path}: it is a hard link, so changes here would also change the file's other name. "
                     f"Copy the run's folder (cp -r {self.path} COPY), and work on the copy."
                 )
 
     def set_aside(self) -> Path | None:
-        """Move what an earlier form of the job finished to `previous/<n>/`; the ledger stays.
+        """Move the finished files of an earlier form of the job to `previous/<n>/`; the ledger stays.
 
-        It is gathered in a folder of another name first, which a kill may leave: what is there then is of the same
-        form if it is not here as well."""
+        They are gathered in a temporary folder first. After a kill, files there belong to the same form
+        unless they exist here, too.
+        """
         made = (self.job, self.inputs, self.shards, self.rejected, self.pairs, self.comparisons, self.report)
         finished = [path for path in made if path.exists()]
         if finished == [self.inputs] and not (self._gathering / self.job.name).exists():
-            return self.end_setting_aside()  # a job is noted after its inputs: of this one no more was noted
+            # a job is noted after its inputs: for this one nothing more was noted
+            return self.end_setting_aside()
         if any((self._gathering / path.name).exists() for path in finished):
             self.end_setting_aside()
         if finished:
+            forget_digests(self.path, [path.relative_to(self.path).as_posix() for path in finished])
             self._gathering.mkdir(parents=True, exist_ok=True)
         for path in finished:
             path.rename(self._gathering / path.name)
         return self.end_setting_aside()
 
     def end_setting_aside(self) -> Path | None:
-        """Give what was gathered, also before a kill, its place in `previous/`. None if there is nothing."""
+        """Move gathered files, also those from before a kill, to `previous/`. None if there are none."""
         if not self._gathering.is_dir():
             return None
         if not any(self._gathering.iterdir()):
@@ -262,49 +348,26 @@ class RunFolder:
     def write_job(self, job: dict[str, Any], inputs: dict[str, str]) -> None:
         """Write the resolved job and the texts of its template and space, each atomically."""
         self.inputs.mkdir(exist_ok=True)
-        for name, text in inputs.items():
-            update_text(self.inputs / name, text)
-        update_text(self.job, yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100))
+        plain = yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100)
+        self.write_texts({**{self.inputs / name: text for name, text in inputs.items()}, self.job: plain})
 
 
 def run_around(place: Path) -> Path | None:
-    """The folder of the run that this place is in, or is."""
+    """Return the folder of the run that is or contains this place."""
     real = Path(os.path.realpath(place))
     folders = (RunFolder(folder) for folder in (real, *real.parents))
     return next((run.path for run in folders if run.job.is_file() and run.begun), None)
 
 
-def inputs_named(job: Mapping[str, Any]) -> set[str]:
-    """The files that a run's job names as its templates and spaces, and those of its arms. What stands beside a
-    template or a space is `inputs_beside`."""
-    found: set[Any] = set()
-    for values in (job, *(job.get("arms") or {}).values()):
-        found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
-    return {name for name in found if isinstance(name, str)}
-
-
-def inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
-    """What stands beside those of a run's inputs: the schemas of templates, and the knowledge files of spaces."""
-    from edgen.prompting.answer_schema import schema_file
-    from edgen.space import load_space
-
-    beside = {str(schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
-    for space in (Path(name) for name in inputs if name.endswith(".yaml")):
-        with contextlib.suppress(SpaceError):  # who needs the space says so
-            knowledge = load_space(run.path / space).knowledge
-            beside |= {str(space.parent / knowledge.file)} if knowledge else set()
-    return {name for name in beside if (run.path / name).is_file()}
-
-
 def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
-    """Raise UsageError unless a command may write `what` about `run` to the file `path`: nothing is there, or an
-    earlier one, which has `mark` near its beginning. A run's folder is the run's: it has one place for each."""
+    """Raise UsageError unless a command may write `what` about `run` to the file `path`: it is new, or an
+    earlier one, with `mark` near its beginning. Inside a run's folder, each file has one fixed place."""
     if not path.name or path.is_dir():
         raise UsageError(f"{path}: this is a folder; name a file in it with -o.")
     if path.is_symlink() and not path.exists():
         raise UsageError(f"{path}: this link leads nowhere; name another file with -o.")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        wrong = "cannot be written" if path.parent.is_dir() else "is no folder"
+        wrong = "cannot be written" if path.parent.is_dir() else "is not a folder"
         raise UsageError(f"{path}: {path.parent} {wrong}; name a file elsewhere with -o.")
     real, own = Path(os.path.realpath(path)), RunFolder(Path(os.path.realpath(run.path)))
     if (around := run_around(path)) is not None and own.comparisons != real.parent and own.report != real:
@@ -312,7 +375,7 @@ def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
     if not path.exists():
         return
     try:
-        # A pipe or a device is never read: that could take for ever.
+        # Do not read a pipe or a device, which could block forever.
         with path.open("rb") if path.is_file() else contextlib.nullcontext() as file:
             known = file is not None and mark in file.read(_HEAD)
     except OSError as problem:
@@ -321,12 +384,12 @@ def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
         ) from None
     if not known:
         raise UsageError(
-            f"{path}: this is no {what} of edgen, and is left as it is; name another file with -o."
+            f"{path}: edgen did not write this file as a {what} and does not replace it; name another file with -o."
         )
 
 
 def _begun(folder: Path) -> list[Path]:
-    """The ledgers in a folder. One that a kill left empty holds nothing, and is none."""
+    """Return the ledgers in a folder, without empty ones, which a kill may leave."""
     return [
         path
         for path in sorted(folder.glob("*.db"), key=lambda path: path.stem)

@@ -1,7 +1,7 @@
-"""A run's folder, read: its conversations as candidates, its split, its pairs with their sides.
+"""Reader of a run: its conversations as candidates, its split, its pairs with their sides.
 
-Nothing is written, and everything is streamed. A run with arms is the runs of its arms, side by side:
-their conversations of one scenario are candidates together.
+Nothing is written, and everything is streamed. A run with arms combines the runs of its arms: their
+conversations of one scenario are candidates together.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from edgen.families.base import Recorded, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_test_side
-from edgen.store.described import describe_selection, noted_of
 from edgen.store.layers import (
     LabelsByLayer,
     LayerFacts,
@@ -49,13 +48,14 @@ from edgen.store.layers import (
 )
 from edgen.store.ledger import LedgerReader
 from edgen.store.pairs_file import read_pairs
+from edgen.store.run_facts import describe_selection, noted_of
 from edgen.store.run_folder import RunFolder
 from edgen.store.split_side import choose_side
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):
-    """An accepted conversation, with its scenario, its side of the split and its record. `turns` are as the record's
-    texts are, an end marker included; `provenance` is as JSON has it; `labels` is what each layer of the run says of it."""
+    """An accepted conversation with scenario, side of the split and record. `turns` are the record's, with an
+    end marker; `provenance` is plain JSON; `labels` holds the labels of each of the run's layers."""
 
     candidate: Candidate
     scenario: Scenario
@@ -76,12 +76,12 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class RunReader(contextlib.AbstractContextManager["RunReader"]):
-    """The run in the folder `path`. Use as a context manager, and hold the run's lock meanwhile. `labels_of`: in `conversations`
-    turns have the labels of these layers in place of their own. `stale_labels` counts what was left out of layers when
-    these were read to their end.
+    """A reader of the run in the folder `path`. Use as a context manager while holding the run's lock.
+    `labels_of`: turns in `conversations` have the labels of these layers instead of their own. `stale_labels`
+    counts skipped labels once these layers were read to their end.
 
-    Raises RunError if there is no run there, or if what it holds was made under different jobs, UsageError for a layer
-    that is not of turns.
+    Raises RunError if there is no run or its contents come from different jobs, UsageError for a layer that
+    is not of turns.
     """
 
     def __init__(self, path: Path, labels_of: Sequence[str] = ()) -> None:
@@ -99,7 +99,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self.family = family_of(space, self.job.family)
         self.scenario = Sampler(space, self.job.seed, self.job.design, self.job.strength).scenario
         with contextlib.ExitStack() as stack:
-            self.views: Mapping[str, LedgerReader] = {  # of each arm that was begun, by its name
+            self.views: Mapping[str, LedgerReader] = {  # of each begun arm, by name
                 arm: stack.enter_context(LedgerReader(run.ledger)) for arm, run in self.rundir.begun_arms()
             }
             for arm, view in self.views.items():
@@ -110,15 +110,15 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self._stack.close()
 
     def _check(self, arm: str, view: LedgerReader, space: str) -> None:
-        """Raise RunError where a ledger holds another job's conversations than its job.yaml says: a start
-        that was stopped early, or a hand in job.yaml."""
+        """Raise RunError if a ledger's conversations do not match its job.yaml, after an early stop or a
+        manual change."""
         job = self.job_of(arm)
         noted = job.resolved
         if arm and "space" in self.job.arms[arm] and noted and noted.space_sha256 != space:
             raise RunError(
-                f"{self.rundir.path}: arm {arm} weighs the space otherwise, so its scenarios are not those of "
-                "the other arms, and its conversations cannot be read together with theirs. Take the arm by "
-                f"itself ({self.rundir.arm(arm).path}), or `edgen compare {self.rundir.path}`."
+                f"{self.rundir.path}: arm {arm} has other weights in its space, so its scenarios differ from those of "
+                "the other arms, and its conversations cannot be read together with theirs. Use the arm "
+                f"alone ({self.rundir.arm(arm).path}), or `edgen compare {self.rundir.path}`."
             )
         alike = (job.seed, job.design, job.strength) == (self.job.seed, self.job.design, self.job.strength)
         made = noted is not None and (noted.space_sha256, noted.fingerprint) == (space, view.plan.fingerprint)
@@ -131,7 +131,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             )
 
     def _draws(self, view: LedgerReader) -> bool:
-        """Whether the job draws the scenarios that the ledger's conversations are about, as the first tells."""
+        """Return whether the job draws the scenarios of the ledger's conversations, judged by the first."""
         first = next(view.accepted(), None)
         data = None if first is None else view.record(*first)
         if first is None or data is None:
@@ -139,12 +139,12 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return self.scenario(first[0]).values == self.read(data).scenario.values
 
     def read(self, data: bytes) -> Recorded:
-        """A record of a ledger. Raises RunError if it is none."""
+        """Decode a record of a ledger. Raises RunError if it is invalid."""
         try:
             return self.family.read(data)
         except (ValueError, msgspec.MsgspecError) as problem:
             raise RunError(
-                f"the ledger holds a record that is none ({problem}); it is damaged. Restore it from a copy."
+                f"the ledger holds an invalid record ({problem}); it is damaged. Restore it from a copy."
             ) from None
 
     @functools.cached_property
@@ -158,27 +158,26 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     @property
     def simulated(self) -> bool:
-        """Whether a simulator had a part in it."""
+        """True if a simulator took part in the run."""
         return any(view.simulated for view in self.views.values())
 
     @property
     def origin(self) -> PairOrigin:
-        """What makes this run's conversations of one scenario differ."""
+        """The reason why this run's conversations of one scenario differ."""
         if self.job.arms:
             return "arms"
         return "branch" if self.job.branch is not None else "replicates"
 
     @property
     def fingerprints(self) -> list[str]:
-        """What the conversations were made under, and how they were selected: other fingerprints, other conversations."""
+        """The conversations' fingerprints and selections: they identify the set of conversations."""
         selections = [view.selection for view in self.views.values()]
         chosen = [fingerprint(msgspec.to_builtins(one)) for one in selections if one is not None]
         return [view.plan.fingerprint for view in self.views.values()] + chosen
 
     @property
     def piece(self) -> tuple[int, int, int] | None:
-        """Where the run is a piece of its job: its first scenario, the one behind its last, and how many the
-        job has."""
+        """First scenario, end and the job's total, if the run is a piece of its job."""
         plans = [view.plan for view in self.views.values()]
         wholes = [plan.of for plan in plans if plan.of is not None]
         if len(wholes) < len(plans):
@@ -187,16 +186,17 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     @property
     def pending(self) -> int:
-        """Conversations that are planned and not settled."""
+        """The number of planned conversations that are not settled."""
         return sum(view.status.pending for view in self.views.values())
 
     @property
     def accepted(self) -> int:
-        """Conversations that were accepted, over all arms."""
+        """The number of accepted conversations, over all arms."""
         return sum(view.status.accepted for view in self.views.values())
 
     def scenarios(self) -> Iterator[tuple[int, list[str]]]:
-        """Every scenario with accepted conversations, in order, with their names, by arm and replicate."""
+        """Yield every scenario with accepted conversations, in order, with their names, by arm and
+        replicate."""
         streams = [self._places(arm, view) for arm, view in self.views.items()]
         for index, found in itertools.groupby(heapq.merge(*streams), key=lambda place: place[0]):
             yield index, [candidate_name(self._arms[order], replicate) for _, order, replicate in found]
@@ -207,31 +207,31 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             yield index, order, replicate
 
     def candidate(self, index: int, name: str) -> Candidate:
-        """One accepted conversation of a scenario. Raises RunError if there is none of that name."""
+        """Return one accepted conversation of a scenario. Raises RunError if there is none of that name."""
         return _candidate(self.read(self._record(index, name)), read_candidate_name(name)[0])
 
     def candidates(self) -> Iterator[Candidate]:
-        """Every accepted conversation, by scenario, arm and replicate."""
+        """Yield every accepted conversation, by scenario, arm and replicate."""
         return (self.candidate(index, name) for index, names in self.scenarios() for name in names)
 
     def place(self, candidate: Candidate) -> tuple[int, int]:
-        """Where a candidate comes among those of its scenario: the first one of a pair is its side a."""
+        """Return a candidate's place among those of its scenario: the first one of a pair is its side a."""
         return self._arms.index(candidate.arm), candidate.replicate
 
     def scenario_of(self, identifier: str) -> int | None:
-        """The scenario of the conversation that is called so; None if there is none."""
+        """Return the scenario of the conversation with this id; None if there is none."""
         place = self._located(identifier)
         return None if place is None else place[0]
 
     def named(self, identifier: str) -> Candidate:
-        """The conversation that is called so. Raises RunError if there is none."""
+        """Return the conversation with this id. Raises RunError if there is none."""
         place = self._located(identifier)
         if place is None:
             raise self._changed(f"conversation {identifier}")
         return self.candidate(*place)
 
     def _located(self, identifier: str) -> tuple[int, str] | None:
-        """Scenario and name of an accepted conversation, by its id."""
+        """Return scenario and name of an accepted conversation, by its id."""
         found = read_record_id(identifier)
         names = {f"{self.name}.{arm}" if arm else self.name: arm for arm in self.views}
         if found is None or found[0] not in names:
@@ -241,11 +241,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return (index, candidate_name(arm, replicate)) if self.views[arm].record(index, replicate) else None
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
-        """The side that everything of a scenario is on. Raises RunError where none of its conversations is there."""
+        """Return the side of a scenario. Raises RunError if it has no conversations."""
         return "test" if self._side.is_test(self.group(scenario)) else "train"
 
     def group(self, scenario: Scenario) -> int:
-        """The number of the group that a scenario belongs to, which no split parts. Raises as `split` does."""
+        """Return the number of a scenario's group, which is never split. Raises as `split` does."""
         groups = (view.group(scenario.index) for view in self.views.values())
         group = next((one for one in groups if one is not None), None)
         if group is None:
@@ -253,12 +253,12 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return group
 
     def hold_out(self, share: float) -> HeldOutGroups:
-        """Whole groups that make up a share of the train side, as for validation."""
+        """Return whole groups that make up a share of the train side, such as for validation."""
         groups = heapq.merge(*(view.groups() for view in self.views.values()))
         return choose_test_side((one for one in groups if not self._side.is_test(one[0])), share)
 
     def conversations(self) -> Iterator[AcceptedConversation]:
-        """Every accepted conversation, by scenario, arm and replicate."""
+        """Yield every accepted conversation, by scenario, arm and replicate."""
         self.stale_labels.clear()
         with LayerJoin(self.rundir) as layers:
             for index, names in self.scenarios():
@@ -283,8 +283,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             self.stale_labels.update(layers.left_out)
 
     def compared(self) -> Iterator[Compared]:
-        """Every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
-        run was made anew or has grown since: what was judged, and on which side it is, must still hold."""
+        """Yield every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
+        run was remade or has grown since, which could change the judged texts and their sides."""
         for pair in self.pairs():
             a, b = (self._side_of(pair, side) for side in (pair.a, pair.b))
             scenario = self.scenario(pair.scenario)
@@ -304,21 +304,21 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             raise self._changed(f"a response of {side.id}") from None
 
     def pairs(self) -> Iterator[Pair]:
-        """Every line of pairs.jsonl. Raises RunError if there is none, or one that is no pair."""
+        """Yield every line of pairs.jsonl. Raises RunError for a missing file or an invalid line."""
         return read_pairs(self.rundir)
 
     def job_of(self, arm: str) -> Job:
-        """The job as an arm was made under it; the run's own for ""."""
+        """Return the job under which an arm was made; the run's own for ""."""
         return load_job(self.rundir.arm(arm).job) if arm else self.job
 
     def noted_job(self) -> dict[str, Any]:
-        """The job as plain values, with what was noted of it when it was resolved, as `describe` has it."""
+        """Return the job as plain values, with the facts noted when it was resolved, as in `describe`."""
         return {**resolved_values(self.job), "resolved": noted_of(self.rundir, self.job)}
 
     def describe(self) -> dict[str, Any]:
-        """What a card says of the run: its job as resolved, what each arm noted when it was made, its counts,
-        whether it is simulated, and which arms were not begun; of a piece of its job also the `range`, as
-        `--range` takes it. What was noted has `templates` too, the sha256 of each template's text by its use."""
+        """Return the facts on the run for a card: resolved job, facts noted for each arm, counts, whether it
+        is simulated, missing arms; for a piece of its job also the `range`, as for `--range`. The noted facts
+        include `templates`, the sha256 of each template's text by its use."""
         statuses = {arm or self.name: view.status for arm, view in self.views.items()}
         return {
             "job": self.noted_job(),
@@ -336,7 +336,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         }
 
     def _selected(self) -> dict[str, Any]:
-        """Of which run it was selected, and how, where it was."""
+        """Return the source run and selection, if the run was selected."""
         selections = {arm: view.selection for arm, view in self.views.items()}
         told = {arm or "selection": describe_selection(one) for arm, one in selections.items() if one}
         return told if "selection" in told else {"selection": told} if told else {}
@@ -350,20 +350,20 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return data
 
     def beside(self, index: int, name: str) -> dict[str, bytes]:
-        """What is kept beside the record of an accepted conversation, by names."""
+        """Return the additional values of an accepted conversation's record, by name."""
         arm, replicate = read_candidate_name(name)
         return self.views[arm].beside(index, replicate) if arm in self.views else {}
 
     def _changed(self, what: str) -> RunError:
         return RunError(
             f"{self.rundir.path}: {what} is not what it was when the pairs were made: the run was generated anew "
-            f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --by …`; "
-            "what was judged and still holds is not asked for again."
+            f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --signal …`; "
+            "verdicts that still hold are reused."
         )
 
 
 def _labelled(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
-    """A record whose turns have the labels of these layers."""
+    """Return a record whose turns have the labels of these layers."""
     turns = label_turns(recorded.turns, layers)
     return msgspec.structs.replace(
         recorded, conversation=msgspec.structs.replace(recorded.conversation, turns=turns)

@@ -1,9 +1,9 @@
-"""A finished data set on disk: ED's files in ED's layout, and a manifest that vouches for them.
+"""A finished data set on disk: ED's files in ED's layout, and a manifest with their digests.
 
-`write_shards` streams; its memory does not grow with the number of records. Every file is whole and on the disk before
-the first one gets its name, and the manifest gets its name last. Until then the earlier files stand as they were; a
-crash between renames shows as a manifest that does not fit. A record is laid out as `json.dump(records, file,
-indent=4, ensure_ascii=False)` lays it out, except that a float below 0.0001 or from 1e16 keeps the spelling it came with.
+`write_shards` streams; its memory does not grow with the number of records. All files are complete on disk
+before the first is renamed, and the manifest is renamed last. Until then the earlier files stay; after a
+crash between renames the manifest does not match. The layout of a record is that of `json.dump(records, file,
+indent=4, ensure_ascii=False)`, except that a float below 0.0001 or from 1e16 keeps its original spelling.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ _NAME = re.compile(r"conversations_(?:train|eval)[0-9]*\.json")
 _LEFTOVER = re.compile(r"\.(?:conversations_(?:train|eval)[0-9]*|manifest)\.json(?:\.[0-9a-f]{16})?\.part")
 
 SideName = Literal["train", "test"]
-Planned = tuple[str, SideName, int]  # a file's name, its side, how many records it gets
+Planned = tuple[str, SideName, int]  # a file's name, its side, its number of records
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class ShardFile(msgspec.Struct, frozen=True):
-    """One file as the manifest lists it. `path` is its name, `sha256` in hex."""
+    """A file in the manifest. `path` is its name, `sha256` in hex."""
 
     path: str
     side: SideName
@@ -49,7 +49,7 @@ class ShardFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a manifest says about the files beside it; what else it holds is not read."""
+    """The needed fields of a manifest; others are ignored."""
 
     layout: dict[str, Any]
     counts: Counts
@@ -57,7 +57,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def _plan_files(counts: Counts, shards: Shards) -> list[Planned]:
-    """Every file: ED's names, sizes that differ by one at most. ED has one test file, without a number in its name."""
+    """Return every file: ED's names, sizes that differ by at most one. A single test file has no number in
+    its name, as in ED."""
     files: list[Planned] = []
     sides: list[tuple[SideName, str, int, int]] = [
         ("train", "train", counts.train, shards.train),
@@ -80,25 +81,31 @@ def write_shards(
 ) -> dict[str, Any]:
     """Write `records`, (is_test, compact JSON) in order, and return the manifest.
 
-    `counts` says beforehand how many there are on each side (ValueError if that is not so);
-    `describe` is what else the manifest holds. Shards of an earlier layout that the folder's
-    manifest names are removed, and what a killed write left; nothing else is. Raises StoppedError
-    if the disk is full, RunError if the folder cannot be written; the earlier files then stand.
+    `counts` gives the number on each side (ValueError if wrong); `describe` is the rest of the manifest.
+    Shards named in the folder's earlier manifest and leftovers of killed writes are removed; other files
+    stay. Raises StoppedError if the disk is full, RunError if the folder cannot be written; the earlier files
+    then stay.
     """
     with explain_write_errors(folder), contextlib.ExitStack() as undo:
-        folder.mkdir(exist_ok=True)  # a run's own folder is not made again if somebody has removed it
+        folder.mkdir(exist_ok=True)  # do not recreate a run's folder that somebody removed
         for path in folder.iterdir():
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()
         plan = _plan_files(counts, shards)
+
+        def begin(name: str) -> Part:
+            part = Part(folder / name, alone=True)
+            undo.callback(part.discard)
+            return part
+
         train, test = (
-            _SideFiles(folder, [file for file in plan if file[1] == side], undo) for side in ("train", "test")
+            _SideFiles([file for file in plan if file[1] == side], begin) for side in ("train", "test")
         )
         for is_test, record in records:
             (test if is_test else train).add(record)
         files = train.finish() + test.finish()
         manifest = _describe_files(counts, files, describe)
-        vouching = Part(folder / MANIFEST)
+        vouching = Part(folder / MANIFEST, alone=True)
         undo.callback(vouching.discard)
         vouching.write(msgspec.json.format(msgspec.json.encode(manifest), indent=4) + b"\n")
         vouching.close()
@@ -113,20 +120,21 @@ def write_shards(
 
 
 def write_list_atomic(path: Path, records: Iterable[bytes]) -> int:
-    """Write compact JSON records to one file of ED's layout; returns how many. Errors as write_shards."""
+    """Write compact JSON records to one file of ED's layout; return their number. Errors as write_shards."""
     with explain_write_errors(path), contextlib.ExitStack() as undo:
-        part = _ListPart(path)
+        part = Part(path)
         undo.callback(part.discard)
+        made = _List(part)
         for record in records:
-            part.add(record)
-        part.close()
-        part.publish()
+            made.add(record)
+        made.close()
+        made.publish()
         sync_folder(path.parent)
-    return part.records
+    return made.records
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder of shards. Raises DataError if it is missing or no manifest."""
+    """Return the manifest of a folder of shards. Raises DataError if it is missing or invalid."""
     path = folder / MANIFEST
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
@@ -138,22 +146,24 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(str(path), f"it cannot be read: {problem.strerror}.") from None
     except (ValueError, RecursionError) as problem:
         raise DataError(
-            str(path), f"this is no manifest of shards ({problem}); run 'edgen generate' again to write it."
+            str(path),
+            f"this is not a valid manifest of shards ({problem}); run 'edgen generate' again to write it.",
         ) from None
 
 
 def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> list[Problem]:
-    """Where the files in `folder` differ from its manifest. Raises DataError as read_manifest.
+    """Return the differences between the files in `folder` and its manifest. Raises DataError as
+    read_manifest.
 
-    `records`, if given, says how many records were found in each file, by name. What the manifest does
-    not list is no difference: see `strays`.
+    `records`, if given, holds the number of records found in each file, by name. Unlisted files are no
+    difference: see `strays`.
     """
     manifest = read_manifest(folder)
     problems = []
     for side, count in (("train", manifest.counts.train), ("test", manifest.counts.test)):
         listed = sum(file.records for file in manifest.files if file.side == side)
         if listed != count:
-            problems.append(Problem(f"$.counts.{side}", f"it is {count}, but the files add up to {listed}"))
+            problems.append(Problem(f"$.counts.{side}", f"it says {count}, but the files add up to {listed}"))
     for i, file in enumerate(manifest.files):
         if difference := _difference(folder, file):
             problems.append(Problem(f"$.files[{i}]", difference))
@@ -167,8 +177,8 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
 
 
 def strays(folder: Path) -> list[str]:
-    """What is in `folder` and not in its manifest, by name: nobody's shards. They are left as they are. Hidden
-    files are no shards to anybody. Raises DataError as read_manifest."""
+    """Return the names of files in `folder` that its manifest does not list, without hidden files. Raises
+    DataError as read_manifest."""
     listed = {MANIFEST, *(file.path for file in read_manifest(folder).files)}
     try:
         names = sorted(path.name for path in folder.iterdir())
@@ -192,43 +202,64 @@ def _difference(folder: Path, file: ShardFile) -> str | None:
     return None
 
 
-class _ListPart(Part):
-    """A JSON list in the making. `bytes` and `sha256` are of what was written so far."""
+def digest_shards(records: Iterable[tuple[bool, bytes]], counts: Counts, shards: Shards) -> list[ShardFile]:
+    """Return what `write_shards` would list for the same arguments, without writing. Raises ValueError as it
+    does."""
+    plan = _plan_files(counts, shards)
+    train, test = (
+        _SideFiles([file for file in plan if file[1] == side], lambda _name: None)
+        for side in ("train", "test")
+    )
+    for is_test, record in records:
+        (test if is_test else train).add(record)
+    return train.finish() + test.finish()
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+
+class _List:
+    """A JSON list being written, to the file `part` or nowhere. `bytes` and `sha256` cover the bytes so
+    far."""
+
+    def __init__(self, part: Part | None) -> None:
+        self.part = part
         self._hash = hashlib.sha256()
         self.records = 0
         self.bytes = 0
 
     def add(self, record: bytes) -> None:
-        # A line feed in valid JSON is never part of a string, so each of them can be indented.
+        # A line feed in valid JSON is never part of a string, so each can be indented.
         laid_out = msgspec.json.format(record, indent=4).replace(b"\n", b"\n    ")
         self._put((b",\n    " if self.records else b"[\n    ") + laid_out)
         self.records += 1
 
-    def close(self, *, sync: bool = True) -> None:
+    def close(self) -> None:
+        """Write the list's end, and sync the file."""
         self._put(b"\n]" if self.records else b"[]")
-        super().close(sync=sync)
+        if self.part is not None:
+            self.part.close()
+
+    def publish(self) -> None:
+        """Rename the file to its final name."""
+        assert self.part is not None
+        self.part.publish()
 
     @property
     def sha256(self) -> str:
         return self._hash.hexdigest()
 
     def _put(self, data: bytes) -> None:
-        self.write(data)
+        if self.part is not None:
+            self.part.write(data)
         self._hash.update(data)
         self.bytes += len(data)
 
 
 class _SideFiles:
-    """The files of one side, filled one after the other."""
+    """The files of one side, filled in sequence. `begin` opens the file of a name."""
 
-    def __init__(self, folder: Path, plan: list[Planned], undo: contextlib.ExitStack) -> None:
-        self.parts: list[_ListPart] = []
-        self._folder = folder
+    def __init__(self, plan: list[Planned], begin: Callable[[str], Part | None]) -> None:
+        self.parts: list[_List] = []
         self._plan = plan
-        self._undo = undo
+        self._begin = begin
 
     def add(self, record: bytes) -> None:
         while self._is_full():
@@ -236,7 +267,7 @@ class _SideFiles:
         self.parts[-1].add(record)
 
     def finish(self) -> list[ShardFile]:
-        """Make the files that stay empty too, and describe all of them."""
+        """Create the remaining empty files, too, and describe all of them."""
         while self._is_full() and len(self.parts) < len(self._plan):
             self._open_next()
         if not self._is_full():
@@ -248,7 +279,7 @@ class _SideFiles:
         ]
 
     def _is_full(self) -> bool:
-        """Whether the present file has all its records; there is none at first."""
+        """Return whether the present file has all its records; there is none at first."""
         return not self.parts or self.parts[-1].records == self._plan[len(self.parts) - 1][2]
 
     def _open_next(self) -> None:
@@ -256,9 +287,7 @@ class _SideFiles:
             raise ValueError("there are more records than were counted")
         if self.parts:
             self.parts[-1].close()
-        part = _ListPart(self._folder / self._plan[len(self.parts)][0])
-        self._undo.callback(part.discard)
-        self.parts.append(part)
+        self.parts.append(_List(self._begin(self._plan[len(self.parts)][0])))
 
 
 def _describe_files(counts: Counts, files: list[ShardFile], describe: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,7 +298,7 @@ def _describe_files(counts: Counts, files: list[ShardFile], describe: Mapping[st
 
 
 def _named_before(folder: Path) -> set[str]:
-    """The shards that the folder's present manifest names: empty if it names none that is readable."""
+    """Return the shards that the folder's present manifest names: empty if it is missing or unreadable."""
     try:
         return {file.path for file in read_manifest(folder).files if _NAME.fullmatch(file.path)}
     except DataError:

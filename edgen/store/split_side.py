@@ -1,4 +1,4 @@
-"""Which groups of a run are on the test side: of all its arms together, by the split that was chosen for it last."""
+"""The test side of a run's groups, over all its arms, by the split chosen last."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from edgen.store.run_folder import RunFolder
 
 
 def read_test_side(arms: Iterable[RunFolder], share: float) -> HeldOutGroups:
-    """The test side of the arms of a run together; `share` is what the job says."""
+    """Return the test side of a run's arms together; `share` is the job's."""
     with contextlib.ExitStack() as stack:
         return choose_side([stack.enter_context(LedgerReader(own.ledger)) for own in arms], share)
 
 
 def choose_side(views: Collection[LedgerReader], share: float) -> HeldOutGroups:
-    """The test side of what these hold together: by the split that was chosen for it afterwards, if one was."""
+    """Return the test side of these arms together: by the split that was chosen for it later, if any."""
     selections = (view.selection for view in views)
     rule = next((one.split for one in selections if one is not None and one.split is not None), None)
     groups = [view.groups() for view in views]

@@ -1,10 +1,11 @@
-"""People's choices between two conversations, as JSON Lines; those kept with a run have a digest of the texts shown.
+"""People's choices between two conversations, as JSON Lines; those kept with a run have a digest of the shown
+texts.
 
     {"a": "algebra-000003-r0", "b": "algebra-000003-r1", "choice": "b", "rater": "rater_1"}
 
-`a` and `b` are ids of conversations of one scenario, in either order; `choice` is "a", "b" or "tie". `"texts"` may
-say, by the digest that pairs have, which texts were shown: a vote on other texts than the run now holds, since it was
-made anew, counts for nothing. A rater who votes on a pair again changes their mind: the later line counts.
+`a` and `b` are ids of conversations of one scenario, in either order; `choice` is "a", "b" or "tie".
+`"texts"` may give the pairs' digest of the texts shown: a vote on texts that have changed since is ignored.
+If a rater votes on a pair again, the later line counts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.core.errors import DataError, refuse_lines
-from edgen.core.files import write_lines
+from edgen.core.kept_files import require_kept
 from edgen.core.pair import Candidate, HumanVote, texts_digest
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -33,9 +34,14 @@ _TURNED: dict[HumanChoice, HumanChoice] = {"a": "b", "b": "a", "tie": "tie"}
 
 _encode = msgspec.json.Encoder().encode
 
+REMEDY = (
+    "Only people can give these again: restore the file from a copy. If you changed it on purpose, move it away together with "
+    "digests.json, and give it with --people."
+)
+
 
 def take_votes(reader: RunReader, path: Path) -> int:
-    """Keep a file's votes with the run, beside those it has; returns how many lines were new or changed.
+    """Add a file's votes to those kept with the run; return the number of new or changed lines.
 
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
@@ -56,34 +62,37 @@ def take_votes(reader: RunReader, path: Path) -> int:
 
 
 def stored_votes(rundir: RunFolder) -> Votes:
-    """The votes that are kept with a run, those on conversations that are gone among them."""
+    """Return the votes kept with a run, including those on removed conversations. Lines that people appended
+    are accepted; those that edgen wrote must be unchanged."""
     path = rundir.votes
+    require_kept(path, REMEDY)
     return read_votes(_lines(path), str(path), lambda _identifier: 0) if path.exists() else {}
 
 
 def store_votes(rundir: RunFolder, votes: Mapping[tuple[str, str], Iterable[HumanVote]]) -> None:
-    """Keep these votes with a run, in place of those it has."""
+    """Replace the votes kept with a run."""
     rundir.votes.parent.mkdir(parents=True, exist_ok=True)
     lines = (
         _encode({"a": a, "b": b, "choice": vote.choice, "rater": vote.rater, "texts": vote.texts})
         for (a, b), cast in sorted(votes.items())
         for vote in cast
     )
-    write_lines(rundir.votes, lines)
+    rundir.write_lines(rundir.votes, lines, grows=True)
 
 
 def votes_that_hold(votes: Votes, a: Candidate, b: Candidate) -> tuple[HumanVote, ...]:
-    """The votes on two conversations as they are now, a the one that comes first."""
+    """Return the votes on two conversations with their present texts; a comes first."""
     cast = votes_on(votes, a.id, b.id)
     texts = texts_digest(a, b) if cast else None
     return tuple(vote for vote in cast if vote.texts in (None, texts))
 
 
 def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Votes:
-    """The votes of a file's lines, by pair of ids in alphabetical order, "a" meaning the first of them.
+    """Return the votes of a file's lines, by pair of ids in alphabetical order, "a" meaning the first of
+    them.
 
-    `source` names the file; `scenario_of` gives the scenario of a conversation by its id, None where there
-    is no such conversation. Empty lines are skipped. Raises DataError with every problem and its line, counted from 1.
+    `source` names the file; `scenario_of` maps a conversation's id to its scenario, None if unknown. Empty
+    lines are skipped. Raises DataError with every problem and its line, counted from 1.
     """
     found: dict[tuple[str, str], dict[str, HumanVote]] = {}
     problems: list[tuple[int, str]] = []
@@ -100,18 +109,18 @@ def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Vo
 
 
 def votes_on(votes: Votes, a: str, b: str) -> tuple[HumanVote, ...]:
-    """The votes on two conversations, with `a` and `b` in the sense of the arguments."""
+    """Return the votes on two conversations, with `a` and `b` as in the arguments."""
     if a <= b:
         return votes.get((a, b), ())
     return tuple(msgspec.structs.replace(v, choice=_TURNED[v.choice]) for v in votes.get((b, a), ()))
 
 
 class _NoVoteError(ValueError):
-    """A line that holds no vote. Its arguments say what is wrong."""
+    """An invalid vote line. Its arguments are the problems."""
 
 
 def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVote]:
-    """The vote that a line holds and the pair it is on. Raises _NoVoteError."""
+    """Read a line's vote and its pair. Raises _NoVoteError."""
     try:
         value: Any = msgspec.json.decode(line)
     except (ValueError, RecursionError):
@@ -134,7 +143,9 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
     if a == b:
         raise _NoVoteError(f"a and b are the same conversation, {_shown(a)}")
     if of["a"] != of["b"]:
-        raise _NoVoteError(f"{_shown(a)} and {_shown(b)} are of different scenarios, {of['a']} and {of['b']}")
+        raise _NoVoteError(
+            f"{_shown(a)} and {_shown(b)} belong to different scenarios, {of['a']} and {of['b']}"
+        )
     if a > b:
         a, b, choice = b, a, _TURNED[choice]
     return (a, b), HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts"))
@@ -158,7 +169,7 @@ def _shown(value: Any) -> str:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The file's lines, read as they are wanted."""
+    """Yield the file's lines lazily."""
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             yield from file

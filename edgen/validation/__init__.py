@@ -1,7 +1,7 @@
-"""Is this a record that a consumer of Education Dialogue data can load and trust?
+"""Validation of records for users of Education Dialogue data.
 
-`schema.is_valid` answers yes or no for one record, fast enough for every record that is made. `checker.problems` says
-in plain words what is wrong and where; `checker.Checker` does so for whole files. `repair.fix` repairs what can be
-repaired without inventing a word. What has severity "error" would break a loader or put words into training that
-nobody said; a "warning" reads right but is unusual.
+`schema.is_valid` checks one record, fast enough for every record that is made. `checker.problems` explains in
+plain words what is wrong and where; `checker.Checker` does so for whole files. `repair.fix` makes the repairs
+that need no invented word. A finding of severity "error" would break a loader or add words to training data
+that nobody said; a "warning" is readable but unusual.
 """

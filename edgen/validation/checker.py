@@ -1,4 +1,4 @@
-"""Records to findings: schema first, then the rules, then what only the whole set shows."""
+"""Checks of records: schema first, then the rules, then the whole set."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ def problems(
     schema: str = EDUCATION,
     begins_anew: Callable[[Any], bool] = lambda _: False,
 ) -> list[Finding]:
-    """All that is wrong with one decoded record, by itself. Empty: nothing, not even a warning. `begins_anew` as in
-    `rule_findings`."""
+    """Return all problems of one decoded record, including warnings. `begins_anew` as in `rule_findings`."""
     broken = [] if conforms(record, schema) else schema_findings(record, number, schema)
     return broken + rule_findings(record, number, vocabulary, begins_anew)
 
 
 class FileReport(msgspec.Struct, frozen=True):
-    """What was found in one file; `valid` counts its records without an error."""
+    """The findings in one file; `valid` counts its records without an error."""
 
     path: str
     records: int
@@ -36,13 +35,13 @@ class FileReport(msgspec.Struct, frozen=True):
 
 
 class Ids:
-    """The ids seen so far, and where each one stood first."""
+    """The ids seen so far, with the first place of each."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[str, int]] = {}
 
     def repeated(self, record: Any, path: str, number: int) -> str | None:
-        """What is wrong with the id of this record, None if it is new or there is none."""
+        """Return the problem of this record's id, None if it is new or missing."""
         identifier = record.get("id") if isinstance(record, dict) else None
         if not isinstance(identifier, str):
             return None
@@ -54,7 +53,7 @@ class Ids:
 
 
 class Checker:
-    """Checks the files of one data set, one after the other, and notices ids used twice among them."""
+    """A checker of a data set's files that also finds repeated ids across them."""
 
     def __init__(
         self,
@@ -62,15 +61,15 @@ class Checker:
         more: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: (),
         begins_anew: Callable[[Any, Any], bool] = lambda _record, _turn: False,
     ) -> None:
-        """`schema_of` names the schema that a decoded record has to satisfy, `more` what else is wrong with it, and
-        `begins_anew` tells which of its turns may stand behind one of the same role."""
+        """Set up the checks: `schema_of` names the schema of a decoded record, `more` yields further
+        problems, and `begins_anew` decides which turns may follow one of the same role."""
         self._schema_of, self._more, self._begins_anew = schema_of, more, begins_anew
         self._ids = Ids()
 
     def file(
         self, path: str, records: Iterable[msgspec.Raw], vocabulary: Vocabulary | None = None
     ) -> FileReport:
-        """The report on the records of one file; `path` is what the report calls it."""
+        """Return the report on the records of one file, called `path` in it."""
         findings: list[Finding] = []
         count = valid = 0
         for number, raw in enumerate(records):
@@ -96,7 +95,7 @@ class Checker:
 
 
 def decode(raw: msgspec.Raw) -> Any:
-    """One record as plain values. Raises ValueError with a clause about what is in the way."""
+    """Decode one record to plain values. Raises ValueError with the reason as a clause."""
     try:
         return msgspec.json.decode(raw)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""One thing found in a record, and the table of all kinds of things that are looked for."""
+"""A finding in a record, and the table of all kinds of findings."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import msgspec
 
 Severity = Literal["error", "warning"]
 
-# The strings that each key of `background_info` may hold.
+# The allowed strings of each key of `background_info`.
 Vocabulary = Mapping[str, frozenset[str]]
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """What is wrong with a record, or with the file where `record` is None: records of a file count from 0. `path` is
-    where in it, `problem` a clause in plain words, `kind` a key of KINDS."""
+    """A problem of a record, or of the file if `record` is None: records of a file count from 0. `path` is
+    its place, `problem` a clause in plain words, `kind` a key of KINDS."""
 
     record: int | None
     path: str
@@ -26,11 +26,11 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, record: int | None, path: str, problem: str, kind: str) -> Finding:
-        """A finding with the severity of its kind."""
+        """Return a finding with the severity of its kind."""
         return cls(record, path, problem, KINDS[kind][0], kind)
 
 
-# kind -> its severity, and what a summary calls a group of such findings.
+# kind -> its severity, and a summary's name of such findings.
 KINDS: dict[str, tuple[Severity, str]] = {
     "unreadable": ("error", "records that cannot be decoded"),
     "schema": ("error", "keys, types or values that the schema forbids"),
@@ -47,6 +47,12 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "duplicate_id": ("error", "ids that occur twice"),
     "vocabulary": ("error", "scenario strings that the preference space does not hold"),
     "manifest": ("error", "files that differ from their manifest"),
+    "ledger": ("error", "damage in ledgers"),
+    "damaged": ("error", "files of a run that are not as edgen wrote them"),
+    "unreadable_file": ("error", "files of a run that cannot be read"),
+    "missing": ("warning", "files of a run that were there and are missing"),
+    "linked": ("warning", "ledgers with a second name"),
+    "no_digest": ("warning", "files of a run without a digest"),
     "stray": ("warning", "files that a manifest does not list, and that were not checked"),
     "stray_quote": ("warning", "turns with quotation marks that belong to no quotation"),
     "alternation": ("warning", "turns by the same role as the one before"),
@@ -57,7 +63,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
 
 
 def json_path(parts: Iterable[str | int]) -> str:
-    """`$.conversation[3].role`; a key that is no plain word is quoted."""
+    """Return a path such as `$.conversation[3].role`; a key that is not a plain word is quoted."""
     path = "$"
     for part in parts:
         if isinstance(part, int):
@@ -70,7 +76,7 @@ def json_path(parts: Iterable[str | int]) -> str:
 
 
 def quote(value: Any, limit: int = 60) -> str:
-    """`value` as JSON, shortened to about `limit` characters."""
+    """Return `value` as JSON, shortened to about `limit` characters."""
     if isinstance(value, str) and len(value) > limit:
         return json.dumps(value[:limit], ensure_ascii=False)[:-1] + '…"'
     text = json.dumps(value, ensure_ascii=False, default=str)

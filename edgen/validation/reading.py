@@ -1,8 +1,8 @@
-"""Files of records, anybody's: found, read and cut into records, none of them decoded yet.
+"""Files of records of any origin: found, read and split into records, not decoded yet.
 
-A file is a JSON list, JSON Lines, the log of one room, or a JSON object of records by their ids, in UTF-8; such objects
-may stand side by side in one (`{"first": {"0": …}, "second": {"0": …}}`). What cannot be cut into records raises DataError with
-the line; what is wrong inside a record is for others to find.
+A file is a JSON list, JSON Lines, the log of one room, or a JSON object of records by their ids, in UTF-8;
+several such objects may be nested in one (`{"first": {"0": …}, "second": {"0": …}}`). A file that cannot be
+split raises DataError with the line; problems inside a record are found elsewhere.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
 _SUFFIXES = (".json", ".jsonl")
 _OF_RECORDS = {"conversation", "background_info"}
-_OF_RECORDS_BY_ID = _OF_RECORDS | {"past_convo", "pastConvo", "utterances"}  # one of these is in each
-_OF_A_LOG = {"type", "logs"}  # of a room: one object, a file each
-_ABOUT = ("manifest.json", "croissant.json")  # these tell of the files beside them
+_OF_RECORDS_BY_ID = _OF_RECORDS | {"past_convo", "pastConvo", "utterances"}  # each has one of these
+_OF_A_LOG = {"type", "logs"}  # of a room: one object per file
+_ABOUT = ("manifest.json", "croissant.json")  # these describe the files next to them
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files behind one path. `manifest` is the folder that holds one, `space` a run's space file."""
+    """The files at one path. `manifest` is its folder, if there is one, `space` a run's space file."""
 
     files: tuple[Path, ...]
     manifest: Path | None = None
@@ -40,26 +40,26 @@ class Inputs:
 
 
 def printable(path: Path | str) -> str:
-    """The path as text that can be printed, whatever bytes its name holds."""
+    """Return the path as printable text for any bytes in its name."""
     return str(path).encode(errors="replace").decode()
 
 
 def runs_at(path: Path) -> list[Path]:
-    """The runs of a run with arms, in the order of their names; `path` itself for anything else."""
+    """Return the runs of a run with arms, in the order of their names; `path` itself for anything else."""
     arms = path / "arms"
     try:
         if not arms.is_dir() or (path / "run.db").exists():
             return [path]
         return sorted(arm for arm in arms.iterdir() if (arm / "run.db").exists()) or [path]
-    except OSError:  # what cannot be looked at is named by whoever reads it
+    except OSError:  # readers report unreadable paths
         return [path]
 
 
 def find_inputs(path: Path) -> Inputs:
-    """What there is to read at `path`: a file, a run, a run's shards, or a folder of JSON files, which may lie
-    in its `data` as the Hugging Face hub has them.
+    """Return the files to read at `path`: a file, a run, a run's shards, or a folder of JSON files, which may
+    be in its `data` as on the Hugging Face hub.
 
-    Raises DataError if there is nothing, or if it cannot be looked at.
+    Raises DataError if there are none or they cannot be listed.
     """
     try:
         return _find_inputs(path)
@@ -91,7 +91,7 @@ def _find_inputs(path: Path) -> Inputs:
 
 
 def _records_in(folder: Path) -> list[Path]:
-    """The files of records in a folder, in the order of their numbers; none where there is no folder."""
+    """Return the files of records in a folder, in the order of their numbers; none if there is no folder."""
     if not folder.is_dir():
         return []
     return sorted(
@@ -101,12 +101,12 @@ def _records_in(folder: Path) -> list[Path]:
 
 
 def read_records(path: Path) -> list[msgspec.Raw]:
-    """The records of a file, in order, as views of its bytes. Raises DataError."""
+    """Return the records of a file, in order, as views of its bytes. Raises DataError."""
     return cut(read_data(path), str(path))
 
 
 def read_data(path: Path) -> bytes:
-    """All of a file of at most MAX_BYTES. Raises DataError."""
+    """Return the contents of a file of at most MAX_BYTES. Raises DataError."""
     source = str(path)
     try:
         with path.open("rb") as file:
@@ -117,22 +117,22 @@ def read_data(path: Path) -> bytes:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise DataError(source, f"it cannot be read: {reason}.") from None
-    # what has no size beforehand, like a pipe, is measured by reading
+    # pipes have no size, so measure while reading
     if too_large or len(data) > MAX_BYTES:
         raise DataError(source, f"it is larger than {MAX_BYTES >> 20} MiB; split it into smaller files.")
     return data
 
 
 def lines_of(data: bytes, source: str) -> list[str]:
-    """The lines of a text file, which is UTF-8. Only line feeds end one, as a table's cells may hold other separators.
-    Raises DataError."""
+    """Return the lines of a UTF-8 text file. Only line feeds end one, as a table's cells may have other
+    separators. Raises DataError."""
     data = data.removeprefix(codecs.BOM_UTF8)
     _check_utf8(data, source)
     return [line.removesuffix("\r") for line in data.decode().removesuffix("\n").split("\n")]
 
 
 def cut(data: bytes, source: str) -> list[msgspec.Raw]:
-    """The records in the bytes of a file. `source` is what errors call it."""
+    """Split the bytes of a file into records. Errors call it `source`."""
     data = data.removeprefix(codecs.BOM_UTF8)
     _check_utf8(data, source)
     start = data[:_CHUNK].lstrip()[:1]
@@ -152,8 +152,8 @@ def cut(data: bytes, source: str) -> list[msgspec.Raw]:
 
 
 def _as_python_reads(data: bytes) -> list[msgspec.Raw] | None:
-    """The records of a list that Python's json takes and JSON's rules do not: half characters (`\\ud800`), NaN. The
-    records that hold such a thing stay what nobody can decode; the others are as good as ever."""
+    """Return the records of a list that Python's json accepts but JSON does not: lone surrogates (`\\ud800`),
+    NaN. Records with these stay undecodable; the others are valid."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):
@@ -188,8 +188,8 @@ def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
 
 
 def _records_by_id(data: bytes) -> list[msgspec.Raw] | None:
-    """The records of one JSON object that has them by their ids, or of several such objects in one; None where it is
-    something else."""
+    """Return the records of one JSON object of records by id, or of several such objects in one; None for
+    anything else."""
     try:
         objects = msgspec.json.decode(data, type=dict[str, dict[str, msgspec.Raw]])
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -204,7 +204,7 @@ def _records_by_id(data: bytes) -> list[msgspec.Raw] | None:
 
 
 def _keys_of_one(data: bytes) -> set[str] | None:
-    """The keys of the one JSON object that the data are; None if they are something else."""
+    """Return the keys of a single JSON object; None for anything else."""
     try:
         return set(msgspec.json.decode(data, type=dict[str, msgspec.Raw]))
     except (msgspec.DecodeError, RecursionError):
@@ -216,7 +216,7 @@ def _check_utf8(data: bytes, source: str) -> None:
         return
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(data), _CHUNK):
-        held = len(decoder.getstate()[0])  # bytes of a character that the last chunk cut in two
+        held = len(decoder.getstate()[0])  # bytes of a character cut by the last chunk
         try:
             decoder.decode(data[start : start + _CHUNK], final=start + _CHUNK >= len(data))
         except UnicodeDecodeError as problem:
@@ -228,7 +228,7 @@ def _check_utf8(data: bytes, source: str) -> None:
 
 
 def _decode(piece: bytes, type_: type[T], source: str, data: bytes, offset: int) -> T:
-    """`piece`, which starts at `offset` of `data`, as `type_`."""
+    """Decode `piece`, which starts at `offset` of `data`, as `type_`."""
     try:
         return msgspec.json.decode(piece, type=type_)
     except RecursionError:

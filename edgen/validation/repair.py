@@ -1,9 +1,8 @@
-"""A record as it should have been written, without a word that was not in it.
+"""Repair of records without adding words.
 
-Each turn is cleaned, turns that then say nothing are dropped, and the end marker becomes the
-suffix of the last turn, with what came behind it dropped. Where the marker was a turn of its own
-and the other side's, `ended_by` keeps who spoke it. The result has no errors; a record for which
-that cannot be reached is left out with the reason.
+Each turn is cleaned, empty turns are dropped, and the end marker becomes the suffix of the last turn; text
+after it is dropped. If the marker was a separate turn of the other side, `ended_by` keeps its speaker. The
+result has no errors; a record for which that is impossible is left out with the reason.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from edgen.validation.speech import clean_fully
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One change. `after` is None where a turn was dropped; `path` is the one in the input.
+    """One change. `after` is None if a turn was dropped; `path` is the one in the input.
 
-    `before` is None where the key was missing.
+    `before` is None if the key was missing.
     """
 
     path: str
@@ -33,30 +32,30 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Fixed(msgspec.Struct, frozen=True):
-    """A record without errors, and what was done to it (nothing: `changes` is empty)."""
+    """A record without errors, and its changes (empty: none)."""
 
     record: dict[str, Any]
     changes: tuple[Change, ...]
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A record that cannot be repaired, and why."""
+    """An irreparable record, and the reason."""
 
     reason: str
 
 
 class Fixer:
-    """Fixes the files of one data set, one after the other; of two records with one id the first stays."""
+    """A fixer of a data set's files; of two records with one id the first stays."""
 
     def __init__(self, schema_of: Callable[[Any], str]) -> None:
-        """`schema_of` names the schema that a decoded record has to satisfy."""
+        """Set up the fixer: `schema_of` names the schema of a decoded record."""
         self._schema_of = schema_of
         self._ids = Ids()
 
     def file(
         self, path: str, records: Iterable[msgspec.Raw], vocabulary: Vocabulary | None = None
     ) -> Iterator[Fixed | LeftOut]:
-        """For each record of a file, in order, what becomes of it."""
+        """Yield the result for each record of a file, in order."""
         for number, raw in enumerate(records):
             try:
                 record = decode(raw)
@@ -69,7 +68,7 @@ class Fixer:
 
 
 def fix(record: Any, vocabulary: Vocabulary | None = None, schema: str = EDUCATION) -> Fixed | LeftOut:
-    """The repaired copy of one decoded record. Applied to its own result it changes nothing."""
+    """Return the repaired copy of one decoded record. This is idempotent."""
     if not _has_turns(record):
         reason = _first_error(record, vocabulary, schema)
         return LeftOut(reason or "it has no list of turns with a role and a text")
@@ -95,7 +94,7 @@ def _has_turns(record: Any) -> bool:
 
 
 def _first_error(record: Any, vocabulary: Vocabulary | None, schema: str) -> str | None:
-    """What is still wrong with `record`, in short; None if it has no errors."""
+    """Describe the remaining error of `record` in short; None if it has none."""
     errors = [f for f in problems(record, None, vocabulary, schema) if f.severity == "error"]
     if not errors:
         return None
@@ -104,7 +103,7 @@ def _first_error(record: Any, vocabulary: Vocabulary | None, schema: str) -> str
 
 
 def _turns(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Change], str | None]:
-    """The turns as they should be, what was changed on the way, and which role spoke the marker."""
+    """Return the repaired turns, the changes, and the role that spoke the marker."""
     kept: dict[int, dict[str, Any]] = {}
     repairs: dict[int, tuple[str, ...]] = {}
     marker: int | None = None
@@ -136,7 +135,7 @@ def _turns(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Chan
 
 
 def _name_change(before: str, after: str | None) -> str:
-    """The name of a change in which cleaning saw no repair: white space, or the marker's form."""
+    """Name a change in which cleaning saw no repair: white space, or the marker's form."""
     if after is None:
         return "empty_turn"
     respelled = after.endswith(END_MARKER) and not before.rstrip().endswith(END_MARKER)

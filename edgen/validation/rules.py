@@ -1,7 +1,7 @@
-"""What a JSON Schema cannot say about a record: how its parts fit together.
+"""Rules that a JSON Schema cannot express: how the parts of a record fit together.
 
-Every function takes a decoded record whose shape may be anything; what is malformed is the
-schema's to report, and the rules look only at what is well formed.
+Every function takes a decoded record of any shape; the schema reports malformed parts, and the rules check
+only well-formed ones.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def rule_findings(
     vocabulary: Vocabulary | None,
     begins_anew: Callable[[Any], bool] = lambda _: False,
 ) -> list[Finding]:
-    """All that the rules find in one decoded record, in reading order. `begins_anew` tells which turns may stand behind
-    one of the same role."""
+    """Return all findings of the rules in one decoded record, in reading order. `begins_anew` decides which
+    turns may follow one of the same role."""
     if not isinstance(record, dict):
         return []
     found: list[Found] = []
@@ -50,7 +50,7 @@ def _vocabulary(record: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Foun
 
 
 def _roles(record: dict[str, Any]) -> Sequence[str]:
-    """Who may speak: the roles that a record lists, else those of Education Dialogue."""
+    """Return the possible speakers: the roles that a record lists, else those of Education Dialogue."""
     roles = record.get("roles")
     return [role for role in roles if isinstance(role, str)] if isinstance(roles, list) else ROLES
 
@@ -68,7 +68,7 @@ def _conversation(
         if role is not None and role == previous and not begins_anew(turn):
             yield "alternation", f"$.conversation[{i}].role", f"the {role} speaks twice in a row"
         previous = role if role in roles else None
-        # "" is the schema's to report
+        # the schema reports ""
         if isinstance(text, str) and text:
             what = read_turn(text)
             path = f"$.conversation[{i}].text"
@@ -91,7 +91,7 @@ def _speakers(read: list[tuple[str, TurnText]]) -> Iterator[Found]:
 
 def _ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterator[Found]:
     marked = any(what.markers for _, what in read)
-    if "roles" in record:  # such a record has no marker; whoever ended it is named
+    if "roles" in record:  # such a record has no marker; `ended_by` names the role
         if marked:
             yield (
                 "marker_place",

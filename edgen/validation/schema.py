@@ -1,7 +1,7 @@
-"""A JSON Schema of `validators/` applied to one decoded record, twice over.
+"""Application of a JSON Schema of `validators/` to one decoded record, in two ways.
 
-jsonschema-rs answers yes or no (3 µs, and as much for decoding); jsonschema, the reference, is asked only about records
-that failed, and its errors are put into plain words here. Both are imported at the first use.
+jsonschema-rs answers yes or no (3 µs, and as much for decoding); jsonschema, the reference, is used only for
+failed records, and its errors are reworded here. Both are imported at first use.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 
-EDUCATION = "conversation"  # the file in which Education Dialogue's layout is
+EDUCATION = "conversation"  # the file with Education Dialogue's layout
 
 
 @functools.cache
 def schema(name: str = EDUCATION) -> dict[str, Any]:
-    """A shipped schema by its name, or one in the file of that path, decoded."""
+    """Return a shipped schema by name, or one in the file of that path, decoded."""
     decoded: dict[str, Any] = msgspec.json.decode(resources.find("validators", name).read_bytes())
     return decoded
 
 
 def is_valid(data: bytes, schema: str = EDUCATION) -> bool:
-    """Whether the bytes are one record, as JSON, that satisfies the schema. Never raises."""
+    """Return whether the bytes are one JSON record that satisfies the schema. Never raises."""
     try:
         return conforms(msgspec.json.decode(data), schema)
     except (ValueError, RecursionError):
@@ -39,7 +39,7 @@ def is_valid(data: bytes, schema: str = EDUCATION) -> bool:
 
 
 def conforms(record: Any, schema: str = EDUCATION) -> bool:
-    """Whether a decoded JSON value satisfies the schema."""
+    """Return whether a decoded JSON value satisfies the schema."""
     return _compile(schema)(record)
 
 
@@ -58,7 +58,7 @@ def _reference(name: str) -> Draft202012Validator:
 
 
 def schema_findings(record: Any, number: int | None = None, schema: str = EDUCATION) -> list[Finding]:
-    """What in a decoded record breaks the schema, by the reference implementation, in order of path."""
+    """Return the schema violations of a decoded record, by the reference implementation, in order of path."""
     errors = sorted(
         _reference(schema).iter_errors(record), key=lambda error: list(map(str, error.absolute_path))
     )
@@ -70,7 +70,7 @@ def schema_findings(record: Any, number: int | None = None, schema: str = EDUCAT
 
 
 def _word_error(error: ValidationError) -> Iterator[tuple[str, str]]:
-    """(path, problem) for one error; several where it is about several keys."""
+    """Yield (path, problem) for one error; several if it concerns several keys."""
     where = list(error.absolute_path)
     value: Any = error.instance
     wanted: Any = error.validator_value
@@ -86,7 +86,8 @@ def _word_error(error: ValidationError) -> Iterator[tuple[str, str]]:
     else:
         try:
             yield json_path(where), _WORDING[str(error.validator)](value, wanted)
-        except (KeyError, TypeError):  # what edgen's own schemas do not say keeps the library's sentence
+        # errors that edgen's own schemas never cause keep the library's sentence
+        except (KeyError, TypeError):
             yield json_path(where), shorten(error.message, 200)
 
 
@@ -130,7 +131,7 @@ def _choice(names: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """What a decoded JSON value is, with the value itself where it is short."""
+    """Describe a decoded JSON value, with the value itself if it is short."""
     match value:
         case dict():
             return "an object"

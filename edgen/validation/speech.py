@@ -1,7 +1,7 @@
-"""What was said in a conversation as a file has it, and the debris of released ED files in its turns, by name.
+"""The spoken text of a conversation in a file, and named debris of released ED files in its turns.
 
-`read_turn` only looks at one turn's text; `read_speech` tells what was said in all turns, which are those that
-`repair.fix` would keep. Both are linear in the text's length. The kinds of debris are those of KINDS.
+`read_turn` reads only one turn's text; `read_speech` returns the spoken text of all turns that `repair.fix`
+would keep. Both are linear in the text's length. The kinds of debris are those of KINDS.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from edgen.validation.findings import quote
 
 Marker = Literal["suffix", "own_turn", "inside", "absent"]
 
-# In any brackets and wording; only END_MARKER itself is spelled as it should be.
+# In any brackets and wording; only END_MARKER itself is spelled correctly.
 _MARKER = re.compile(
     r"[\[(<{]\s*(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat)\s*[.!]?\s*[\])>}]",
     re.IGNORECASE,
@@ -32,9 +32,10 @@ _SILENCE = frozenset(" \t\r\n\"'“”‘’.…,")
 
 @dataclass(frozen=True, slots=True)
 class TurnText:
-    """`notes` are (kind, problem); `says` whether anything is said once debris and marker are gone.
+    """The contents of a turn's text. `notes` are (kind, problem); `says` is whether words remain without
+    debris and marker.
 
-    `markers` counts the end markers, `marker_last` tells whether one stands at the very end.
+    `markers` counts the end markers, `marker_last` is whether one is at the very end.
     """
 
     notes: tuple[tuple[str, str], ...] = ()
@@ -47,7 +48,7 @@ _PLAIN = TurnText()
 
 
 def read_turn(text: str) -> TurnText:
-    """What there is to say about the text of one turn."""
+    """Read the text of one turn."""
     if _WORD.search(text) and not _SPECIAL.search(text):
         return _PLAIN
     notes: list[tuple[str, str]] = []
@@ -85,7 +86,8 @@ def _doubled_start(body: str) -> bool:
 
 
 def _without_tag(body: str, notes: list[tuple[str, str]]) -> str:
-    """Without `" (Direct instruction)`: words in brackets behind a quotation mark that closes nothing."""
+    """Remove words in brackets after a quotation mark that closes nothing, such as `" (Direct
+    instruction)`."""
     start = body.rfind("(")
     if start < 0 or body.find(")", start) != len(body) - 1:
         return body
@@ -100,7 +102,7 @@ def _without_tag(body: str, notes: list[tuple[str, str]]) -> str:
 
 
 def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
-    """Without closing quotation marks, and a comma behind them, that belong to no quotation."""
+    """Remove closing quotation marks, and a comma after them, that belong to no quotation."""
     comma = body.endswith(",")
     quoted = body[:-1].rstrip() if comma else body
     said = quoted.rstrip(_CLOSING)
@@ -121,8 +123,9 @@ def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
 
 
 class Speech(msgspec.Struct, frozen=True):
-    """`marker`: where the end marker stands (`inside`: something is said behind it, which is left out of
-    `turns`); `ended_by`: who spoke it. `defects` are the kinds of debris found, each once."""
+    """The spoken text of a conversation. `marker`: the place of the end marker (`inside`: text follows it,
+    which is left out of `turns`); `ended_by`: its speaker. `defects` are the kinds of debris found, once
+    each."""
 
     turns: tuple[Turn, ...]
     marker: Marker
@@ -131,7 +134,7 @@ class Speech(msgspec.Struct, frozen=True):
 
 
 def read_speech(turns: Iterable[Turn]) -> Speech:
-    """What was said in turns as they are written. Raises on no text."""
+    """Read the spoken text of turns as written. Accepts any text."""
     kept: list[Turn] = []
     defects: dict[str, None] = {}
     marker: Marker = "absent"
@@ -153,12 +156,12 @@ def read_speech(turns: Iterable[Turn]) -> Speech:
             marker = "suffix" if text else "own_turn"
             if "after_end_marker" in repairs:
                 marker = "inside"
-    defects.pop("marker_turn", None)  # `marker` tells
+    defects.pop("marker_turn", None)  # `marker` covers it
     return Speech(tuple(kept), marker, ended_by, tuple(defects))
 
 
 def clean_fully(text: str) -> tuple[str, bool, tuple[str, ...]]:
-    """What `clean_turn` makes of a text, and of that, until nothing changes: a marker can stand before a marker."""
+    """Apply `clean_turn` until nothing changes: a marker can precede a marker."""
     marked = False
     repairs: dict[str, None] = {}
     for _ in range(10):

@@ -155,24 +155,24 @@ class TestMistakes:
             assert ended.code == code, ended.err
             return " ".join(ended.err.split())
 
-        assert "say with which labels" in refused()
+        assert "--labels is missing" in refused()
         assert "there is no such label set" in refused("--labels", "teacher_move")
         assert "--together goes with --unit turn" in refused(
             "--labels", "quality", "--together", "--unit", "conversation"
         )
         assert "no backend 'x' is in the job" in refused("--labels", "teacher_moves", "--by", "x")
-        assert "there is one already" in refused(
+        assert "or another one has it" in refused(
             "--labels", "teacher_moves", "--by", "default", "--by", "default"
         )
         assert "a layer's name has letters" in refused("--labels", "teacher_moves", "--layer", "../x")
-        assert "conversations=3: it does not count" in refused(
+        assert "conversations=3: this key does not apply" in refused(
             "--labels", "teacher_moves", "--set", "conversations=3"
         )
         own = tmp_path / "own.yaml"
         own.write_text(
             "name: own\nroles: [Wizard]\nlabels:\n- {name: A, definition: a}\n- {name: B, definition: b}\n"
         )
-        assert "the roles here are Teacher, Student" in refused("--labels", str(own))
+        assert "this run has the roles Teacher, Student" in refused("--labels", str(own))
         own.write_text("name: own\nlabels:\n- {name: A, definition: a}\n")
         assert "there is one label" in refused("--labels", str(own))
         assert not (run / "layers").exists()

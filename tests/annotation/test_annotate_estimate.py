@@ -58,7 +58,7 @@ def test_it_is_what_is_spent(
     before = told("--dry-run")
     assert not (run / "layers").exists()
     text = command("annotate", run, *way, "--dry-run").out
-    assert f"{before['annotators'][0]['requests']:,} requests to make, 0 are there" in text
+    assert f"{before['annotators'][0]['requests']:,} requests to make, 0 answered already" in text
     spent = told()["annotators"]
     for needs, one in zip(before["annotators"], spent, strict=True):
         assert (needs["annotator"], needs["requests"]) == (one["annotator"], one["calls"]["made"])
@@ -92,7 +92,7 @@ def test_a_larger_sample_is_told_by_what_is_missing(
     assert (one["there"], one["requests"]) == (10, 8)
     people = tmp_path / "people.csv"
     people.write_text("id,turn,labels\n")
-    assert "no model would be asked" in command(*said, "--people", people, "--dry-run").err
+    assert "no model would be called" in command(*said, "--people", people, "--dry-run").err
     other = ("--set", 'backends.default={"type": "simulator", "model": "other"}')
     refused = command(*said, *other, "--dry-run")
     assert (refused.code, "the annotator 'default'" in " ".join(refused.err.split())) == (2, True)

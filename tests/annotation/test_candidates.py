@@ -109,15 +109,15 @@ def test_what_cannot_be_meant_is_a_sentence(command: Command, run: Path) -> None
         assert ended.code == 2, ended.err
         return " ".join(ended.err.split())
 
-    assert "say what is to be written" in refused()
+    assert "--labels is missing" in refused()
     assert "no such role in this run (known: Teacher, Student)" in refused(
         "--write", "wrong", "--agent", "Tutor"
     )
     assert "no turn of Teacher has 99 turns before it" in refused("--write", "wrong", "--after", "99")
-    assert "20 texts of a turn are the most" in refused("--write", "wrong", "-n", "21")
+    assert "at most 20 texts are written for a turn" in refused("--write", "wrong", "-n", "21")
     assert "no backend 'x'" in refused("--write", "wrong", "--by", "x")
     assert "expects" in refused("--write", "wrong", "--prompt", "label_turns")
-    assert "it does not count for a writer" in refused("--write", "wrong", "--set", "seed=1")
+    assert "this key does not apply to a writer" in refused("--write", "wrong", "--set", "seed=1")
     assert not (run / "candidates").exists()
     garbage = ("--set", 'backends.writer={"type": "simulator", "faults": "garbage=1"}', "--set", "asks=1")
     ended = command("candidates", run, "--write", "wrong", "--sample", "1", *garbage)

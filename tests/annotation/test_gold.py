@@ -158,10 +158,10 @@ class TestGold:
         assert "this is the layer itself" in refused.err
         assert "no such layer of this run" in command("annotate", run, "--layer", "teacher_moves", "--gold", "x").err  # fmt: skip
         edgen.annotate(run, "student_states", progress=False)
-        assert "this layer has labels that the other one has not" in " ".join(
+        assert "this layer has labels that the other one lacks" in " ".join(
             command("annotate", run, "--layer", "teacher_moves", "--gold", "student_states").err.split()
         )
-        assert "there is no layer x to look at" in command("annotate", run, "--layer", "x").err
+        assert "there is no layer x" in command("annotate", run, "--layer", "x").err
         assert (run / "layers" / "teacher_moves" / "labels.jsonl").read_bytes() == kept
 
 

@@ -244,7 +244,7 @@ def test_bad_arguments_are_named_in_a_sentence(
 
 def test_resume_never_refuses_a_run(tmp_path: Path) -> None:
     edgen.generate(JOB, output=tmp_path / "run")
-    with pytest.raises(UsageError, match="a run is there already"):
+    with pytest.raises(UsageError, match="already holds a run"):
         edgen.generate(JOB, output=tmp_path / "run", resume="never")
     with pytest.raises(RunError, match="there is no run here"):
         edgen.open(tmp_path / "other")
@@ -288,7 +288,7 @@ class TestFunctions:
         def answer(_request: edgen.Request) -> str:
             return ""
 
-        with pytest.raises(UsageError, match="no asynchronous function"):
+        with pytest.raises(UsageError, match="not an asynchronous function"):
             edgen.generate(JOB, backends={"default": answer}, output=tmp_path / "run")
 
     def test_a_loop_that_is_closed_is_named(self, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import edgen
+from edgen.core import registry
 from edgen.core.errors import InputError, ShortError, UsageError
 from edgen.core.values import Scenario, Turn
 from tests.api.test_generate import JOB
@@ -189,7 +190,9 @@ def test_bad_arguments(run: edgen.Run, tmp_path: Path) -> None:
 def test_what_edgen_exports(tmp_path: Path) -> None:
     for name in edgen.__all__:
         assert getattr(edgen, name) is not None
-    assert {*edgen.__all__, "open"} == set(dir(edgen))
+    assert {*edgen.__all__, "open", *registry.names("function")} == set(dir(edgen))
+    for name in registry.names("function"):
+        assert getattr(edgen, name).__name__ == name
     assert edgen.errors.ShortError is ShortError
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         edgen.nothing  # type: ignore[attr-defined] # noqa: B018

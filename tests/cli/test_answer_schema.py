@@ -310,7 +310,7 @@ def test_a_schema_that_is_none_is_refused_with_its_path(command: Command, tmp_pa
     (tmp_path / "mine.schema.json").write_text('{"type": "lesson"}')
     ended = command("generate", job, "-o", tmp_path / "run")
     assert ended.code == 2
-    assert f"schema {tmp_path / 'mine.schema.json'}: it is no JSON Schema" in ended.err
+    assert f"schema {tmp_path / 'mine.schema.json'}: it is not a JSON Schema" in ended.err
 
 
 def test_a_link_out_of_the_project_is_not_read(command: Command, tmp_path: Path) -> None:
@@ -367,7 +367,7 @@ def test_doctor_says_what_a_server_refuses_in_its_words(
     (line,) = [line for line in ended.out.splitlines() if line.startswith("FAIL")]
     assert "the service refuses mine.schema.json, sent as " in line
     assert "structured outputs are not for this model" in line
-    assert "It takes the call without it" in line
+    assert "It accepts the call without the schema" in line
 
 
 def judged_job(folder: Path, judge: dict[str, Any]) -> Path:
@@ -410,7 +410,7 @@ def test_doctor_says_where_a_server_heeds_no_schema(
     job = job_in(tmp_path, backends={"default": settings_of("openai", server.url)})
     ended = command("doctor", job)
     assert ended.code == 5
-    assert "takes mine.schema.json, sent as response_format, and does not obey it: 'Hello!'" in ended.out
+    assert "accepts mine.schema.json, sent as response_format, but does not follow it: 'Hello!'" in ended.out
     ended = command("doctor", job, "--no-call")
     assert (ended.code, "answers have to fit mine.schema.json" in ended.out) == (0, True)
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import RunError
+from edgen.core.files import temporary
 from edgen.store.ledger import Batch, batches_at
 from tests import ROOT, fork_server
 from tests.execution.batch.test_batch_kill import SHAPES, simulator, tokens, write_job
@@ -71,7 +72,7 @@ async def test_listed_and_cancelled_with_its_partial_answers_kept(tmp_path: Path
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         assert online.code == calm.code == 0
         again = await edgen("batch", "cancel", folder)
-        assert "No batch of this run is out" in again.out
+        assert "This run has no open batch" in again.out
     assert files(folder) == files(tmp_path / "calm")
     assert "cancelled" in (await edgen("batch", "list", folder)).out
 
@@ -89,7 +90,7 @@ async def test_what_an_expired_batch_left_goes_into_the_next_round(tmp_path: Pat
     assert sum(batch.message == "expired" for batch in batches_at(folder / "run.db")) >= 2
     if kind == "gemini":  # an expired batch of Gemini's leaves nothing, so this can never end well
         assert ended.code == 5
-        assert "without one answer" in ended.err
+        assert "without any answer" in ended.err
         return
     assert ended.code == calm.code, ended.err
     assert files(folder) == files(tmp_path / "calm")
@@ -105,7 +106,7 @@ async def test_after_a_while_the_rest_is_asked_online(tmp_path: Path) -> None:
     assert ended.code == calm.code == 0, ended.err
     assert files(folder) == files(tmp_path / "calm")
     assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
-    assert "asked online" in ended.err
+    assert "generated online" in ended.err
     assert [batch.message for batch in batches_at(folder / "run.db")] == ["cancelled"]
 
 
@@ -129,7 +130,8 @@ async def test_lines_that_fail_are_tried_again(tmp_path: Path) -> None:
 
 async def _refuses_to_send_a_key_elsewhere(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run may be a stranger's, too: its batches are ended only where the key may go."""
-    own = (folder / "job.yaml").read_text()
+    own, digests = (folder / "job.yaml").read_text(), (folder / "digests.json").read_bytes()
+    (folder / "digests.json").unlink()  # as a stranger can
     (folder / "job.yaml").write_text(own.replace(url, "https://elsewhere"))
     with monkeypatch.context() as here:
         here.setenv("OPENAI_API_KEY", "sk-of-this-machine")
@@ -138,6 +140,7 @@ async def _refuses_to_send_a_key_elsewhere(folder: Path, url: str, monkeypatch: 
         refused.err
     )
     (folder / "job.yaml").write_text(own)
+    (folder / "digests.json").write_bytes(digests)
 
 
 async def test_a_batch_gone_at_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +172,7 @@ def job_for_files(tmp_path: Path, kind: str = "openai") -> Path:
 
 
 async def answer(requests: Path, results: Path, kind: str, url: str) -> None:
-    """What a provider, or `vllm run-batch`, makes of a request file: each line asked online."""
+    """What a provider, or `vllm run-batch`, makes of a request file: each line generated online."""
     import aiohttp
 
     said = []
@@ -253,10 +256,14 @@ async def test_a_request_that_can_never_succeed_fails_as_it_does_online(tmp_path
 
 async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
     job, folder, out = job_for_files(tmp_path), tmp_path / "run", tmp_path / "out"
+    out.mkdir()
+    killed = temporary(out / "edgen-t-0123456789abcdef.default.jsonl")  # a start's that was killed
+    killed.touch()
     none = await edgen("batch", "read", folder, job)
     assert none.code == 2
     wrote = await edgen("generate", job, "-o", folder, "--via", "batch", "--write-only", out)
     assert (wrote.code, f"{TALKS} requests are written" in wrote.err) == (0, True), wrote.err
+    assert not killed.exists()
     (requests,) = out.iterdir()
     itself = await edgen("batch", "read", folder, requests)
     assert (itself.code, "request file" in itself.err) == (2, True), itself.err
@@ -293,7 +300,7 @@ async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) ->
         # The ledger alone stays below this; the results do not.
         full = await limited(420_000, "generate", job, "-o", folder, "--via", "batch")
         assert full.code == 4, full.err
-        assert "room" in full.err
+        assert "the disk is full" in full.err
         (batch,) = batches_at(folder / "run.db")
         assert batch.state == "sent"
         assert not list((folder / "run.batches").glob("*.results-*"))

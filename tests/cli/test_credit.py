@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from edgen.api.generation import GenerateOptions, JobSource, generate
-from edgen.api.supervision.control import Control
 from edgen.core.pair import turns_left
+from edgen.runtime.control import Control
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 from tests import ROOT, fork_server
@@ -30,7 +30,13 @@ BACKENDS = "backends={default: {type: simulator, planted: 5, max_tokens: 400}}"
 
 
 async def generate_run(folder: Path, *changes: str, part: range | None = None) -> None:
-    source = JobSource.of(JOB, ("conversations=4", "replicates=3", BACKENDS, *changes))
+    fixed = (
+        "design=balanced",
+        "conversations=4",
+        "replicates=3",
+        BACKENDS,
+    )  # scenarios that the tests rely on
+    source = JobSource.of(JOB, (*fixed, *changes))
     await generate(source, GenerateOptions(output=folder, part=part), Control())
 
 
@@ -375,7 +381,7 @@ class TestMistakes:
             (("--by", "probability", "--credit", "response"), "only a judge compares responses"),
             (("--by", "human", "--credit", "rollouts"), "people's votes are about whole conversations"),
             (("--by", "oracle", "--set", "pairs={rollouts: 2, compare: response}"), "leave pairs.compare"),
-            (("--credit", "rollouts"), "say whose verdict makes the labels"),
+            (("--credit", "rollouts"), "--signal is missing: name the evidence for labels"),
             (("--by", "oracle", "--judge", "nobody", "--credit", "rollouts"), "no backend 'nobody'"),
         ],
     )
@@ -393,7 +399,7 @@ class TestMistakes:
         command("generate", quick, "-n", "3", "--set", "replicates=2", "-o", tmp_path / "run")
         ended = command("pairs", tmp_path / "run", "--by", "oracle", "--credit", "rollouts")
         assert ended.code == 2
-        assert "under the protocol oneshot cannot be played on from a turn" in ended.err
+        assert "the protocol oneshot cannot continue a conversation from a turn" in ended.err
 
     def test_conversations_without_a_probability_have_rollouts_without(
         self, command: Command, tmp_path: Path

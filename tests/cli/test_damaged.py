@@ -96,8 +96,9 @@ def test_every_command_on_flipped_bits(command: Command, whole: Path, tmp_path: 
 
 @pytest.mark.parametrize("value", ["{", "[1]", "x" * 100])
 def test_every_fact_may_say_anything(command: Command, folder: Path, value: str) -> None:
+    lasting = "name NOT LIKE '%plan' AND name NOT LIKE '%simulated'"  # they are refused by their checksums
     with change(folder / "run") as connection:
-        connection.execute("UPDATE meta SET value = ? WHERE name != 'plan'", (value,))
+        connection.execute(f"UPDATE meta SET value = ? WHERE {lasting}", (value,))
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('batches_since', ?)", (value,))
     job, run = folder / "job.yaml", folder / "run"
     shutil.copytree(run, folder / "other")

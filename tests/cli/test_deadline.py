@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import edgen.execution.finish
-from edgen.api.supervision.deadline import Deadline
 from edgen.core.errors import StoppedError, UsageError
+from edgen.runtime.deadline import Deadline
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 
@@ -94,7 +94,7 @@ def test_a_span_does_not_heed_the_wall_clock_and_the_earlier_counts() -> None:
 
 
 def test_a_moment_that_has_gone_by_begins_nothing(command: Command, tmp_path: Path) -> None:
-    with pytest.raises(StoppedError, match="gone by"):
+    with pytest.raises(StoppedError, match="this time has passed"):
         Deadline("2020-01-01T00:00", None).check()
     ended = command("generate", job(tmp_path), "-o", tmp_path / "run", "--until", "2020-01-01T00:00")
     assert ended.code == 4

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from edgen.cli.errors import at_end, run_guarded
+from edgen.cli.errors import End, at_end, run_guarded
 from edgen.core.errors import SignalError
 
 
@@ -17,9 +20,9 @@ def test_a_signal_while_it_is_told_how_it_ended_changes_nothing(number: signal.S
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     told: list[int] = []
 
-    def tell(code: int, _text: str | None, _trace: str | None) -> bool:
+    def tell(end: End) -> bool:
         os.kill(os.getpid(), number)
-        told.append(code)
+        told.append(end.code)
         return True
 
     def work() -> None:
@@ -44,3 +47,36 @@ def test_a_second_one_while_the_first_is_heeded_does_not_break_that_off() -> Non
 
     assert run_guarded(work) == 143
     assert done == [True]
+
+
+@pytest.mark.crash
+def test_a_signal_in_code_that_is_executed_ends_with_its_own_number(tmp_path: Path) -> None:
+    """Python would end itself by SIGINT, were it a plain KeyboardInterrupt: imports execute code."""
+    code = (
+        "import os, signal, sys\nfrom edgen.cli.errors import run_guarded\n"
+        "def work():\n    exec('import os, signal; os.kill(os.getpid(), signal.SIGTERM); list(range(9))')\n"
+        "sys.exit(run_guarded(work))"
+    )
+    (tmp_path / "ending.py").write_text(code)
+    ended = subprocess.run(
+        [sys.executable, "-m", "ending"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 143, ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.crash
+def test_a_signal_while_a_loop_is_made_says_nothing_of_the_half_made_loop(number: signal.Signals) -> None:
+    code = (
+        "import asyncio, os, selectors, signal, sys\nfrom edgen.cli.errors import run_guarded\n"
+        "def selector():\n    os.kill(os.getpid(), int(sys.argv[1]))\n    list(range(9))\n"
+        "selectors.DefaultSelector = selector\n"  # the loop asks for one before it has sockets to close
+        "async def work():\n    pass\n"
+        "sys.exit(run_guarded(lambda: asyncio.run(work())))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(int(number))], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 128 + number
+    assert "ignored" not in ended.stderr, ended.stderr
+    assert ended.stderr.startswith("edgen: ")

@@ -11,6 +11,7 @@ import yaml
 
 from edgen.cli.estimate import label_text
 from edgen.core import resources
+from edgen.core.text import dollars
 from tests.cli.command import Command
 from tests.cli.test_batch import begun
 from tests.execution.batch.test_batch_kill import simulator, write_job
@@ -230,8 +231,8 @@ def test_the_most_is_not_called_certain(command: Command, tmp_path: Path) -> Non
     assert budget["enough_at_most"]
     assert "certain" not in budget
     (said,) = [one for one in facts["basis"]["said"] if one.startswith("at most")]
-    assert "each answer asked for 2 times" in said
-    assert "twice the room after each that was cut off" in said
+    assert "2 requests for each answer" in said
+    assert "twice that after a cut-off answer" in said
     assert "tried up to 5 times" in said
     text = " ".join(command("estimate", path, "--runs", tmp_path, *cap).out.split())
     assert "covers the most that all of it can use, if no call is lost" in text
@@ -279,7 +280,7 @@ async def test_what_is_at_the_provider_is_not_new(tmp_path: Path) -> None:
     assert after["cost_usd"]["expected"] < 0.1 * before["cost_usd"]["expected"]
     most = after["already"]["out"]["cost_usd"]
     assert 0 < most <= before["cost_usd"]["at_most"]
-    assert f"24 requests are at the provider, for ${most:.4f} at most, and not counted above" in text
+    assert f"24 requests are at the provider, for {dollars(most)} at most, and not counted above" in text
     (was,), (now,) = before["budget"], after["budget"]
     assert now["charged"] == pytest.approx(now["out"])
     assert now["out"] == pytest.approx(most, abs=1e-6)
@@ -327,7 +328,8 @@ def test_other_models_and_simulators_are_told_apart(command: Command, tmp_path: 
     other = {"default": PRICED | {"model": "another"}}
     facts = estimated(command, job(tmp_path, "other", backends=other), "--runs", tmp_path / "runs")
     assert (
-        "another model answered there (edgen-simulator): taken within a factor of 2" in facts["basis"]["said"]
+        "another model answered there (edgen-simulator): assumed within a factor of 2"
+        in facts["basis"]["said"]
     )
     assert facts["calls"]["high"] >= 2 * facts["calls"]["expected"] * 0.99
 
@@ -370,7 +372,7 @@ def test_it_writes_nothing_and_needs_no_key(
 def test_the_shipped_jobs(command: Command, tmp_path: Path, name: str) -> None:
     ended = command("estimate", resources.folder("jobs") / f"{name}.yaml", "--runs", tmp_path)
     assert ended.code == 0
-    assert "no price known" in ended.out
+    assert "price unknown" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 100
 
 
@@ -469,4 +471,4 @@ class TestGates:
         ]
         assert found[1]["calls"]["expected"] == pytest.approx(2 * found[2]["calls"]["expected"], rel=0.02)
         assert found[2]["calls"]["expected"] < found[0]["calls"]["expected"] < found[1]["calls"]["expected"]
-        assert any("80% are taken to pass, from 50% to 95%" in said for said in found[0]["basis"]["said"])
+        assert any("80% pass, assumed between 50% and 95%" in said for said in found[0]["basis"]["said"])

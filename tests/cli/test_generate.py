@@ -182,7 +182,10 @@ def test_status_of_what_is_no_run(command: Command, tmp_path: Path) -> None:
     for arguments in (("status",), ("pairs", "--by", "oracle")):
         ended = command(*arguments, QUICKSTART)
         assert ended.code == 2
-        assert "quickstart.yaml: this is a job and no run. Its run is the folder outputs/<name>" in ended.err
+        assert (
+            "quickstart.yaml: this is a job file, not a run. Its run is the folder outputs/<name>"
+            in ended.err
+        )
 
 
 def test_status_of_a_ledger_whose_job_was_not_noted_yet(command: Command, tmp_path: Path) -> None:
@@ -299,7 +302,7 @@ class TestArms:
             ledger.unlink()
         ended = command("status", tmp_path / "run")
         assert ended.code == 2
-        assert "none of this run's arms was begun" in ended.err
+        assert "no arm of this run has started" in ended.err
 
     def test_one_more_arm_asks_only_what_is_new(self, command: Command, tmp_path: Path) -> None:
         command("generate", self.job(tmp_path), "-o", tmp_path / "run")

@@ -49,3 +49,55 @@ def test_what_it_makes_is_ready_to_generate(command: Command, tmp_path: Path, pr
     assert ended.code == 0, ended.err
     job = (folder / "job.yaml").read_text(encoding="utf-8")
     assert all(f"./{path.name}" in job for path in folder.glob("*.j2"))
+
+
+OWN = """name: talks
+dimensions:
+  topic: [{value: Adding fractions, grade: 4}, {value: Comparing fractions}]
+  learner: [shy, talkative]
+  secret: [likes cats, likes dogs]
+roles:
+  Tutor: {sees: [topic]}
+  Learner: {sees: [topic, learner]}
+"""
+
+
+@pytest.mark.parametrize("protocol", ["oneshot", "selfplay"])
+def test_a_space_of_ones_own_gets_templates_with_its_dimensions(
+    command: Command, tmp_path: Path, protocol: str
+) -> None:
+    own, folder = tmp_path / "own.yaml", tmp_path / "mine"
+    own.write_text(OWN)
+    assert command("init", folder, "--protocol", protocol, "--space", own).code == 0
+    names = ["prompt"] if protocol == "oneshot" else ["tutor", "learner"]
+    texts = {name: (folder / f"{name}.j2").read_text() for name in names}
+    assert "{{ topic }}" in texts[names[-1]]
+    assert "{{ learner }}" in texts[names[-1]]
+    assert all(("{{ secret }}" in text) == (protocol == "oneshot") for text in texts.values())
+    assert protocol == "oneshot" or "learner }}" not in texts["tutor"]
+    shown = command("preview", folder / "job.yaml", "-n", "2")
+    assert "grade: 4" in shown.out
+    assert "never used" not in shown.err.replace("`secret`", "")
+    ended = command("generate", folder / "job.yaml", "-n", "6", "-o", tmp_path / "run")
+    assert ended.code == 0, ended.err
+    # What is written out asks what the plain template asks.
+    plain = tmp_path / "plain.yaml"
+    plain.write_text(
+        (folder / "job.yaml").read_text().replace("./space.yaml", "./own.yaml").replace("prompt", "# prompt")
+    )
+    assert command("preview", plain, "-n", "2").out.splitlines()[:12] == shown.out.splitlines()[:12]
+
+
+def test_a_space_is_written_with_dimensions(command: Command, tmp_path: Path) -> None:
+    assert command("init", tmp_path / "mine").code == 0
+    text = (tmp_path / "mine" / "space.yaml").read_text(encoding="utf-8")
+    assert "\ndimensions:\n  topic:\n" in text
+    assert "\nroles:\n" in text
+
+
+def test_a_protocol_that_needs_more_than_a_space_says_so(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN)
+    ended = command("init", tmp_path / "mine", "--protocol", "guided", "--space", tmp_path / "own.yaml")
+    assert ended.code == 2
+    assert "guided.machine" in ended.err
+    assert not (tmp_path / "mine").exists()

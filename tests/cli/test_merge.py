@@ -103,7 +103,9 @@ class TestMistakes:
         assert sentence in ended.err
 
     def test_no_place(self, command: Command, halves: list[Path]) -> None:
-        self.refused(command, "say where the new run is to be: -o RUN.", *halves)
+        self.refused(
+            command, "-o is missing: name the folder of the new run, as in -o outputs/whole.", *halves
+        )
 
     def test_no_run(self, command: Command, tmp_path: Path) -> None:
         assert command("merge", "-o", tmp_path / "all").code == 2
@@ -117,8 +119,8 @@ class TestMistakes:
 
     def test_a_target_that_is_taken(self, command: Command, tmp_path: Path, halves: list[Path]) -> None:
         (tmp_path / "all").mkdir()
-        self.refused(command, "all: something is there already", *halves, "-o", tmp_path / "all")
-        self.refused(command, "run: something is there already", *halves, "-o", halves[0])
+        self.refused(command, "all: this already exists", *halves, "-o", tmp_path / "all")
+        self.refused(command, "run: this already exists", *halves, "-o", halves[0])
         self.refused(command, "this is in the folder of the run", *halves, "-o", halves[0] / "all")
 
     def test_a_stranger_where_the_run_would_be_made(
@@ -126,7 +128,7 @@ class TestMistakes:
     ) -> None:
         (tmp_path / ".all.merging").mkdir()
         (tmp_path / ".all.merging" / "letter.txt").write_text("dear")
-        self.refused(command, "something is there; move it away", *halves, "-o", tmp_path / "all")
+        self.refused(command, "this already exists; move it away", *halves, "-o", tmp_path / "all")
         assert (tmp_path / ".all.merging" / "letter.txt").read_text() == "dear"
 
     def test_a_run_that_is_worked_on(self, command: Command, tmp_path: Path, halves: list[Path]) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edgen.cli.output import json_text
-from edgen.core.safe_text import safe, safe_json
+from edgen.cli.output import fold_behind, json_text, note
+from edgen.core.safe_text import replace_surrogates, safe, safe_json
 from tests import fork_server
 
 # ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.
@@ -82,3 +82,53 @@ def test_files_with_hostile_names_and_texts_print_harmlessly(tmp_path: Path) -> 
         assert done.stdout + done.stderr
         assert obeyed(done.stdout) == set(), words
         assert obeyed(done.stderr) == set(), words
+
+
+def test_a_lone_surrogate_is_safe_in_json() -> None:
+    """`json.dumps(…, ensure_ascii=False)` leaves one in the text, as does a reply that was cut in two."""
+    for char in ("\ud800", "\udfff", "\udcff"):
+        text = json.dumps({"a": f"x{char}"}, ensure_ascii=False)
+        assert obeyed(safe_json(text)) == set()
+        assert json.loads(safe_json(text)) == {"a": f"x{char}"}
+
+
+def test_lone_surrogates_are_replaced_in_values() -> None:
+    assert replace_surrogates({"\ud800": ["a\udfff", ("é",), 1, None]}) == {
+        "\ufffd": ["a\ufffd", ["é"], 1, None]
+    }
+
+
+def test_a_note_breaks_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And in a file it stays on its line."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    path = "/a/folder/of/runs/with-a-long-name/quickstart"
+    text = f"edgen: {path}: name a conversation of it by its id or its scenario's number.\n  $.key: {'word ' * 9}end"
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 40))
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr("sys.stderr", terminal)
+        note(text)
+        shown = os.read(ours, 4096).decode().splitlines()
+    os.close(ours)
+    assert " ".join(" ".join(shown).split()) == " ".join(text.split())
+    assert all(len(line) <= 40 or line.strip() == f"{path}:" for line in shown)
+    assert [line for line in shown if line.startswith("  ")][1:] == ["  word word word end"]
+
+
+def test_a_note_in_a_file_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    note("word " * 100 + "end")
+    assert capsys.readouterr().err == "word " * 100 + "end\n"
+
+
+def test_a_text_after_its_label_stays_below_itself_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    assert fold_behind("ok    ", "word " * 20) == "ok    " + "word " * 20
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 40))
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr("sys.stdout", terminal)
+        folded = fold_behind("ok    ", "word " * 10 + "end").split("\n")
+        short = fold_behind("ok    ", "word")
+    os.close(ours)
+    assert folded == ["ok    word word word word word word word", "      word word word end"]
+    assert short == "ok    word"

@@ -105,12 +105,13 @@ def test_a_tokenizer_is_held_to_it_too(command: Command, here: Path) -> None:
     assert "outside of the job's project" in ended.err
     assert "--set backends.default.tokenizer=../private.json" in ended.err
     ended = command("estimate", job(here, backends={"default": backend}), "--allow-outside")
-    assert "no tokenizer.json" in ended.err
+    assert "not a tokenizer.json" in ended.err
     assert SECRET not in ended.err
 
 
 def test_a_judges_template_of_a_run_is_held_to_it(command: Command, here: Path) -> None:
     assert command("generate", job(here, replicates=2), "-o", "run").code == 0
+    (here / "run" / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
     run = yaml.safe_load((here / "run" / "job.yaml").read_text())
     (here / "run" / "job.yaml").write_text(yaml.safe_dump({**run, "prompts": {"oracle": "../../private.j2"}}))
     ended = command("pairs", "run", "--by", "oracle")
@@ -129,6 +130,7 @@ def test_what_is_said_of_a_run_holds_no_digest_of_a_file_that_it_only_names(
     command: Command, here: Path
 ) -> None:
     assert command("generate", job(here), "-o", "run").code == 0
+    (here / "run" / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
     for name in (str(here.parent / "private.j2"), "../../private.j2", "inputs/../../../private.j2"):
         run = yaml.safe_load((here / "run" / "job.yaml").read_text())
         (here / "run" / "job.yaml").write_text(yaml.safe_dump({**run, "prompts": {"oracle": name}}))

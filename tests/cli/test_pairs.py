@@ -109,7 +109,7 @@ class TestOracle:
         path = job(tmp_path, prompts={"closing": "closing_student"}, **closing)
         ended = command("generate", path, "-o", tmp_path / "other")
         assert ended.code == 2
-        assert "conversation is never used (closing: judge)" in ended.err
+        assert "is never used (closing: judge)" in ended.err
         assert not (tmp_path / "other").exists()
 
     def test_an_own_template_for_the_other_way_of_comparing_names_the_shipped_one(
@@ -200,11 +200,7 @@ class TestOracle:
 class TestJudgesThatAreNone:
     @pytest.mark.parametrize(
         ("faults", "reason"),
-        [
-            ("judge_prose=1", "could not be read"),
-            ("refusal=1", "could not be read"),
-            ("empty=1", "could not be read"),
-        ],
+        [("judge_prose=1", "unread"), ("refusal=1", "unread"), ("empty=1", "unread")],
     )
     def test_a_judge_that_never_answers_stops_it_before_everything_is_paid(
         self, command: Command, run: Path, faults: str, reason: str
@@ -214,6 +210,8 @@ class TestJudgesThatAreNone:
         )
         assert ended.code == 3
         assert reason in ended.err
+        assert "so the run stopped rather than pay for more" in ended.err
+        assert "another judge with --backend" in ended.err
         assert not (run / "pairs" / "pairs.jsonl").exists()
 
     def test_a_judge_that_always_says_1_labels_nothing(self, command: Command, run: Path) -> None:
@@ -254,7 +252,7 @@ class TestJudgesThatAreNone:
     def test_a_role_that_is_not_there_is_named(self, command: Command, run: Path) -> None:
         ended = command("pairs", run, "--by", "oracle", "--judge", "umpire")
         assert ended.code == 2
-        assert "no backend 'umpire' is in the job of this run (there: default)" in ended.err
+        assert "no backend 'umpire' is in the job of this run (known: default)" in ended.err
 
 
 class TestOtherSources:
@@ -349,7 +347,7 @@ class TestRunsThatCannotBePaired:
     def test_nothing_asked_for(self, command: Command, run: Path) -> None:
         ended = command("pairs", run)
         assert ended.code == 2
-        assert "--by oracle" in ended.err
+        assert "--signal oracle" in ended.err
 
     def test_a_report_before_there_are_pairs(self, command: Command, run: Path) -> None:
         ended = command("pairs", run, "--report")
@@ -423,8 +421,10 @@ class TestPairsHoldWhatWasJudged:
         text = (run / "job.yaml").read_text()
         (run / "job.yaml").write_text(text.replace("seed: 3", "seed: 4"))
         ended = command("pairs", run, "--by", "oracle")
-        assert ended.code == 2
-        assert "job.yaml was edited" in ended.err
+        assert (ended.code, "not what the run was made with" in " ".join(ended.err.split())) == (2, True)
+        (run / "digests.json").unlink()
+        ended = command("pairs", run, "--by", "oracle")
+        assert (ended.code, "job.yaml was edited" in ended.err) == (2, True)
 
     @pytest.mark.parametrize("line", ["{}", "[" * 100_000, '{"id": 3}', "nonsense"])
     @pytest.mark.usefixtures("judged")
@@ -463,10 +463,10 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("arguments", "complaint"),
         [
-            (("--by", "probability", "--judge", "x"), "--judge goes with --by oracle"),
-            (("--by", "human", "--prompt", "x"), "--prompt goes with --by oracle"),
-            (("--by", "oracle", "--set", "seed=9"), "does not count for pairs"),
-            (("--by", "oracle", "--set", "split.test=0.5"), "does not count for pairs"),
+            (("--by", "probability", "--judge", "x"), "--backend goes with --signal oracle"),
+            (("--by", "human", "--prompt", "x"), "--prompt goes with --signal oracle"),
+            (("--by", "oracle", "--set", "seed=9"), "does not apply to pairs"),
+            (("--by", "oracle", "--set", "split.test=0.5"), "does not apply to pairs"),
             (("--by", "oracle", "--min-margin", "nan"), "a number from 0 to 1"),
             (("--by", "oracle", "--judge", "nowhere.yaml"), "nowhere.yaml"),
         ],
@@ -499,7 +499,7 @@ class TestOptions:
         path = job(tmp_path, backends=backends, conversations=40, limits={"max_cost": 0.02, "in_flight": 2})
         assert command("generate", path, "-o", tmp_path / "run").code == 4
         ended = command("pairs", tmp_path / "run", "--by", "probability")
-        assert "are still to be made" in ended.err
+        assert "are pending" in ended.err
 
 
 @pytest.mark.usefixtures("judged")

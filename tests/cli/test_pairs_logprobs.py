@@ -110,14 +110,16 @@ def test_without_them_pairs_are_what_they_were_and_nothing_is_asked_again(
 def test_repeated_votes_are_held_against_each_other(command: Command, run: Path) -> None:
     assert command("pairs", run, *ASKED, "--set", "pairs.votes=3").code == 0
     ended = command("pairs", run, "--report")
-    assert "As a forecast of the judge's next vote on the same pair in the same order, 144 cases" in ended.out
+    assert "As a forecast of the judge's next vote on the same pair in the same order, 144 cases" in " ".join(
+        ended.out.split()
+    )
     assert "slope" in ended.out
 
 
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        ({"type": "anthropic", "model": "m", "max_tokens": 9}, "a backend of type anthropic tells none"),
+        ({"type": "anthropic", "model": "m", "max_tokens": 9}, "a backend of type anthropic returns none"),
         (
             {
                 "type": "openai",
@@ -158,7 +160,7 @@ def test_a_service_that_tells_none_is_said_so_and_its_verdicts_stand(
     ("mode", "code", "said"),
     [
         ("tells", 0, "pairs.logprobs: 3: 3 likely tokens at each of 14 places"),
-        ("silent", 5, "the service takes pairs.logprobs: 3 and tells none"),
+        ("silent", 5, "the service accepts pairs.logprobs: 3 but returns none"),
         ("refuses", 5, "logprobs are not supported with this model. Ask for fewer, choose another judge"),
     ],
 )
@@ -238,4 +240,4 @@ def test_the_simulated_judge_is_as_sure_as_it_should_be(command: Command, tmp_pa
     assert "How sure the judge is, and how sure it may be" in page
     assert "Soft preferences of edgen-simulator" in page
     stats = command("stats", tmp_path / "run", "--only", "calibration")
-    assert "log probabilities 0.0" in " ".join(stats.out.split())
+    assert "log probabilities 0." in " ".join(stats.out.split())

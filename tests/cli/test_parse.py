@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
-from edgen.cli.parse import command
+from edgen.cli.app import app
 from edgen.core.errors import DataError, UsageError
 from edgen.core.yaml_values import MAX_BYTES
 
@@ -26,9 +25,7 @@ ANSWER = {
 
 
 def run(*words: str | Path, stdin: str | bytes | None = None) -> Result:
-    app = typer.Typer()
-    app.command()(command)
-    return CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+    return CliRunner().invoke(app, ["parse", *map(str, words)], input=stdin)
 
 
 def file_of(folder: Path, data: str | bytes) -> Path:
@@ -181,7 +178,7 @@ def test_a_bad_line_is_answered_and_the_rest_goes_on(tmp_path: Path, name: str) 
 
 
 def test_help_shows_an_example() -> None:
-    assert "edgen parse --jsonl replies.jsonl" in run("--help").stdout
+    assert "edgen validate --replies --jsonl replies.jsonl" in run("--help").stdout
 
 
 def test_one_bad_line_is_answered_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_an_edited_template_pays_again_only_after_a_yes(
     (tmp_path / "mine.j2").write_text(PROMPT + " Be brief.")
     ended = command("generate", path, "-o", run)
     assert ended.code == 2
-    assert "about 10 conversations that were answered before would be asked for again" in ended.err
+    assert "about 10 answered conversations would be requested again" in ended.err
     assert f"about {first['calls']['made']} calls, about $0.0" in ended.err
     assert made(command, path, run, "--yes")["calls"]["now"] >= 10
     # What was paid for under an earlier form is no part of what a third one costs.
@@ -151,7 +151,7 @@ def test_only_what_lacks_an_answer_is_counted(command: Command, tmp_path: Path, 
     )
     changed = ["--set", f"prompts={json.dumps({**talk, 'closing': str(tmp_path / 'closing.j2')})}"]
     ended = command("generate", path, "-o", run, *judged, *changed)
-    assert "4 conversations that were answered before would be asked for again: about 4 calls" in ended.err
+    assert "4 answered conversations would be requested again: about 4 calls" in ended.err
 
 
 def test_what_touches_no_answer_needs_no_yes(command: Command, tmp_path: Path, server: str) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
-from edgen.core.figures import format_money
+import pytest
+
+from edgen.core.text import dollars
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
 from tests.cli.test_generate import job
@@ -45,15 +49,21 @@ def test_runs_are_listed_the_newest_first(command: Command, tmp_path: Path) -> N
     assert ended.code == 0
     head, *lines = ended.out.splitlines()
     assert head.split() == ["run", "state", "accepted", "calls", "tokens", "cost", "age", "size"]
-    new, priced, old = (line.split() for line in lines)
+    new, priced, old, total = (line.split() for line in lines if not line.startswith(" "))
     assert new[:4] == ["new", "complete", "5/5", "5"]
     assert priced[:3] == ["priced", "complete", "5/5"]
     assert priced[5].startswith("$0.0")
-    assert [format_money(usd) for usd in (0, 0.0012, 0.01, 3)] == ["$0.00", "$0.0012", "$0.01", "$3.00"]
+    assert [dollars(usd) for usd in (0, 0.0012, 0.01, 3)] == ["$0.00", "$0.00120", "$0.0100", "$3.00"]
     assert priced[6] == "2h05m"
     assert old[:3] == ["old", "short", "0/5"]
     assert old[-2] == "3d"
-    assert len({len(line) for line in (head, *lines)}) == 1
+    assert total[:5] == ["total", "3", "10/15", "15", total[4]]
+    assert total[5] == priced[5]
+    why = json.loads(command("status", runs / "old", "--json").out)["stopped"]
+    below = [line for line in lines if line.startswith("  ")]
+    assert " ".join(" ".join(below).split()) == f"stopped {why['reason']}: {why['detail']}"
+    assert max(map(len, lines)) <= 80
+    assert len({len(line) for line in (head, *lines) if not line.startswith(" ")}) == 1
 
     rows = listed(command, runs)
     assert [row["name"] for row in rows] == ["new", "priced", "old"]
@@ -96,8 +106,31 @@ def test_runs_beside_a_job_of_somebodys_own(command: Command, tmp_path: Path) ->
 def test_a_run_that_goes_on_is_running(command: Command, tmp_path: Path) -> None:
     assert command("generate", job(tmp_path), "-o", tmp_path / "runs" / "a").code == 0
     with RunFolder(tmp_path / "runs" / "a").lock_for_writing():
+        RunFolder(tmp_path / "runs" / "a").lock.write_text('{"pid": 7, "host": "h", "since": 1.0}')
         (row,) = listed(command, tmp_path / "runs")
+        out = command("status", tmp_path / "runs").out
     assert row["state"] == "running"
+    assert row["work"]["process"] == "process 7 on h"
+    assert row["work"]["calls_per_minute"] == pytest.approx(5 * 60 / row["work"]["seconds"], abs=0.001)
+    assert re.search(r"^  running    process 7 on h for \d+h\d\dm$", out, re.MULTILINE)
+    assert "1 running" in out.splitlines()[-1]
+
+
+def test_the_status_of_a_folder_of_runs_is_their_list(command: Command, tmp_path: Path) -> None:
+    runs = tmp_path / "outputs"
+    assert command("generate", job(tmp_path), "-o", runs / "a").code == 0
+    with contextlib.chdir(tmp_path):
+        for words in (("status",), ("status", "outputs"), ("runs",), ("status", "outputs", "--list")):
+            assert command(*words).out.startswith("run      state")
+        facts = json.loads(command("status", "--json").out)
+        assert facts["totals"] == {
+            "runs": 1, "running": 0, "planned": 5, "accepted": 5, "calls": 5, "cost_usd": None,
+            "tokens": sum(facts["runs"][0]["tokens"].values()), "bytes": facts["runs"][0]["bytes"],
+        }  # fmt: skip
+        assert command("status", "outputs/a").out.startswith("run        outputs/a")
+        assert command("status", "--list", "outputs/a").out == command("runs", "outputs/a").out
+        refused = command("status", "outputs", "--watch")
+        assert (refused.code, "--watch follows one run" in refused.err) == (2, True)
 
 
 def test_no_runs_and_no_folder(command: Command, tmp_path: Path) -> None:
@@ -107,7 +140,7 @@ def test_no_runs_and_no_folder(command: Command, tmp_path: Path) -> None:
     for place in (tmp_path / "missing", job(tmp_path)):
         ended = command("runs", place)
         assert ended.code == 2
-        assert "edgen runs outputs" in ended.err
+        assert "edgen status outputs" in ended.err
 
 
 def test_two_hundred_runs_take_no_two_seconds(command: Command, tmp_path: Path) -> None:
@@ -122,7 +155,7 @@ def test_two_hundred_runs_take_no_two_seconds(command: Command, tmp_path: Path) 
         started = time.process_time()
         ended = command("runs", tmp_path / "runs")
         took.append(time.process_time() - started)
-        assert len(ended.out.splitlines()) == 201
+        assert len(ended.out.splitlines()) == 202
         if took[-1] < 2:  # else once more: others work beside it
             break
     assert min(took) < 2

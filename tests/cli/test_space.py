@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS
-from edgen.cli.space import app
+from edgen.cli.app import app
 from edgen.core.errors import DataError, EdgenError, UsageError
 from edgen.core.yaml_values import MAX_BYTES
 from edgen.space import Space, load_space, parse_space
@@ -27,7 +27,7 @@ BACKGROUND = {
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["from-ed", *map(str, arguments)])
+    return CliRunner().invoke(app, ["space", "from-ed", *map(str, arguments)])
 
 
 def failed(*arguments: object) -> EdgenError:
@@ -142,8 +142,7 @@ def test_nothing_is_overwritten_unless_asked_for(tmp_path: Path) -> None:
     error = failed(path, "-o", out)
     assert isinstance(error, UsageError)
     assert str(error) == (
-        f"-o {out}: there is something of that name already; "
-        "choose another name, or pass --force to overwrite it."
+        f"-o {out}: this already exists; choose another name, or pass --yes to overwrite it."
     )
     assert out.read_text() == "precious"
     assert run(path, "-o", out, "--force").exit_code == 0
@@ -156,7 +155,7 @@ def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     assert str(failed(path, "-o", missing)) == (
         f"-o {missing}: there is no folder {missing.parent}; make it first."
     )
-    assert "this is no file, and is left as it is" in str(failed(path, "-o", tmp_path, "--force"))
+    assert "this is not a file, and it is not replaced" in str(failed(path, "-o", tmp_path, "--force"))
     assert "--name: a space needs a name" in str(failed(path, "--name", " "))
 
 
@@ -200,7 +199,7 @@ BAD_FILES = {
     "empty": (b"", "it is empty; an ED file is a JSON list of records."),
     "blank": (b" \n", "it is empty; an ED file is a JSON list of records."),
     "empty list": (b"[]", "its list is empty; there is nothing to count."),
-    "an object": (b'{"topic": "Zeus"}', "it is JSON, but no list; an ED file is a JSON list of records."),
+    "an object": (b'{"topic": "Zeus"}', "it is JSON, but not a list; an ED file is a JSON list of records."),
     "cut off": (b'[{"background_info": {', "it is not valid JSON: Input data was truncated."),
     "not JSON": (b"# Zeus", "it is not valid JSON: invalid character (byte 0)."),
     "not UTF-8": ('[{"topic": "été"}]'.encode("latin-1"), "byte 12 is not UTF-8; save the file as UTF-8."),
@@ -259,7 +258,7 @@ def test_more_than_any_other_file_may_hold_is_read(tmp_path: Path) -> None:
 
 def from_csv(path: Path, text: str, *options: str) -> Result:
     path.write_text(text, encoding="utf-8")
-    return CliRunner().invoke(app, ["from-csv", str(path), *options])
+    return CliRunner().invoke(app, ["space", "from-csv", str(path), *options])
 
 
 def test_a_table_becomes_a_space(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from edgen.api.spaces.growth import write_new_space
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.space import Space, content_sha256, dump_space, load_space
-from edgen.space.education import DIMENSIONS
+from edgen.space.five_lists import DIMENSIONS
 from edgen.space.similar_values import KnownValues
 from tests.cli.command import Command
 from tests.execution.service import Service, completion, edgen, end, error, serve, start
@@ -47,7 +47,7 @@ def values(space: Space, dimension: str) -> list[str]:
 def test_every_dimension_grows_in_a_new_file(command: Command, here: Path, dimension: str) -> None:
     ended = command("space", "expand", "small.yaml", "--dimension", dimension, "--count", "60", "--json")
     assert ended.code == 0, ended.err
-    assert "the simulator: its values are made up, and no model is asked" in ended.err
+    assert "the simulator: its values are made up, and no model is called" in ended.err
     facts = json.loads(ended.out)
     old, new = load_space(here / "small.yaml"), load_space(here / "small-expanded.yaml")
     assert (here / "small.yaml").read_text() == SMALL
@@ -83,7 +83,7 @@ def test_any_dimension_of_any_space_grows_by_values_of_its_kind(
     new = json.loads(ended.out)["values"]
     grown = here / "math_misconceptions-expanded.yaml"
     if dimension == "topic":  # a misconception says which topics it fits, and none fits a new one
-        assert "cannot be used before you mend this by hand" in ended.err
+        assert "fix this by hand before you use the new file" in ended.err
         assert "no value is left of misconception with topic" in ended.err
         assert all(json.dumps(value) in grown.read_text() for value in new)
     else:
@@ -124,7 +124,7 @@ def test_asked_again_it_asks_nothing_and_overwrites_nothing(command: Command, he
     text = (here / "small-expanded.yaml").read_text()
     refused = command(*arguments)
     assert refused.code == 2
-    assert "nothing is overwritten" in refused.err
+    assert "is not overwritten" in refused.err
     assert (here / "small-expanded.yaml").read_text() == text
     (here / "small-expanded.yaml").unlink()
     again = json.loads(command(*arguments).out)
@@ -159,7 +159,7 @@ def test_a_new_value_weighs_as_those_that_are_drawn(command: Command, here: Path
 class TestPublish:
     def test_what_has_come_meanwhile_stays(self, tmp_path: Path) -> None:
         (tmp_path / "out.yaml").write_text("theirs")
-        with pytest.raises(UsageError, match="has come meanwhile"):
+        with pytest.raises(UsageError, match="has made this file meanwhile"):
             write_new_space(tmp_path / "out.yaml", "mine")
         assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
 
@@ -182,7 +182,7 @@ MISTAKES = {
     ),
     "the space itself": (
         ("small.yaml", "--dimension", "topics", "--count", "5", "-o", "small.yaml"),
-        "nothing is overwritten",
+        "is not overwritten",
     ),
     "another template": (
         ("small.yaml", "--dimension", "topics", "--count", "5", "--prompt", "education_dialogue"),
@@ -194,7 +194,7 @@ MISTAKES = {
     ),
     "no such role": (
         ("small.yaml", "--dimension", "topics", "--count", "5", "--job", "job.yaml:judge"),
-        "this job has no backend 'judge' (there: default)",
+        "this job has no backend 'judge' (known: default)",
     ),
 }
 
@@ -276,7 +276,7 @@ async def test_a_signal_stops_it_cleanly(here: Path) -> None:
         process.terminate()
         ended = await end(process)
         assert ended.code == 143
-        assert "the answers so far are kept in" in ended.err
+        assert "the answers so far are stored in" in ended.err
         assert not (here / "out.yaml").exists()
         asked = service.asked.copy()
         resumed = await edgen(*arguments)

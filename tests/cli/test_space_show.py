@@ -47,6 +47,29 @@ def test_sizes_cells_and_weights(command: Command, tmp_path: Path) -> None:
     assert [need["on_average"] for need in pairs["needed"]] == [6, 12, 30]
 
 
+def test_a_table_says_how_often_each_value_occurs_in_n_conversations(
+    command: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(WEIGHTED)
+    facts = json.loads(command("space", "show", path, "-n", "30", "--json").out)
+    assert facts["gives"]["conversations"] == 30
+    even = facts["gives"]["designs"]["even"]
+    assert even["topic"] == {"least": 10, "most": 10, "off": 0}
+    assert even["student_preference"] == {"least": 3, "most": 18, "off": 0}
+    random = Sampler(load_space(path), 0, "random").scenario
+    counts = Counter(random(index)["topic"] for index in range(30))
+    assert facts["gives"]["designs"]["random"]["topic"]["most"] == max(counts.values())
+    shown = command("space", "show", path, "-n", "30").out
+    assert "How often each value occurs in the first 30 conversations" in shown
+    assert "With `design: even`, each count is within 0 of the value's weighted share." in shown
+
+
+def test_the_table_names_dimensions_whose_values_conditions_shift(command: Command) -> None:
+    shown = command("space", "show", "math_misconceptions").out
+    assert "Conditions or exclusions shift the values of: misconception." in shown
+
+
 def test_the_groups_help_has_an_example(command: Command) -> None:
     assert "Example: edgen space show broad" in command("space", "--help").out
 
@@ -59,7 +82,7 @@ def test_per_cell(command: Command) -> None:
 
 @pytest.mark.parametrize("name", resources.shipped("preference_space"))
 def test_it_reads_well_in_eighty_columns(command: Command, name: str) -> None:
-    ended = command("space", "show", name)
+    ended = command("space", "show", name, "--per-cell", "2")
     assert ended.code == 0
     # Only a file's path and a long value are as long as they are.
     assert all(len(line) <= 80 for line in ended.out.splitlines() if not line.startswith("space"))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from edgen.core.digest import sha256
+from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.measuring import measures, measures_of_other_families
-from edgen.families.education import EDUCATION
 from edgen.store.run_folder import RunFolder
 from tests import ROOT
 from tests.cli.command import Command
@@ -148,6 +149,33 @@ def test_a_judge_is_asked_and_not_asked_again(command: Command, run: Path) -> No
     assert json.loads(again.out) == json.loads(ended.out)
 
 
+def test_a_judge_is_asked_with_the_template_that_is_named(
+    command: Command, run: Path, tmp_path: Path
+) -> None:
+    settings = ("--only", "adherence", "--adherence", "5", "--set", "backends.judge={type: simulator}")
+
+    def templates() -> set[str]:
+        """The digests of the templates that judges of the run were asked with."""
+        return {
+            json.loads(path.read_text())["template"]["sha256"] for path in (run / "adherence").glob("*.json")
+        }
+
+    def digest(name: str) -> str:
+        return sha256((ROOT / "prompts" / name).read_bytes())
+
+    assert command("stats", run, *settings).code == 0
+    assert templates() == {digest("adherence_guarded.j2")}
+    needs = command("stats", run, *settings, "--prompt", "adherence", "--dry-run", "--json")
+    assert json.loads(needs.out)["missing"] == 5
+    assert command("stats", run, *settings, "--prompt", "adherence").code == 0
+    assert templates() == {digest("adherence_guarded.j2"), digest("adherence.j2")}
+    own = tmp_path / "own.j2"
+    own.write_text("Is it about {{ topic }}?")
+    wrong = command("stats", run, *settings, "--prompt", own)
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "neither guarded nor conversation is ever used" in wrong.err
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -170,11 +198,12 @@ def test_mistakes(command: Command, run: Path, tmp_path: Path) -> None:
         ((tmp_path / "nowhere",), 2, "there is no such file"),
         ((tmp_path,), 2, "no .json or .jsonl file"),
         ((run, "--only", "lenghts"), 2, "did you mean 'lengths'"),
-        ((run, "--set", "asks=2"), 2, "--set goes with --judge"),
+        ((run, "--set", "asks=2"), 2, "--set goes with --adherence"),
+        ((run, "--prompt", "adherence"), 2, "--prompt goes with --adherence"),
         ((run, run, "--judge", "3"), 2, "name one run"),
         ((run, "--judge", "3"), 2, "no judge backend"),
         ((run, "--judge", "0"), 2, "1 or more"),
-        ((run, "--judge", "3", "--only", "lengths"), 2, "add --only adherence"),
+        ((run, "--judge", "3", "--only", "lengths"), 2, "with --only adherence"),
     ):
         ended = command("stats", *map(str, arguments))
         assert (ended.code, ended.out) == (code, ""), ended
@@ -198,7 +227,7 @@ def test_a_run_in_which_nothing_is_settled(command: Command, tmp_path: Path) -> 
     assert made.code == 4
     ended = command("stats", folder)
     assert ended.code == 3, (made, ended)
-    assert "nothing of this run is settled yet" in ended.err
+    assert "no conversation of this run has ended yet" in ended.err
 
 
 def test_hostile_text_is_shown_not_obeyed(command: Command, tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_batches_and_what_they_may_cost_are_told(command: Command, tmp_path: Pat
     assert facts["out"] == {"tokens": 550, "cost_usd": 0.505}
     assert "unanswered" not in facts
     out = command("status", run).out
-    assert re.search(r"^batches    2 out: 5 requests, sent 2023-11-1\d \d\d:13$", out, re.MULTILINE)
-    assert "set aside  550 tokens, $0.5050 at most, for what is out" in out
+    assert re.search(r"^batches    2 open: 5 requests, sent 2023-11-1\d \d\d:13$", out, re.MULTILINE)
+    assert "reserved   550 tokens, $0.51 at most, for open batches and calls" in out
     assert "charged" not in out
     (row,) = json.loads(command("runs", run, "--json").out)["runs"]
     assert len(row["batches"]) == 2
@@ -73,7 +73,7 @@ def test_what_is_lost_is_told_apart_from_what_is_out(command: Command, tmp_path:
     assert facts["unanswered"] == {"tokens": 7, "cost_usd": 0.25}
     assert facts["out"]["tokens"] == 550
     out = command("status", run).out
-    assert "unanswered 7 tokens, $0.2500 at most, charged for calls without a kept answer" in out
+    assert "unanswered 7 tokens, $0.25 at most, charged for calls whose answers were lost" in out
     (row,) = json.loads(command("runs", run, "--json").out)["runs"]
     assert (row["out"], row["unanswered"]) == (facts["out"], facts["unanswered"])
 
@@ -88,7 +88,7 @@ async def test_a_run_is_followed_until_it_ends(tmp_path: Path) -> None:
     assert made.code == 0
     text, objects = await end(watching), await end(asjson)
     assert (text.code, objects.code) == (0, 0)
-    assert "no run was begun here yet" in text.err
+    assert "there is no run here yet" in text.err
     lines = text.out.splitlines()
     assert len(lines) >= 3
     assert re.match(r"\d\d:\d\d:\d\d running: \d+/40 · \d+ accepted", lines[0])
@@ -114,7 +114,7 @@ async def test_a_run_that_is_killed_is_followed_to_its_end(tmp_path: Path) -> No
         ended = await end(watching)
     assert ended.code == 0
     assert json.loads(ended.out.splitlines()[-1])["state"] == "stopped"
-    told = rf"process {process.pid} on \S+ ended without saying so"
+    told = rf"process {process.pid} on \S+ was killed or crashed"
     assert re.search(rf"^last       {told}$", (await edgen("status", folder)).out, re.MULTILINE)
     (row,) = (await edgen("runs", folder, "--json")).facts["runs"]
     assert re.fullmatch(told, row["last"])

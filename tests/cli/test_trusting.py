@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from edgen.api.supervision.trust import Trust, remember_consent
 from edgen.core.errors import InputError
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import Allowed, decide_trust
+from edgen.runtime.trust import Trust, remember_consent
 from edgen.simulator.provider import SimulatorConfig
 from tests.cli.command import Command
 from tests.cli.terminal import at_terminal

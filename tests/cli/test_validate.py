@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 import typer
 
+from edgen.api import validating
 from edgen.cli import validate
 from edgen.cli.errors import run_guarded
 from edgen.config import Shards
@@ -199,7 +201,7 @@ def test_a_run_without_its_space_is_checked_with_a_note(
     assert call(run, "--json") == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["valid"] == 2
-    assert captured.err == f"{space} is not there, so the scenario strings are not checked against it.\n"
+    assert captured.err == f"{space} is missing, so the scenario strings are not checked against it.\n"
 
 
 def test_paths_that_cannot_be_looked_at_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,6 +250,27 @@ def test_fix_writes_copies_that_are_valid_and_lists_the_changes(
     assert (tmp_path / "again" / "changes.jsonl").read_text() == ""
 
 
+def test_fix_shows_nothing_in_a_folder_before_all_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [write(tmp_path / f"{name}.json", BAD) for name in "ab"]
+    out = tmp_path / "mine"
+    write(out / "other.json", GOOD)
+    seen: list[list[str]] = []
+
+    def full_disk(path: Path, lines: object) -> int:
+        seen.append(sorted(one.name for one in out.iterdir() if not one.name.startswith(".")))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(validating, "write_lines", full_disk)
+        assert call(*sources, "--fix", out) == 2
+    assert seen == [["other.json"]]
+    assert [one.name for one in out.iterdir()] == ["other.json"]
+    assert call(*sources, "--fix", out) == 3
+    assert sorted(one.name for one in out.iterdir()) == ["a.json", "b.json", "changes.jsonl", "other.json"]
+
+
 def test_fix_never_writes_over_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write(tmp_path / "in" / "data.json", BAD)
     other = write(tmp_path / "other" / "data.json", BAD)
@@ -256,9 +279,9 @@ def test_fix_never_writes_over_anything(tmp_path: Path, capsys: pytest.CaptureFi
     noted.parent.mkdir()
     noted.write_text("mine")
     for arguments, says in [
-        ((source, "--fix", taken.parent), "not written over"),
-        ((source, "--fix", noted.parent), "not written over"),
-        ((source, "--fix", source.parent), "not written over"),
+        ((source, "--fix", taken.parent), "not overwritten"),
+        ((source, "--fix", noted.parent), "not overwritten"),
+        ((source, "--fix", source.parent), "not overwritten"),
         ((source, "--fix", source), "this is a file"),
         ((source.parent, "--fix", source.parent / "new"), "lies inside"),
         ((source.parent, "--fix", source.parent), "lies inside"),

@@ -359,7 +359,7 @@ def test_a_finished_run_is_left_as_it_is(command: Command, tmp_path: Path) -> No
     assert before
     ended: Ended = command("generate", job(tmp_path), "-o", tmp_path / "run")
     assert ended.code == 0
-    assert "ended without saying so" not in ended.err
+    assert "was killed or crashed" not in ended.err
     assert kept(tmp_path / "run") == before
 
 
@@ -391,10 +391,9 @@ def test_a_finished_run_needs_no_key(
 
 async def _answer_all(path: Path, folder: Path) -> None:
     """Make a job's run with the simulator's answers in the place of its service's."""
-    from edgen.api.generation import configs_of
-    from edgen.api.supervision.backends import open_backends
-    from edgen.api.supervision.trust import Trust
     from edgen.planning.load import load_plans
+    from edgen.runtime.backends import configs_of, open_backends
+    from edgen.runtime.trust import Trust
     from edgen.simulator.text import respond
     from edgen.store.ledger import Ledger
 
@@ -429,9 +428,9 @@ async def test_a_dead_holder_is_taken_over_with_a_note(tmp_path: Path) -> None:
         ended = await edgen("generate", path, "-o", tmp_path / "run")
         assert ended.code == 0, ended.err
         assert f"process {process.pid} on " in ended.err
-        assert "ended without saying so; its run is gone on with." in ended.err
+        assert "was killed or crashed; its run is resumed." in ended.err
         again = await edgen("generate", path, "-o", tmp_path / "run")
-        assert "ended without saying so" not in again.err
+        assert "was killed or crashed" not in again.err
 
 
 def test_who_lets_go_takes_its_name_off(tmp_path: Path) -> None:

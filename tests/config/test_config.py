@@ -139,8 +139,8 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"", "holds none"),
-        (b"- a\n- b\n", "holds none"),
+        (b"", "is not a mapping"),
+        (b"- a\n- b\n", "is not a mapping"),
         (b"\xff\xfe\x00", "not UTF-8"),
         (b"name: [", "not valid YAML: line"),
         (b"name: a\nname: b\n", "'name' is given twice"),
@@ -227,7 +227,7 @@ def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
     keys = {field.name for field in msgspec.structs.fields(Job)} - {"protocol_settings", "speakers"} | {
         "selfplay"
     }
-    assert set(shape) | set(KNOBS) | {"role_words", "gates", "labels"} == keys
+    assert set(shape) | set(KNOBS) | {"role_words", "gates", "labels", "measures"} == keys
     assert "price" not in shape["backends"]["default"]
 
 

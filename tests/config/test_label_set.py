@@ -15,8 +15,6 @@ TWO = "labels:\n  - {name: Asks, definition: asks}\n  - {name: Tells, definition
 def test_the_shipped_sets_can_be_used_and_are_called_what_their_files_are() -> None:
     names = resources.shipped("label_sets")
     assert {
-        "cima_student",
-        "cima_tutor",
         "msdialog_intents",
         "quality",
         "student_states",
@@ -28,7 +26,6 @@ def test_the_shipped_sets_can_be_used_and_are_called_what_their_files_are() -> N
         assert found.source
     assert len(find_label_set("msdialog_intents").names) == 12
     assert find_label_set("teacher_moves").names == ("Focus", "Probing", "Telling", "Generic")
-    assert find_label_set("cima_tutor").names == ("Question", "Hint", "Correction", "Confirmation", "Other")
     assert find_label_set("teacher_moves").asks_for("Tutor")
     assert not find_label_set("teacher_moves").asks_for("Student")
 
@@ -46,8 +43,8 @@ BAD = {
     "nothing": ("name: mine", "$.labels: this key is missing"),
     "no labels": ("name: mine\nlabels: []", "there are no labels; there has to be a choice of two"),
     "one label": ("name: mine\nlabels: [{name: A, definition: a}]", "there is one label"),
-    "two of a name": (f"name: mine\nother: ' asks'\n{TWO}", "$.other: ' asks' stands at $.labels[0].name already"),
-    "a comma": (f"name: mine\nother: 'a, b'\n{TWO}", "$.other: a label's name cannot have ',': labels are told apart"),
+    "two of a name": (f"name: mine\nother: ' asks'\n{TWO}", "$.other: ' asks' is already at $.labels[0].name"),
+    "a comma": (f"name: mine\nother: 'a, b'\n{TWO}", "$.other: a label's name cannot have ',': it separates labels"),
     "too long": (f"name: mine\nother: {'o' * 61}\n{TWO}", "at most 60 characters, and this has 61"),
     "unknown key": (f"name: mine\nsevral: true\n{TWO}", "$.sevral: unknown key (did you mean 'several'?)"),
     "unknown key of a label": ("name: mine\nlabels: [{nme: A}]", "$.labels[0].nme: unknown key (did you mean 'name'?)"),

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from edgen.core.extras import Installation, current_installation, install_command
+from edgen.core.errors import UsageError
+from edgen.core.extras import Installation, current_installation, install_command, require_versions
 from edgen.core.version import DISTRIBUTION
 from tests import ROOT
 
@@ -63,6 +65,36 @@ def test_the_packages_of_an_extra_are_those_of_pyproject(extra: str) -> None:
     wheel = replace(current_installation(), checkout=None, has_pip=True)
     named = shlex.split(install_command(extra, wheel))[4:]
     assert sorted(named) == sorted(PROJECT["optional-dependencies"][extra])
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_what_is_installed_here_has_supported_versions(extra: str) -> None:
+    require_versions(extra)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "wrong"),
+    [
+        ("msgspec>=0.1", False),
+        ("msgspec<9999,>=0.1", False),
+        ("msgspec>=9999", True),
+        ("msgspec[toml]>=9999.1rc2", True),
+        ("msgspec<0.1,>=0.0", True),
+        ("none-of-this-name>=9", False),  # missing is not a conflict
+    ],
+)
+def test_an_unsupported_version_is_named_with_the_command_that_installs_another(
+    requirement: str, wrong: bool
+) -> None:
+    wheel = Installation("/opt/py/bin/python", None, True, ("aiohttp>=3", f"{requirement}; extra == 'batch'"))
+    said = ""
+    try:
+        require_versions("batch", wheel)
+    except UsageError as error:
+        said = str(error)
+    installed = metadata.version("msgspec")
+    assert (f"msgspec {installed} is installed, and edgen needs {requirement}" in said) is wrong
+    assert (f"/opt/py/bin/python -m pip install '{requirement}'" in said) is wrong
 
 
 @pytest.mark.integration

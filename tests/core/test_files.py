@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edgen.core import files
 from edgen.core.errors import RunError
 from edgen.core.files import (
     Part,
@@ -196,3 +197,83 @@ def test_what_kills_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
     sweep(tmp_path, ["job.yaml", "inputs"])
     assert not any(path.exists() for path in ours)
     assert all(path.exists() for path in theirs)
+
+
+def test_what_kills_left_for_chosen_names_is_removed(tmp_path: Path) -> None:
+    gone, left = temporary(tmp_path / "a.jsonl"), temporary(tmp_path / "b.jsonl")
+    for path in (gone, left):
+        path.touch()
+    with files.replacing(tmp_path / "a.jsonl") as at_work:
+        at_work.write(b"1")
+        files.remove_leftovers_for(tmp_path, lambda name: name == "a.jsonl")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", left.name}
+
+
+def look_again() -> None:
+    """As another process would: this one has looked through the folder."""
+    files._find_leftovers.cache_clear()
+
+
+def fail_within(folder: Path) -> None:
+    """Begin a new folder, and fail."""
+
+    def work() -> None:
+        with files.new_folder(folder) as place:
+            (place / "one").write_text("1")
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        work()
+
+
+class TestLeftovers:
+    def test_those_of_dead_processes_go_and_all_else_stays(self, tmp_path: Path) -> None:
+        dead = temporary(tmp_path / "a.txt")
+        dead.write_text("half")
+        others = [
+            temporary(tmp_path / "b.txt"),
+            tmp_path / ".a.txt.part",
+            tmp_path / ".a.txt.0123456789abcdef.part.old",
+        ]
+        for other in others:
+            other.write_text("not ours to remove")
+        (tmp_path / "linked").write_text("elsewhere")
+        link = temporary(tmp_path / "a.txt")
+        link.symlink_to(tmp_path / "linked")
+        write_whole(tmp_path / "a.txt", "whole")
+        assert not dead.exists()
+        assert all(other.exists() for other in [*others, link, tmp_path / "linked"])
+
+    def test_a_file_that_somebody_is_writing_stays(self, tmp_path: Path) -> None:
+        first = files.Part(tmp_path / "a.txt")
+        first.write(b"first")
+        look_again()
+        write_whole(tmp_path / "a.txt", "second")
+        first.close()
+        look_again()
+        write_whole(tmp_path / "a.txt", "third")  # it is closed, and still to be published
+        first.publish()
+        assert (tmp_path / "a.txt").read_bytes() == b"first"
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+    def test_a_second_name_of_a_whole_file_goes(self, tmp_path: Path) -> None:
+        """A kill between a link and its unlink leaves one."""
+        (tmp_path / "a.txt").write_text("whole")
+        temporary(tmp_path / "a.txt").hardlink_to(tmp_path / "a.txt")
+        with pytest.raises(FileExistsError):
+            files.write_new(tmp_path / "a.txt", "other")
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+        assert (tmp_path / "a.txt").read_text() == "whole"
+
+    def test_a_folder_is_there_whole_or_not_at_all(self, tmp_path: Path) -> None:
+        dead = temporary(tmp_path / "new")
+        (dead / "below").mkdir(parents=True)
+        (dead / "below" / "file").write_text("half")
+        fail_within(tmp_path / "new")
+        assert not list(tmp_path.iterdir())
+        with files.new_folder(tmp_path / "new") as place:
+            (place / "one").write_text("1")
+            look_again()
+            fail_within(tmp_path / "new")
+            assert (place / "one").exists(), "its process lives"
+        assert [path.name for path in tmp_path.iterdir()] == ["new"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import site as site_module
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgen import __version__
-from edgen.core.registry import PluginError, find, names, plugins, problem
+from edgen.core.registry import PluginError, find, names, plugins, problem, skipped_plugins
 from edgen.core.version import DISTRIBUTION
 
 pytestmark = pytest.mark.unit
@@ -31,8 +32,9 @@ def install(
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on the path, whose modules are forgotten afterwards."""
+    """A folder on PYTHONPATH, whose modules are forgotten afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     yield tmp_path
     for path in tmp_path.glob("*.py"):
         sys.modules.pop(path.stem, None)
@@ -109,3 +111,37 @@ def test_one_that_needs_another_edgen_is_refused(site: Path, needs: str, fits: b
 def test_one_that_is_not_there_is_refused_with_the_nearest() -> None:
     with pytest.raises(PluginError, match=r"There is no protocol 'selfpaly' \(did you mean 'selfplay'\?\)"):
         find("protocol", "selfpaly")
+
+
+def test_the_current_folder_brings_no_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -m edgen` and notebooks have it on the path, as '' or in full; so has a script its own."""
+    install(tmp_path, "evil", "[edgen.providers]\nevil = evil:echo\n", ECHO)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    for entry in ("", ".", str(tmp_path)):
+        monkeypatch.setattr(sys, "path", [entry, *sys.path[1:]])
+        assert "evil" not in names("provider")
+        (skipped,) = skipped_plugins()
+        assert (skipped[0].name, skipped[1]) == ("evil", tmp_path.resolve())
+        with pytest.raises(PluginError, match="no provider 'evil'"):
+            find("provider", "evil")
+    monkeypatch.setenv("PYTHONPATH", ".")  # which is the current folder again
+    monkeypatch.setattr(sys, "path", [str(tmp_path), "/", *sys.path[1:]])
+    assert "evil" not in names("provider")
+
+
+@pytest.mark.parametrize("line", ["{0}", "import site; site.addsitedir('{0}')"])
+def test_an_editable_install_brings_its_plugins(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its folder is the current one: a `.pth` file of a site folder names it."""
+    project, packages = tmp_path / "project", tmp_path / "packages"
+    packages.mkdir()
+    install(project, "mine", "[edgen.providers]\nmine = mine:echo\n", ECHO)
+    packages.joinpath("easy.pth").write_text(line.format(project) + "\n")
+    monkeypatch.setattr(site_module, "getsitepackages", lambda: [str(packages)])
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(sys, "path", [str(project), str(packages)])
+    monkeypatch.chdir(project)
+    assert "mine" in names("provider")
+    assert skipped_plugins() == []

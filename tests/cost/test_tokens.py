@@ -56,16 +56,16 @@ def test_where_the_vocabulary_is_not_known_what_can_be_done_is_said() -> None:
     )  # on the price list, and its vocabulary is not published
     assert made is APPROXIMATE
     assert hint is not None
-    assert "the vocabulary of gpt-6-sol is not known" in hint
+    assert "the vocabulary of gpt-6-sol is unknown" in hint
     assert "tokenizer.json" in hint
-    assert "gemini-2.5-flash is not known" in (counter(_backend("gemini", "gemini-2.5-flash"))[1] or "")
+    assert "gemini-2.5-flash is unknown" in (counter(_backend("gemini", "gemini-2.5-flash"))[1] or "")
     assert counter(_backend("simulator", "edgen-simulator"))[1] is None
 
 
 def test_the_guess_is_within_what_it_states() -> None:
     """Each way what `how` says was measured, and `error` more than that."""
     exact = counter(_backend("openai", "gpt-4o"))[0]
-    texts = [path.read_text() for path in sorted(resources.folder("prompts").glob("*.j2"))]
+    texts = [resources.find("prompts", name).read_text() for name in resources.shipped("prompts")]
     prompt = (resources.folder("prompts") / "education_dialogue.j2").read_text()
     texts += [respond((Message("user", prompt),), seed=seed).text for seed in range(20)]
     offs = {}
@@ -98,5 +98,5 @@ def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such tokenizer"):
         counter(_backend("openai", "x"), tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"no tokenizer\.json"):
+    with pytest.raises(UsageError, match=r"not a tokenizer\.json"):
         counter(_backend("openai", "x"), tmp_path / "bad.json")

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from edgen.core.errors import CallError, ProviderError, UsageError
+from edgen.core.errors import CallError, FailuresError, ProviderError, UsageError
 from edgen.env import Conversation, EducationEnv, SyncEducationEnv
 from edgen.execution.client.budget import BudgetExhausted
+from edgen.store.budget_book import BudgetBook
 from tests.env.jobs import SAID, Watching, job, served, until
 from tests.execution.service import Service, error, serve
 
@@ -281,5 +282,24 @@ async def test_a_service_that_goes_away_is_not_waited_for_for_ever(tmp_path: Pat
             await conversation.step(SAID)
     steps = [conversation.step(f"{SAID} Again.") for conversation in conversations]
     ends = await asyncio.wait_for(asyncio.gather(*steps, return_exceptions=True), 20)
-    assert {type(end) for end in ends} == {ProviderError}, ends
+    assert {type(end) for end in ends} == {FailuresError}, ends
     await env.aclose()
+
+
+async def test_environments_and_runs_share_a_budget_over_time(tmp_path: Path) -> None:
+    budget = tmp_path / "budget.yaml"
+    budget.write_text(f"{{tokens_per_day: {CAP}}}")
+    async with serve(Charging(latency=0.01)) as service:
+        assert isinstance(service, Charging)
+        path = served(tmp_path, service.url, limits={"budget": str(budget), "in_flight": 4})
+        # They share nothing but the file.
+        both = [EducationEnv.from_job(path), EducationEnv.from_job(path, "seed=8")]
+        conversations = [env.conversation(index) for env in both for index in range(40)]
+        ends = await asyncio.gather(*map(play, conversations), return_exceptions=True)
+        over = [end for end in ends if isinstance(end, BaseException)]
+        assert {type(end) for end in over} == {BudgetExhausted}
+        assert "tokens_per_day" in str(over[0])
+        assert 0 < service.charged <= service.highest <= CAP
+        for env in both:
+            await env.aclose()
+        assert service.charged <= BudgetBook(budget).today()[0].used <= CAP

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from edgen.core.registry import find
 from edgen.core.values import Role, Turn
-from edgen.evaluation.measure import Count
-from edgen.evaluation.sample import Sample, cut
+from edgen.domains.education.family import EDUCATION
+from edgen.evaluation.measure import Count, Shared
+from edgen.evaluation.sample import DataSet, Sample, cut
 from tests.scenarios import scenario_of
 
 T = TypeVar("T")
@@ -41,6 +44,14 @@ def lesson(
         entries=len(turns),
         probability=probability,
     )
+
+
+def count_of(measure: str, **data: Any) -> Count[Any]:
+    """A new count of a measure over a data set of Education Dialogue, or of what `data` says of it."""
+    given = {"family": EDUCATION, "roles": EDUCATION.roles, **data}
+    shared = Shared(DataSet(name="any", samples=lambda: iter(()), **given), partial(find, "measure"))
+    shared.start([measure])
+    return shared.count(measure)
 
 
 def measured(measure: Count[T], *samples: Sample) -> T:

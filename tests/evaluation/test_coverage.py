@@ -6,10 +6,13 @@ import math
 import random
 from itertools import combinations
 
+import msgspec
 import pytest
 
 from edgen.core import resources
-from edgen.evaluation.measures.coverage_count import Coverage, CoverageCount
+from edgen.evaluation.figures import shade_of
+from edgen.evaluation.measures.coverage import _heat_map
+from edgen.evaluation.measures.coverage_count import Coverage, CoverageCount, CrossTable
 from edgen.evaluation.sample import PlannedOutcome
 from edgen.space import Space, load_space
 from edgen.stats.significance import fisher, holm, log_factorials
@@ -152,3 +155,16 @@ def test_nothing_planned() -> None:
     result = found(space=space())
     assert (result.planned, result.planned_cells, result.lost_cells) == (0, 0, 0)
     assert result.heat[0].planned == ()
+
+
+def test_the_legend_of_a_heat_map_has_its_lowest_and_its_highest_count() -> None:
+    table = CrossTable(
+        row_dimension="a", column_dimension="b", rows=("x", "y"), columns=("u", "v"),
+        planned=((4, 13), (5, 6)), accepted=((4, 13), (5, 6)),
+    )  # fmt: skip
+    full = _heat_map("heat", "", table, "")
+    assert full.legend == ((f"level-{shade_of(4, 13)}", "4 conversations"), ("level-8", "13 conversations"))
+    holes = msgspec.structs.replace(table, accepted=((0, 13), (5, 6)))
+    assert [words for _, words in _heat_map("heat", "", holes, "").legend] == [
+        "0 conversations", "5 conversations", "13 conversations",
+    ]  # fmt: skip

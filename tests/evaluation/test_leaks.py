@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.evaluation.measures.secret_leaks import EXAMPLES, LeaksCount
 from edgen.evaluation.sample import Sample
-from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALK, lesson, measured, samples
+from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALK, count_of, lesson, measured, samples
 from tests.timing import seconds
 
 
 def leaked(*lines: str, **scenario: str) -> dict[str, int]:
-    found = measured(LeaksCount(), lesson(*lines, **scenario))  # type: ignore[arg-type]
+    found = measured(count_of("leaks"), lesson(*lines, **scenario))  # type: ignore[arg-type]
     assert found.conversations == any(found.by.values())
     return {field: count for field, count in found.by.items() if count}
 
@@ -42,19 +41,21 @@ def test_what_leaks(lines: tuple[str, ...], scenario: dict[str, str], fields: se
 
 def test_conversations_are_counted_once_and_ten_are_named() -> None:
     both = ("T Direct instruction, lecture-based learning.", "S Class discussions, too.")
-    found = measured(LeaksCount(), *[lesson(*both, index=i) for i in range(12)], lesson("T Hi.", index=12))
+    found = measured(
+        count_of("leaks"), *[lesson(*both, index=i) for i in range(12)], lesson("T Hi.", index=12)
+    )
     assert found.conversations == 12
     assert found.by["student_preference"] == found.by["teacher_preference"] == 12
-    assert len(found.examples) == EXAMPLES
+    assert len(found.examples) == 10
     assert found.share is not None
     assert found.share.value == 12 / 13
-    assert measured(LeaksCount()).share is None
+    assert measured(count_of("leaks")).share is None
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(samples(), max_size=4))
 def test_nothing_raises(given_: list[Sample]) -> None:
-    found = measured(LeaksCount(), *given_)
+    found = measured(count_of("leaks"), *given_)
     assert 0 <= found.conversations <= len(given_)
     assert max(found.by.values()) <= found.conversations
 
@@ -69,6 +70,6 @@ def test_many_turns_that_leak_take_time_in_proportion() -> None:
         return lesson(*lines, likes=LECTURE, has=TALK)
 
     small, large = long(2_000), long(20_000)
-    assert seconds(lambda: measured(LeaksCount(), large)) < 40 * seconds(
-        lambda: measured(LeaksCount(), small)
+    assert seconds(lambda: measured(count_of("leaks"), large)) < 40 * seconds(
+        lambda: measured(count_of("leaks"), small)
     )

@@ -17,19 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.measures.balance import BalanceCount
-from edgen.evaluation.measures.lengths import LengthsCount
-from edgen.evaluation.measures.overview import OverviewCount
 from edgen.evaluation.measuring import Quality, measure, measures, measures_of_other_families, render
 from edgen.evaluation.sample import DataSet, Sample
-from edgen.families.education import EDUCATION
 from edgen.stats.distributions import (
     MOST_BINS,
     summarize,
     summarize_counts,
     summarize_shares,
 )
-from tests.evaluation.said import lesson, measured
+from tests.evaluation.said import count_of, lesson, measured
 from tests.evaluation.said import samples as any_sample
 from tests.measures_page import PAGE, measures_page
 
@@ -116,7 +114,7 @@ def test_a_megabyte_is_linear() -> None:
 
 def test_lengths_and_balance_are_what_plain_lists_give() -> None:
     data = [lesson("T one two three", "S four"), lesson("S one", "T two", "S three four"), lesson("T a")]
-    lengths, balance = measured(LengthsCount(), *data), measured(BalanceCount(), *data)
+    lengths, balance = measured(count_of("lengths"), *data), measured(BalanceCount(), *data)
     assert (lengths.turns.mean, lengths.words.mean) == (2.0, 3.0)
     assert lengths.turns.sd == pytest.approx(statistics.stdev([2, 3, 1]))
     teacher = lengths.words_per_turn["Teacher"]
@@ -195,7 +193,7 @@ def test_the_overview_counts_records() -> None:
         simulated=True,
     )
     unread = {"no object": 2}
-    found = measured(OverviewCount(unread), odd, odd, lesson("T b"))
+    found = measured(count_of("overview", unread=Counter(unread)), odd, odd, lesson("T b"))
     assert found.markers == {"suffix": 0, "own_turn": 2, "inside": 0, "absent": 1}
     assert found.defects == {"quote_comma": 2, "stage_tag": 2}
     assert (found.records, found.simulated, found.unread) == (3, 2, {"no object": 2})

@@ -110,7 +110,7 @@ class TestWhatAnArmMayChange:
             ({"a": {"temperature": 1.2}}, "a.temperature: unknown key; it is a backend's: `backends: {default: {"),
             ({"a": {"promt": "x"}}, "$.arms.a.promt: unknown key (did you mean 'prompt'?)"),
             ({"a": {"zzz": 1}}, "$.arms.a.zzz: unknown key (known: space, protocol, family, prompt, prompts, "),
-            ({"a": {}, "A": {}}, "$.arms.A: it differs from a in case alone"),
+            ({"a": {}, "A": {}}, "$.arms.A: it differs from a only in case"),
             ({"a": {}, "lost": {"prompt": "nowhere"}}, "needed by: arm lost"),
             ({"a": {}, "bad": {"backends": {"default": {"faults": "refusl=1"}}}}, "$.arms.bad.backends.default.faults: there is no"),
         ],
@@ -181,10 +181,10 @@ class TestOtherWeights:
         ):
             ended = command(*arguments)
             assert ended.code == 2
-            assert "arm weighed weighs the space otherwise" in ended.err
+            assert "arm weighed has other weights in its space" in ended.err
         with RunReader(tmp_path / "run" / "arms" / "weighed") as reader:
             assert reader.accepted == 30
-        with pytest.raises(RunError, match="weighs the space otherwise"):
+        with pytest.raises(RunError, match="has other weights in its space"):
             RunReader(tmp_path / "run")
 
     @pytest.mark.parametrize(

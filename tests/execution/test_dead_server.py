@@ -51,7 +51,7 @@ async def outlive(service: Dying, *arguments: str | Path) -> Ended:
     ended = await edgen("generate", *arguments, "--json", timeout=40)
     assert ended.code == 5, ended
     assert time.monotonic() - service.last < GIVE_UP_AFTER + TEARDOWN
-    assert "goes on where it stopped" in ended.err
+    assert "run the same command again to resume" in ended.err
     assert equation(ended.facts)
     return ended
 

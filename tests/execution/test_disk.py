@@ -25,7 +25,7 @@ async def test_a_disk_that_fills_up_while_answers_come_in(tmp_path: Path) -> Non
         ended = await edgen_with_small_files(400, "generate", job, "-o", tmp_path / "run")
         assert ended.code == 4, ended.err
         assert "cannot be written" in ended.err
-        assert "Make room" in ended.err
+        assert "Free some space" in ended.err
         assert "Traceback" not in ended.err
         status = await edgen("status", tmp_path / "run", "--json")
         assert equation(status.facts)
@@ -122,7 +122,7 @@ async def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
         await edgen("generate", job, "-o", tmp_path / "run", "--json")
         ended = await edgen_with_small_files(8, "generate", job, "-n", "90", "-o", tmp_path / "run")
         assert ended.code == 4, ended.err
-        assert "Make room" in ended.err
+        assert "Free some space" in ended.err
         assert "damaged" not in ended.err
         assert (await edgen("generate", job, "-n", "90", "-o", tmp_path / "run", "--json")).code == 0
         assert set(service.asked.values()) == {1}

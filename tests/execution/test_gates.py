@@ -17,7 +17,7 @@ from aiohttp import web
 import edgen
 from edgen.api.status import read_status
 from edgen.core import resources
-from edgen.core.errors import JobError, RunError, ShortError, UsageError
+from edgen.core.errors import JobError, RunError, ShortError, UsageError, UselessError
 from edgen.core.values import Conversation, Message, Scenario, Turn
 from edgen.execution.merge import merge
 from edgen.expressions.conversation import Facts
@@ -212,7 +212,12 @@ class TestLabels:
             ShortError, match=r"0 of 3 .*\(no_labels 51\).*see the answers of the backend annotator"
         ):
             self.make(
-                tmp_path / "run", asked, conversations=3, gates={"good": "labels.quality > 0"}, levels="x"
+                tmp_path / "run",
+                asked,
+                conversations=3,
+                gates={"good": "labels.quality > 0"},
+                levels="x",
+                stop_when_useless=False,
             )
         assert asked.total() == 51 * JOB["asks"]
         line = json.loads((tmp_path / "run" / "rejected.jsonl").read_text().splitlines()[0])
@@ -221,6 +226,19 @@ class TestLabels:
         beside = {"labels": {"quality": {}}, "gates": {}, "conversations": 3}
         assert self.make(tmp_path / "beside", asked, **beside, levels="x").status.accepted == 3
         assert (tmp_path / "beside" / "layers" / "quality" / "labels.jsonl").read_bytes() == b""
+
+    def test_a_labeller_that_labels_nothing_stops_the_run(self, tmp_path: Path) -> None:
+        asked: Counter[tuple[int, int, int]] = Counter()
+        with pytest.raises(UselessError, match=r"of the backend annotator are usable"):
+            self.make(
+                tmp_path / "run",
+                asked,
+                conversations=300,
+                gates={"good": "labels.quality > 0"},
+                levels="x",
+                limits={"in_flight": 4},
+            )
+        assert asked.total() <= 400
 
     def test_arms_share_a_layer_and_nothing_is_left_to_do(self, tmp_path: Path) -> None:
         arms = {
@@ -355,10 +373,6 @@ class TestRefusals:
         ("gates", "said"),
         [
             ({"good": "labels.qualty >= 3"}, "there is no labels.qualty here"),
-            (
-                {"good": "'x' in labels.cima_tutor"},
-                "for turns of Tutor, and the roles here are Teacher, Student",
-            ),
             ({"good": "labels.quality == 'good'"}, "this compares a number with a text"),
             ({"good": "().__class__ == 1"}, "only names have parts"),
             ({"good": "__import__('os').system('x') == 0"}, "this calls something"),

@@ -106,7 +106,7 @@ async def test_a_service_that_only_asks_for_patience_stops_the_run(tmp_path: Pat
 
 
 async def test_a_cut_off_answer_stays_one_where_the_model_has_no_more_room(tmp_path: Path) -> None:
-    first = {call_seed(3, Address(i, 0)) for i in range(30)}
+    first = {call_seed(3, Address(i, 0)) for i in range(15)}  # fewer than a verdict of useless needs
 
     async def trouble(service: Service, seed: int) -> web.StreamResponse | None:
         return completion("Teacher:", "length") if seed in first else error(400, "max_tokens is too large")
@@ -114,11 +114,11 @@ async def test_a_cut_off_answer_stays_one_where_the_model_has_no_more_room(tmp_p
     async with serve(Service(trouble=trouble)) as service:
         job = write(
             tmp_path / "job.yaml",
-            job_text("", conversations=30, backends=backend(service)),
+            job_text("", conversations=15, backends=backend(service)),
         )
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 3
-    assert ended.facts["rejected"] == {"truncated": 30}
+    assert ended.facts["rejected"] == {"truncated": 15}
 
 
 async def test_a_top_up_that_has_enough_asks_nothing_more(tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ class TestNothingIsDropped:
         assert total == rows(one, paid)[0][0] + rows(other, paid)[0][0]
         people = command("merge", other, one, "-o", tmp_path / "turned")
         assert (
-            "twice      10 conversations, 9 of them alike; 10 calls, 1 of them answered otherwise"
+            "twice      10 conversations, 9 of them identical; 10 calls, 1 of them with other answers"
             in people.out
         )
         assert "unlike     t-000025-r0" in people.out

@@ -131,7 +131,7 @@ async def test_a_signal_flushes_and_the_run_goes_on(
         service.release()
         ended = await end(process)
         assert ended.code == code, ended.err
-        assert "goes on where it stopped" in ended.err
+        assert "run the same command again to resume" in ended.err
         assert equation(ended.facts)
         assert ended.facts["state"] == "stopped"
         assert ended.facts["calls"]["made"] == service.answered.total(), "what was in flight is kept"
@@ -184,7 +184,7 @@ async def test_a_finished_run_asks_nothing_and_leaves_its_files_alone(tmp_path: 
         assert times == {p: p.stat().st_mtime_ns for p in (tmp_path / "run" / "shards").iterdir()}
         refused = await edgen("generate", job, "-o", tmp_path / "run", "--resume", "never")
         assert refused.code == 2
-        assert "a run is there already" in refused.err
+        assert "already holds a run" in refused.err
 
 
 async def test_growing_n_asks_only_what_is_new_and_changes_no_old_record(tmp_path: Path) -> None:

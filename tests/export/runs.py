@@ -30,11 +30,11 @@ from edgen.core.pair import (
 )
 from edgen.core.registry import find, names
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
+from edgen.domains.education.family import EDUCATION
 from edgen.export.chat import Chat, make_chat
 from edgen.export.format import Format
 from edgen.export.options import ExportOptions, Opening
 from edgen.families.base import Family
-from edgen.families.education import EDUCATION
 from edgen.space import Space, load_space
 from edgen.space.splits import HeldOutGroups, choose_test_side, group_hash
 from edgen.store.layers import LayerFacts

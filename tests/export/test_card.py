@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 
 from edgen.core.pair import Compare
@@ -231,3 +233,17 @@ class TestDigest:
 
     def test_two_formats_of_the_same_layout_differ(self, exported: Callable[[str], Path]) -> None:
         assert self._digests(exported("trl-sft")) != self._digests(exported("trl-dpo"))
+
+
+def test_what_others_named_does_nothing_in_a_card(tmp_path: Path) -> None:
+    """A dimension's label may be any line of text; a card is Markdown, which may hold HTML, links and images."""
+    label = "<img src=x onerror=alert(1)> | [x](javascript:alert(1)) ![i](https://evil.example/i.png) `c`"
+    education = RUN.space
+    dimensions = tuple(msgspec.structs.replace(one, label=label) for one in education.dimensions)
+    run = MemoryRun(**{**vars(RUN), "space": msgspec.structs.replace(education, dimensions=dimensions)})
+    write("hf", run, tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert text.count("&lt;img src=x onerror=alert(1)&gt;") >= len(dimensions)
+    assert "<img" not in text
+    assert not re.search(r"(?<!\\)\]\(javascript", text)
+    assert "https://evil.example" not in text

@@ -18,7 +18,7 @@ import yaml
 from edgen.cli.app import app
 from edgen.cli.errors import run_guarded
 from edgen.core import resources
-from edgen.core.cells import disarm
+from edgen.core.spreadsheet_cells import disarm
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command, get_command
 from tests.export.runs import FORMATS, OF_EDUCATION
@@ -351,7 +351,7 @@ class TestBadInput:
             (("--to", "csv", "--files", "jsonl"), "one way to be stored; leave --files out"),
             (("--to", "hf", "--no-csv-safe"), "has no cells; leave --csv-safe"),
             ((), "--to is missing"),
-            (("--to", "hf", "--language", "English please"), "no language code"),
+            (("--to", "hf", "--language", "English please"), "not a language code"),
             (("--to", "hf", "--license", " "), "--license is empty"),
             (("--to", "hf", "--license", "mit\nor not"), "--license holds a line feed"),
             (("--to", "huggingface"), "known:"),

@@ -114,7 +114,7 @@ def test_pairs_keep_it_too(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (ExportOptions(opening_prompt="selfplay_teacher", opening="both"), "leave --opening out"),
-        (ExportOptions(end_marker="maybe"), "end_marker: 'maybe' is none of keep, drop"),  # type: ignore[arg-type]
+        (ExportOptions(end_marker="maybe"), "end_marker: 'maybe' is not one of keep, drop"),  # type: ignore[arg-type]
     ],
 )
 def test_what_does_not_go_together_is_refused(options: ExportOptions, said: str, tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ class TestTheAssistant:
         assert (opening["role"], first) == ("user", {"role": "assistant", "content": "Hi."})
 
     def test_is_a_role_of_the_space(self) -> None:
-        with pytest.raises(UsageError, match="no such role \\(there: tutor, learner, parent\\)"):
+        with pytest.raises(UsageError, match="no such role \\(known: tutor, learner, parent\\)"):
             make_chat(ExportOptions(train="teacher"), SPACE)
 
     def test_a_template_of_ones_own_may_use_what_the_space_has(self, tmp_path: Path) -> None:

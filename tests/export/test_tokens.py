@@ -20,7 +20,7 @@ from tests.export.runs import FORMATS, SPACE
     ("name", "how", "said"),
     [
         ("trl-dpo", {"tokenizer": "."}, "trl-dpo holds no tokens"),
-        ("refuel", {"max_tokens": 100}, "--max-tokens counts with --tokenizer alone"),
+        ("refuel", {"max_tokens": 100}, "--max-tokens needs --tokenizer"),
         ("refuel", {"tokenizer": ".", "max_tokens": 0}, "expected how many tokens, 1 or more, not 0"),
         ("refuel", {"tokenizer": "nowhere"}, "nowhere: there is no such folder"),
     ],

@@ -124,13 +124,13 @@ class TestRefused:
     @pytest.mark.parametrize("name", OF_EDUCATION)
     def test_a_folder_that_holds_something(self, name: str, tmp_path: Path) -> None:
         (tmp_path / "kept.txt").write_text("mine")
-        with pytest.raises(UsageError, match="not empty, and nothing is overwritten"):
+        with pytest.raises(UsageError, match="not empty and is not overwritten"):
             write(name, RUN, tmp_path)
         assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
 
     def test_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("mine")
-        with pytest.raises(UsageError, match="no folder"):
+        with pytest.raises(UsageError, match="not a folder"):
             write("trl-sft", RUN, tmp_path / "file")
         with pytest.raises(UsageError, match="file/below"):
             write("trl-sft", RUN, tmp_path / "file" / "below")
@@ -163,7 +163,7 @@ class TestRefused:
             write("trl-dpo", MemoryRun(pairs=pairs), tmp_path / "out")
         assert "identical 1" in str(caught.value)
         assert f"tie 2 ({UNLABELLED['tie']})" in str(caught.value)
-        assert "`edgen pairs runs/tiny --by oracle|probability|human|flag|judged` left out" in str(
+        assert "`edgen pairs runs/tiny --signal oracle|probability|human|flag|judged` left out" in str(
             caught.value
         )
         assert list(tmp_path.iterdir()) == []
@@ -198,9 +198,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("name", "options", "said"),
         [
-            ("trl-sft", {"opening": "loud"}, "opening: 'loud' is none of user, system, both."),
-            ("hf", {"files": "arrow"}, "files: 'arrow' is none of parquet, jsonl."),
-            ("csv", {"csv_safe": "yes"}, "csv_safe: 'yes' is none of True, False."),
+            ("trl-sft", {"opening": "loud"}, "opening: 'loud' is not one of user, system, both."),
+            ("hf", {"files": "arrow"}, "files: 'arrow' is not one of parquet, jsonl."),
+            ("csv", {"csv_safe": "yes"}, "csv_safe: 'yes' is not one of True, False."),
             ("trl-sft", {"train": 3}, "train: expected a text, not 3."),
         ],
     )
@@ -253,7 +253,7 @@ class TestRefused:
                 with Path("/dev/full").open("wb", buffering=0) as full:
                     full.write(b"x")
 
-        with pytest.raises(StoppedError, match="no room left"):
+        with pytest.raises(StoppedError, match="the disk is full"):
             write("trl-sft", Full(taught=RUN.taught), tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
 
@@ -269,9 +269,9 @@ class TestRefused:
         assert done.stdout == "False\n"
 
 
-def test_a_leftover_of_a_killed_export_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_leftover_of_a_killed_export_is_removed(tmp_path: Path) -> None:
     stale = temporary(tmp_path / "out")
     stale.mkdir()
     (stale / "train.jsonl").write_text("half")
     write("trl-sft", RUN, tmp_path / "out")
-    assert {path.name for path in tmp_path.iterdir()} == {"out", stale.name}
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}

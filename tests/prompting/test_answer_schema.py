@@ -15,7 +15,7 @@ from edgen.core.resources import find
 from edgen.prompting import load_prompt
 from edgen.prompting.answer_schema import MAX_SCHEMA, fits_schema, read_answer_schema, schema_text
 from edgen.prompting.token_bound import prompt_token_bound, prompt_token_estimate
-from edgen.space.education import EDUCATION_VARIABLES
+from edgen.space.five_lists import DEFAULT_VARIABLES
 
 SCHEMA = {"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]}
 
@@ -60,19 +60,19 @@ def test_what_a_run_keeps_is_read_as_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ("", "it is no JSON"),
-        ("{", "it is no JSON"),
-        ("[]", "it is no JSON Schema object"),
-        ("true", "it is no JSON Schema object"),
-        ('{"type": "text"}', "it is no JSON Schema (draft 2020-12)"),
-        ('{"type": "object", "properties": []}', "it is no JSON Schema (draft 2020-12)"),
-        ('{"$ref": "#/$defs/nowhere"}', "it is no JSON Schema (draft 2020-12)"),
+        ("", "it is not JSON"),
+        ("{", "it is not JSON"),
+        ("[]", "it is not a JSON Schema object"),
+        ("true", "it is not a JSON Schema object"),
+        ('{"type": "text"}', "it is not a JSON Schema (draft 2020-12)"),
+        ('{"type": "object", "properties": []}', "it is not a JSON Schema (draft 2020-12)"),
+        ('{"$ref": "#/$defs/nowhere"}', "it is not a JSON Schema (draft 2020-12)"),
         ('{"$ref": "https://example.org/a.json"}', "'https://example.org/a.json' leads out of it"),
         ('{"items": {"$ref": "file:///etc/passwd"}}', "'file:///etc/passwd' leads out of it"),
         ('{"a": ' * 100 + "1" + "}" * 100, "nested more than 60 deep"),
         ("[" * 100_000, "it is larger than 0.0625 MiB"),
         ('{"a": ' * 9_000 + "1" + "}" * 9_000, "it is"),
-        ('{"minimum": 1e400}', "it is no JSON"),
+        ('{"minimum": 1e400}', "it is not JSON"),
         ('{"a": "' + "x" * MAX_SCHEMA + '"}', "it is larger than 0.0625 MiB"),
     ],
 )
@@ -115,7 +115,7 @@ def test_a_budget_reckons_with_the_schema() -> None:
 
 def test_the_shipped_one_asks_what_the_template_without_asks() -> None:
     with_schema, without = (
-        load_prompt(find("prompts", f"education_dialogue_{name}"), EDUCATION_VARIABLES)
+        load_prompt(find("prompts", f"education_dialogue_{name}"), DEFAULT_VARIABLES)
         for name in ("schema", "json")
     )
     bodies = [prompt.text.partition("#}")[2] for prompt in (with_schema, without)]

@@ -21,7 +21,7 @@ from edgen.prompting import FrontMatter, Prompt, load_prompt, scenario_variables
 from edgen.prompting.front_matter import read_front
 from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
-from edgen.space.education import EDUCATION_VARIABLES
+from edgen.space.five_lists import DEFAULT_VARIABLES
 from tests.scenarios import scenario_of
 
 SCENARIO = scenario_of(
@@ -39,7 +39,7 @@ PUBLISHED_SHA256 = "e45e97b6ca2a6f54499e9208c6fe4bbf6c3565263c83cd60bb2678f1c6f2
 def prompt(tmp_path: Path, text: str) -> Prompt:
     path = tmp_path / "mine.j2"
     path.write_bytes(text.encode())
-    return load_prompt(path, EDUCATION_VARIABLES)
+    return load_prompt(path, DEFAULT_VARIABLES)
 
 
 def render(tmp_path: Path, text: str, **more: Any) -> str:
@@ -58,7 +58,7 @@ def refusal(tmp_path: Path, text: str, **more: Any) -> str:
 
 class TestShippedTemplates:
     def test_the_published_prompt_word_for_word(self) -> None:
-        (message,) = load_prompt(find("prompts", "education_dialogue"), EDUCATION_VARIABLES).messages(
+        (message,) = load_prompt(find("prompts", "education_dialogue"), DEFAULT_VARIABLES).messages(
             scenario_variables(SCENARIO)
         )
         assert message.role == "user"
@@ -73,21 +73,21 @@ class TestShippedTemplates:
             .replace("{teacher_pref}", SCENARIO["teacher_preference"])
             .replace("{teacher_reaction}", SCENARIO["teacher_reaction"])
         )
-        (message,) = load_prompt(find("prompts", "education_dialogue"), EDUCATION_VARIABLES).messages(
+        (message,) = load_prompt(find("prompts", "education_dialogue"), DEFAULT_VARIABLES).messages(
             scenario_variables(SCENARIO)
         )
         assert message.content == expected
 
     @pytest.mark.parametrize("name", ["education_dialogue", "education_dialogue_json"])
     def test_every_oneshot_template_uses_the_whole_scenario(self, name: str) -> None:
-        template = load_prompt(find("prompts", name), EDUCATION_VARIABLES)
-        assert set(template.unused(EDUCATION_VARIABLES)) <= {"index", "subject", "level"}
+        template = load_prompt(find("prompts", name), DEFAULT_VARIABLES)
+        assert set(template.unused(DEFAULT_VARIABLES)) <= {"index", "subject", "level"}
         (message,) = template.messages(scenario_variables(SCENARIO))
         for value in ("photosynthesis", "hands-on work", "loses focus", "lecturing", "keeps to the plan"):
             assert message.content.count(value) >= 1
 
     def test_the_json_template_asks_for_json(self) -> None:
-        template = load_prompt(find("prompts", "education_dialogue_json"), EDUCATION_VARIABLES)
+        template = load_prompt(find("prompts", "education_dialogue_json"), DEFAULT_VARIABLES)
         values = scenario_variables(SCENARIO) | {"level": "primary", "subject": "Biology"}
         (message,) = template.messages(values)
         assert "The level is primary, the school subject Biology.\n\nThe student:" in message.content
@@ -153,8 +153,8 @@ class TestRendering:
         assert template.sha256 == hashlib.sha256(text.encode()).hexdigest()
         assert (template.name, template.text) == ("mine", text)
         assert template.variables_used == {"topic", "index"}
-        assert template.unused(EDUCATION_VARIABLES) == [
-            n for n in EDUCATION_VARIABLES if n not in ("topic", "index")
+        assert template.unused(DEFAULT_VARIABLES) == [
+            n for n in DEFAULT_VARIABLES if n not in ("topic", "index")
         ]
 
     def test_a_template_may_be_given_other_variables(self, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ class TestRendering:
         assert message.content == "Teacher: Hi\n"
 
     def test_a_render_takes_microseconds(self) -> None:
-        template = load_prompt(find("prompts", "education_dialogue"), EDUCATION_VARIABLES)
+        template = load_prompt(find("prompts", "education_dialogue"), DEFAULT_VARIABLES)
         values = scenario_variables(SCENARIO)
         best = min(_seconds(template, values) for _ in range(20))
         assert best < 500e-6  # compiling again for each would take over 1,700
@@ -180,13 +180,13 @@ def _seconds(template: Prompt, values: dict[str, Any]) -> float:
 class TestFilesThatCannotBeUsed:
     def test_missing(self, tmp_path: Path) -> None:
         with pytest.raises(TemplateError, match=r"nope\.j2: there is no such file"):
-            load_prompt(tmp_path / "nope.j2", EDUCATION_VARIABLES)
+            load_prompt(tmp_path / "nope.j2", DEFAULT_VARIABLES)
 
     def test_not_utf8(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.j2"
         path.write_bytes(b"caf\xe9")
         with pytest.raises(TemplateError, match="byte 3 is not UTF-8"):
-            load_prompt(path, EDUCATION_VARIABLES)
+            load_prompt(path, DEFAULT_VARIABLES)
 
     @pytest.mark.parametrize("text", ["", " \n\t\n"])
     def test_empty(self, tmp_path: Path, text: str) -> None:
@@ -480,9 +480,9 @@ class TestFrontMatter:
 
     def test_a_template_for_another_use_is_refused(self, tmp_path: Path) -> None:
         mine = prompt(tmp_path, FRONT + "Hello").source
-        assert load_prompt(Path(mine), EDUCATION_VARIABLES, expects="conversation").front.name == "My study"
+        assert load_prompt(Path(mine), DEFAULT_VARIABLES, expects="conversation").front.name == "My study"
         with pytest.raises(TemplateError) as caught:
-            load_prompt(Path(mine), EDUCATION_VARIABLES, expects="verdict")
+            load_prompt(Path(mine), DEFAULT_VARIABLES, expects="verdict")
         assert "it says `expects: conversation` (a whole conversation" in str(caught.value)
         assert "would be read as `verdict` here (1 or 2" in str(caught.value)
 

@@ -14,8 +14,8 @@ from edgen.prompting import load_prompt
 from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, Expanded, draw_shown, expansion
 from edgen.reading.answers.values import LONGEST, read_values
 from edgen.space import load_space
-from edgen.space.education import DIMENSIONS
-from edgen.space.education import LISTS as FILE_LISTS
+from edgen.space.five_lists import DIMENSIONS
+from edgen.space.five_lists import LISTS as FILE_LISTS
 from edgen.space.similar_values import KnownValues, PlainForm
 from edgen.space.text_rules import value_problem
 

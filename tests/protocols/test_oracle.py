@@ -22,7 +22,7 @@ from edgen.protocols import oracle as guarded
 from edgen.protocols.base import Rules
 from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
 from edgen.space import load_space
-from edgen.space.education import EDUCATION_VARIABLES
+from edgen.space.five_lists import DEFAULT_VARIABLES
 from tests.protocols.play import SCENARIO
 
 
@@ -38,7 +38,7 @@ B = candidate(1, "Good morning.", "Hello.", "Open your books.", "Must I?")
 
 def shipped(compare: Compare, name: str | None = None) -> Prompt:
     path = find("prompts", name or f"oracle_{compare}")
-    return load_prompt(path, (*EDUCATION_VARIABLES, *COMPARED[compare]))
+    return load_prompt(path, (*DEFAULT_VARIABLES, *COMPARED[compare]))
 
 
 def judge(
@@ -104,7 +104,7 @@ def test_neither_the_scenario_nor_the_end_marker_is_shown(compare: Compare) -> N
 def test_a_template_that_asks_for_the_scenario_gets_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.j2"
     path.write_text("{{ topic }}: leaves {{ conversation_1 }} books {{ conversation_2 }} 1 or 2?")
-    prompt = load_prompt(path, (*EDUCATION_VARIABLES, *COMPARED["conversation"]))
+    prompt = load_prompt(path, (*DEFAULT_VARIABLES, *COMPARED["conversation"]))
     _, asked = judge(lambda _: "1", prompt=prompt)
     assert asked[0].messages[0].content.startswith("photosynthesis: leaves Teacher: Good morning.")
 

@@ -12,7 +12,7 @@ from edgen.core.values import Address, Rejection, RejectionReason, Reply, Reques
 from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.writing import TEMPLATES, VARIABLES, Kind, Written, write_texts
-from edgen.retrieval.negatives import are_alike
+from edgen.reading.similar_texts import are_alike
 from edgen.simulator.text import respond
 
 PROMPTS = {

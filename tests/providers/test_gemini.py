@@ -174,7 +174,7 @@ def test_model_names(model: str, path: str) -> None:
 
 @pytest.mark.parametrize("model", ["", "../x", "a?key=b", "a b", "a//b", "/a", "a:generateContent"])
 def test_a_name_that_would_change_the_address_is_refused(model: str) -> None:
-    with pytest.raises(InputError, match="no name of a Gemini model"):
+    with pytest.raises(InputError, match="not the name of a Gemini model"):
         model_path(model)
 
 
@@ -392,12 +392,12 @@ LATER = {
             "[key]",
         ),
         (Answer(b"<html><h1>502 Bad Gateway</h1>", 502), FailureKind.SERVER_ERROR, "502 Bad Gateway"),
-        (Answer(b"<html>Log in</html>"), FailureKind.BAD_RESPONSE, "the answer is no reply: Log in"),
-        (answer({}), FailureKind.BAD_RESPONSE, "the answer is no reply: {}"),
+        (Answer(b"<html>Log in</html>"), FailureKind.BAD_RESPONSE, "the answer is not a valid reply: Log in"),
+        (answer({}), FailureKind.BAD_RESPONSE, "the answer is not a valid reply: {}"),
         (
             Answer(b'{"candidates":[{"content":{"parts":[{"text":"\xff"}]}}]}'),
             FailureKind.BAD_RESPONSE,
-            "no reply",
+            "not a valid reply",
         ),
         (Answer(act="hang"), FailureKind.TIMEOUT, "gave no complete answer"),
         (Answer(b'{"can', act="cut"), FailureKind.CONNECTION, "in the middle of its answer"),

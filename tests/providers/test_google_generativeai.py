@@ -176,7 +176,7 @@ async def test_what_cannot_be_used_is_refused() -> None:
     assert "cannot send a seed" in refused(seed="auto")
     assert "MINE is not set" in refused(api_key_env="MINE")
     assert "safety_settings" in refused(safety_settings={"HARM_CATEGORY_X": "BLOCK_NONE"})
-    assert "no name of a Gemini model" in refused(model="../m")
+    assert "not the name of a Gemini model" in refused(model="../m")
 
 
 async def test_the_identity_is_what_shapes_answers() -> None:

@@ -179,7 +179,7 @@ def test_without_the_extra_there_is_a_command(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_service_that_litellm_does_not_know_is_a_sentence() -> None:
-    with pytest.raises(InputError, match=r"litellm 1\.\S+ knows no service 'nonsense'"):
+    with pytest.raises(InputError, match=r"litellm 1\.\S+ does not know the service 'nonsense'"):
         backend("http://127.0.0.1:9/v1", "nonsense/m")
 
 

@@ -164,7 +164,7 @@ async def test_the_verdicts_place_is_found_in_what_a_real_server_tells(build: Bu
 
 
 async def test_as_many_answers_come_as_it_has_slots_and_more_are_a_bad_request(build: Build) -> None:
-    it = build(max_tokens=6, temperature=0.8)
+    it = build(max_tokens=6, temperature=0)  # a random answer may end before its sixth token
     reply = await it.complete(msgspec.structs.replace(request("hi"), choices=2))
     assert len(reply.others) == 1
     assert _counts(reply) == (5, 6), "it counts the first of them alone"

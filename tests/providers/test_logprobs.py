@@ -235,7 +235,7 @@ def test_a_key_that_tokens_spell_takes_them_along() -> None:
 
 @pytest.mark.parametrize("config", [AnthropicConfig(model="m"), GoogleGenerativeAIConfig(model="m")])
 def test_who_tells_none_says_so(config: BackendConfig) -> None:
-    assert "tells none" in str(provider_of(config).logprobs_problem(config))
+    assert "returns none" in str(provider_of(config).logprobs_problem(config))
 
 
 @pytest.mark.parametrize("kind", KINDS)

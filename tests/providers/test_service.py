@@ -178,7 +178,7 @@ async def test_batches_carry_headers_query_and_auth(fake: FakeServer) -> None:
         ({"headers": {"Cookie": "session=abc"}}, "headers.Cookie", "in clear text"),
         ({"headers": {"X-Who": "${my_key}"}}, "headers.X-Who", "in upper case"),
         ({"headers": {"Content-Type": "text/plain"}}, "headers.Content-Type", "edgen writes this header"),
-        ({"headers": {"X A": "b"}}, "headers.X A", "no name of a header"),
+        ({"headers": {"X A": "b"}}, "headers.X A", "not a valid header name"),
         ({"headers": {"X-A": "b", "x-a": "c"}}, "headers.x-a", "twice"),
         ({"headers": {"X-A": "b\nX-B: c"}}, "headers.X-A", "printable ASCII"),
         ({"headers": {"X-A": 1234567890}}, "headers.X-A", "expected a text"),

@@ -307,3 +307,23 @@ def test_the_users_file_is_where_xdg_says() -> None:
     assert consent_file({"HOME": "/home/me", "XDG_CONFIG_HOME": "/cfg"}) == Path("/cfg", name)
     assert consent_file({"HOME": "/home/me", "XDG_CONFIG_HOME": "here"}) == Path("/home/me/.config", name)
     assert consent_file({}) is None
+
+
+@pytest.mark.parametrize(
+    "host", ["straße.de", "faß.example", "ς.com", "a\u200db.com", "fo\u00ado.com", "api.openai.com\u180e"]
+)
+def test_a_host_that_versions_of_idna_read_differently_is_refused(host: str) -> None:
+    assert place_of(f"https://{host}/v1") is None
+
+
+@pytest.mark.parametrize(
+    ("host", "called"),
+    [
+        ("ｅxample.com", "example.com"), ("example。com", "example.com"), ("１２７.0.0.1", "127.0.0.1"), ("K.com", "k.com"),
+        ("☃.net", "xn--n3h.net"), ("bücher.example", "xn--bcher-kva.example"), ("xn--zca.com", "xn--zca.com"),
+    ],
+)  # fmt: skip
+def test_a_host_is_compared_as_it_is_called(host: str, called: str) -> None:
+    place = place_of(f"https://{host}/v1")
+    assert place is not None
+    assert (place.host, URL(f"https://{host}/v1").raw_host) == (called, called)

@@ -178,5 +178,5 @@ def test_its_own_hosts(location: str, host: str) -> None:
 
 
 def test_a_name_that_would_change_the_address_is_refused(google: Google) -> None:
-    with pytest.raises(InputError, match="no name of a Gemini model"):
+    with pytest.raises(InputError, match="not the name of a Gemini model"):
         backend(google, {}, model="../x")

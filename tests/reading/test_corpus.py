@@ -8,7 +8,6 @@ from typing import Any
 
 from edgen.core.values import Conversation, Rejection
 from edgen.reading import Repair, read
-from edgen.reading.conversation import read_any
 from tests.cases import each
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -53,9 +52,3 @@ def test_every_case_has_both_files() -> None:
 def test_every_repair_has_a_case() -> None:
     used = {name for case in CASES for name in expected(case).get("repairs", [])}
     assert used == {str(name) for name in Repair}
-
-
-@each("case", [case for case in CASES if "finish_reason" not in expected(case)])
-def test_the_strict_readers_agree_with_the_general_one(case: str) -> None:
-    if "refusal" not in expected(case):
-        assert read(raw(case)) == read_any(raw(case))

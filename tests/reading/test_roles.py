@@ -131,3 +131,12 @@ def test_names_may_be_words_that_patterns_use() -> None:
 
 def test_a_heading_in_quotation_marks_under_an_empty_turn_is_no_error() -> None:
     read('Student:\r\n"conversation"\r\nTeacher:Teacher1. 1/5\\[End of conversation].S:\ufeff')
+
+
+@pytest.mark.parametrize("name", ["ſtudent", "ſTUDENT", "STUDENT"])
+def test_letters_that_only_match_where_case_is_ignored_are_a_role(name: str) -> None:
+    found = read(
+        f"Teacher: What is a cell?\n{name}: A small room.\nTeacher: And in biology?\n{name}: The unit of life."
+    )
+    assert isinstance(found, Conversation)
+    assert [turn.role for turn in found.turns] == ["Teacher", "Student"] * 2

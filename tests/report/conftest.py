@@ -9,7 +9,7 @@ import pytest
 from edgen.report.page import write_report
 from tests.cli.command import Command
 from tests.execution.service import ROOT
-from tests.report.runs import hostile, made
+from tests.report.runs import awkward, hostile, judged, made
 
 KINDS = {
     "plain": ("quickstart", ()),
@@ -18,6 +18,13 @@ KINDS = {
         "quickstart",
         ("--set", 'backends.default={type: simulator, faults: "refusal=1"}', "--set", "asks=1"),
     ),
+}
+
+MADE = {
+    "hostile": hostile,
+    "awkward": awkward,
+    "pairs": judged,
+    "one": lambda folder: made(folder / "run", n=1),
 }
 
 
@@ -33,8 +40,8 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     @functools.cache
     def make(kind: str) -> Path:
         folder = tmp_path_factory.mktemp(kind)
-        if kind == "hostile":
-            run = hostile(folder)
+        if kind in MADE:
+            run = MADE[kind](folder)
         else:
             job, options = KINDS[kind]
             run = made(folder / "run", *options, job=ROOT / "jobs" / f"{job}.yaml", n=60)

@@ -54,6 +54,62 @@ def hostile(folder: Path, conversations: int = 24) -> Path:
     )
 
 
+_LONG = ("a value that is three hundred characters long, with many words, " * 5)[:300].strip()
+_AWKWARD: dict[str, Any] = {
+    "name": "awkward",
+    "topics": [
+        "الأعداد الصحيحة والكسور العشرية في الرياضيات",
+        "שברים פשוטים ומספרים עשרוניים",
+        "分数の足し算と引き算、そして小数の計算について学ぶ授業の話題",
+        "x" * 120,
+        _LONG,
+    ],
+    "student_preferences": ["hands-on " + "e" * 60, "講義中心の授業 " + "長" * 40],
+    "student_reactions": ["and gets rude otherwise", ("وإلا يغضب " * 12).strip()],
+    "teacher_preferences": [_LONG[:280].strip(), "lectures"],
+    "teacher_reactions": ["and insists on it", "but might adapt"],
+}
+
+
+def awkward(folder: Path) -> Path:
+    """A run of twelve arms with names as long as allowed, some of them identical, and values that are hard to lay out."""
+    arms: dict[str, Any] = {}
+    for place in range(12):
+        faults = {"backends": {"default": {"faults": f"refusal={place / 20}"}}}
+        arms[f"an-arm-with-a-name-as-long-as-allowed-{place:02d}"] = (
+            faults if place % 3 else {"asks": place + 1}
+        )
+    job = {
+        "name": "awkward", "seed": 3, "conversations": 12, "space": "./space.yaml", "prompt": "education_dialogue",
+        "asks": 1, "backends": {"default": {"type": "simulator"}}, "arms": arms,
+    }  # fmt: skip
+    write(folder / "space.yaml", json.dumps(_AWKWARD))
+    return made(folder / "run", job=write(folder / "job.yaml", json.dumps(job)), n=12)
+
+
+def judged(folder: Path) -> Path:
+    """A run of self-play with preference pairs by two judges and people's votes, and with a layer of labels."""
+    run = made(folder / "run", job=ROOT / "jobs" / "selfplay.yaml", n=12)
+    votes = write(
+        folder / "votes.jsonl",
+        "\n".join(
+            json.dumps(
+                {"a": f"selfplay-{n:06d}-r0", "b": f"selfplay-{n:06d}-r1", "choice": "a", "rater": "r1"}
+            )
+            for n in range(12)
+        ),
+    )
+    for options in (
+        ("annotate", run, "--labels", "teacher_moves", "--by", "judge", "--annotators", "2", "--sample", "6"),
+        ("pairs", run, "--by", "human", "--human", votes),
+        ("pairs", run, "--by", "oracle", "--prompt", "oracle_conversation"),
+        ("pairs", run, "--by", "oracle", "--set", "backends.judge.faults=judge_first=0.4"),
+    ):
+        ended = asyncio.run(edgen(*options))
+        assert ended.code == 0, ended.err
+    return run
+
+
 def generated(folder: Path, service: Service, **changes: Any) -> Path:
     """A run against a service on this machine; each scenario is asked for once."""
 

@@ -59,6 +59,7 @@ def test_what_the_page_cannot_carry_is_not_promised(tmp_path: Path) -> None:
     run = made(tmp_path / "run")
     space = run / "inputs" / "space.yaml"
     text = space.read_text()
+    (run / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
     for more in ("# a longer one\n" * 10_000, "# \u202e\n"):
         space.write_text(text + more)
         assert gather(run).inputs is None

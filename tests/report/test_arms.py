@@ -103,14 +103,14 @@ def test_every_arm_keeps_the_equation(report: Report) -> None:
 def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str) -> None:
     assert report.comparison is not None
     assert {arm.label: arm.paired for arm in report.comparison.arms}["weighed"] is False
-    assert "Every arm answers the same scenarios" not in section
+    assert "All arms answer the same scenarios" not in section
     assert "weighed draws other scenarios from a space of its own weights" in section
-    assert "60 scenarios compared one by one with published's" in section
+    assert "60 scenarios compared one by one with those of published" in section
     assert "60 scenarios of weighed against 60 others of published" in section
     forests = {picture.title: picture for picture in arm_pictures.forests(report.comparison)}
     for title, picture in forests.items():
         weighed = title.startswith("weighed")
-        assert ("paired differences" in picture.caption) is not weighed
+        assert ("Paired differences" in picture.caption) is not weighed
         assert ("not paired" in picture.caption) is weighed
         assert ("changed" in picture.tables[0].head) is not weighed
         assert {len(row) for row in picture.tables[0].rows} == {len(picture.tables[0].head)}
@@ -119,10 +119,10 @@ def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str
 
 def test_every_arm_has_its_own_values_with_intervals(report: Report) -> None:
     assert report.comparison is not None
-    table = arm_pictures.side_by_side(report.comparison)
+    (table,) = arm_pictures.values(report.comparison)
     accepted = next(row for row in table.rows if row[0] == "accepted")
     for cell, arm in zip(accepted[1:4], report.comparison.arms, strict=True):
-        assert re.fullmatch(r"[\d.]+% \([\d.]+ to [\d.]+\)", cell), cell
+        assert re.fullmatch(r"[\d.]+% \([\d.]+ to [\d.]+\)( \*)?", cell), cell
         assert cell.startswith(f"{100 * arm.accepted / 60:.1f}%")
 
 
@@ -229,10 +229,42 @@ def one_metric(**difference: float) -> Comparison:
 @pytest.mark.parametrize(("p_holm", "marked"), [(0.2, False), (0.04, True)])
 def test_a_mark_is_what_stays_after_holm(p_holm: float, marked: bool) -> None:
     found = one_metric(p=0.01, p_holm=p_holm)
-    row = arm_pictures.side_by_side(found).rows[0]
-    assert row[1:3] == ("50.0% (40.0 to 60.0)", "70.0%")
-    assert row[3].endswith(" *") is marked
+    row = next(arm_pictures.values(found)).rows[0]
+    assert row[1:] == ("50.0% (40.0 to 60.0)", "70.0% *" if marked else "70.0%")
+    assert next(arm_pictures.differences(found)).rows[0][1].endswith(" *") is marked
     picture = next(arm_pictures.forests(found))
     assert ("Look at m." in picture.caption) is marked
     with drawing():
         assert ("var(--vermillion)" in draw(picture)) is marked
+
+
+def test_what_no_scenario_changes_is_called_so_and_not_drawn() -> None:
+    """An arm that answers as the baseline does has no interval from 0.0 to 0.0: none differs, as the terminal says."""
+    found = one_metric(p=0.01, p_holm=0.2)
+    alike = msgspec.structs.replace(found.metrics[0].differences[0], value=0.0, low=0.0, high=0.0, changed=0)
+    other = msgspec.structs.replace(found.metrics[0], name="n", title="n")
+    same = msgspec.structs.replace(found.metrics[0], differences=(alike,))
+    (picture,) = arm_pictures.forests(msgspec.structs.replace(found, metrics=(same, other)))
+    assert [row[0] for row in picture.tables[0].rows] == ["n"]
+    assert "No difference in any scenario: m." in picture.caption
+    identical = msgspec.structs.replace(found, metrics=(same,))
+    assert list(arm_pictures.forests(identical)) == []
+    assert list(arm_pictures.identical_arms(identical)) == [
+        "b and a: none of 1 metrics differs in any scenario."
+    ]
+    assert next(arm_pictures.differences(identical)).rows[0][1] == "none differs"
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 12])
+def test_every_arm_stands_next_to_the_baseline_in_some_table(count: int) -> None:
+    labels = [f"arm{place}" for place in range(count)]
+    facts = one_metric(p=0.01, p_holm=0.2).arms[0]
+    found = msgspec.structs.replace(
+        one_metric(p=0.01, p_holm=0.2),
+        baseline=labels[0],
+        arms=tuple(msgspec.structs.replace(facts, label=label) for label in labels),
+    )
+    tables = [*arm_pictures.values(found)]
+    assert [name for table in tables for name in table.head[2:]] == labels[1:]
+    assert all(table.head[:2] == ("metric", labels[0]) and len(table.head) <= 5 for table in tables)
+    assert [bool(table.title) for table in tables] == [False, *[True] * (len(tables) - 1)]

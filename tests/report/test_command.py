@@ -45,9 +45,9 @@ def test_nothing_but_a_report_is_replaced(command: Command, tmp_path: Path) -> N
     mine.write_text("<p>mine</p>")
     ended = command("report", run, "-o", mine)
     assert ended.code == 2
-    assert "no report of edgen" in ended.err
+    assert "edgen did not write this file as a report" in ended.err
     assert mine.read_text() == "<p>mine</p>"
-    for place, words in ((tmp_path, "this is a folder"), (tmp_path / "no" / "r.html", "is no folder")):
+    for place, words in ((tmp_path, "this is a folder"), (tmp_path / "no" / "r.html", "is not a folder")):
         ended = command("report", run, "-o", place)
         assert ended.code == 2
         assert words in ended.err
@@ -79,7 +79,7 @@ def test_a_run_in_which_nothing_is_settled(command: Command, tmp_path: Path) -> 
     run = made(tmp_path / "run", *BUDGET, "limits.max_tokens=1")
     ended = command("report", run)
     assert ended.code == 3
-    assert "nothing of this run is settled" in ended.err
+    assert "no conversation of this run has ended" in ended.err
     assert not (run / "report.html").exists()
 
 
@@ -100,7 +100,7 @@ def test_nobody_changes_the_run_meanwhile_and_what_came_is_left(tmp_path: Path) 
                 pass
             mine.write_text("<p>mine</p>")
 
-    with pytest.raises(UsageError, match="no report of edgen"):
+    with pytest.raises(UsageError, match="edgen did not write this file as a report"):
         write_report(run, mine, progress=meanwhile)
     assert mine.read_text() == "<p>mine</p>"
     with RunFolder(run).lock_for_writing():
@@ -138,7 +138,7 @@ def test_arms_that_were_not_begun_are_named(command: Command, tmp_path: Path) ->
     run = made(tmp_path / "run", *BUDGET, "limits.max_tokens=20000", job=ROOT / "jobs" / "experiment.yaml")
     ended = command("report", run)
     assert ended.code == 0
-    assert "nothing is settled in json, refusing" in ended.err
+    assert "no conversation of json, refusing has ended" in ended.err
     assert "only published has answers so far" in ended.err
     text = (run / "report.html").read_text()
     assert "Arms json and refusing: nothing is settled yet." in text

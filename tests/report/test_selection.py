@@ -71,7 +71,7 @@ def test_the_extremes_are_found_and_said() -> None:
         104: "prefer different ways, and yet the probability is 0.9",
         105: "most repaired while it was read: markdown and quotes",
         106: "most one-sided: 98%",
-        107: "ended by nobody",
+        107: "ended by nobody, like 2.0% of the conversations",
         108: "states no probability",
     }
     for number, words in expected.items():
@@ -107,3 +107,14 @@ def test_all_are_shown_where_there_are_few() -> None:
 def test_any_conversation_can_be_looked_at() -> None:
     found = chosen([sample(0), sample(1, ""), sample(2, "🙂", "\u202e\x00", probability=None, ended_by=None)])
     assert len(found) == 3
+
+
+def test_no_probability_is_worth_a_word_only_where_others_state_one() -> None:
+    clauses = [
+        why
+        for pick in chosen([sample(n, "a b", "c", probability=None) for n in range(20)])
+        for why in pick.why
+    ]
+    assert "states no probability" not in clauses
+    mixed = [*usual(20), sample(100, "word " * 20, "word " * 18, probability=None)]
+    assert [w for pick in chosen(mixed) for w in pick.why if "states no" in w] == ["states no probability"]

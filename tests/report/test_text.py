@@ -20,9 +20,24 @@ from edgen.core.text import (
     shorten,
     signed_number,
 )
-from edgen.evaluation.figures import Cells, Picture, mean_of, share_of
-from edgen.report.canvas import Canvas, drawing
+from edgen.evaluation.figures import (
+    SHARES,
+    Axis,
+    Bar,
+    Bars,
+    Cells,
+    Histogram,
+    Histograms,
+    Interval,
+    Intervals,
+    Picture,
+    mean_of,
+    share_of,
+)
+from edgen.report.canvas import WIDTH, Canvas, drawing
 from edgen.report.charts import draw
+from edgen.report.lettering import fit, fit_ends, width_of
+from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
 pytestmark = pytest.mark.unit
@@ -50,7 +65,7 @@ def test_any_words_can_be_drawn(text: str) -> None:
         picture.text(10, 20, text)
         root = ElementTree.fromstring(picture.svg("p", escape_invisible(text)))
     drawn = "".join(node.text or "" for node in root.iter("text"))
-    assert drawn.strip() == shorten(text, 58).strip()
+    assert drawn.strip() == fit(text, WIDTH).strip()
 
 
 def test_numbers() -> None:
@@ -99,3 +114,48 @@ def test_intervals() -> None:
     assert share_of(found) == "96.2% (95.1 to 97.3)"
     assert mean_of(found) == "0.96 (0.95 to 0.97)"
     assert share_of(Estimate(value=1.0, low=None, high=None, n=1, scenarios=1)) == "100.0%"
+
+
+@given(st.text(st.characters(codec=None), max_size=80), st.integers(40, 400))
+def test_what_is_fitted_is_no_wider_than_its_room(text: str, room: int) -> None:
+    for cut in (fit, fit_ends):
+        found = cut(text, room)
+        assert width_of(found) <= room
+        assert "\n" not in found
+
+
+def test_names_that_differ_at_their_ends_stay_apart() -> None:
+    names = [f"an-arm-with-a-name-as-long-as-allowed-{place:02d}" for place in range(12)]
+    assert len({fit_ends(name, 100) for name in names}) == 12
+    assert len({fit(name, 100) for name in names}) == 1
+
+
+def drawn(chart: Bars | Intervals | Histograms) -> str:
+    with drawing():
+        return draw(Picture(name="c", title="c", chart=chart, caption="", alternative="c", tables=()))
+
+
+def test_a_track_is_the_whole_of_a_share_and_of_nothing_else() -> None:
+    rows = [Bar("a", 0.1, "10%"), Bar("b", 0.05, "5%")]
+    assert drawn(Bars(rows)).count("--track") == 2
+    assert "--track" not in drawn(Bars(rows, None))
+
+
+def test_figures_that_are_not_known_are_drawn_as_nothing() -> None:
+    nan, infinite = float("nan"), float("inf")
+    for value in (nan, infinite):
+        assert "nan" not in drawn(Bars([Bar("a", value, "–"), Bar("b", 0.5, "50%")])).lower()
+    rows = [
+        Interval("a", nan, 0.1, infinite, "–"),
+        Interval("b", None, None, None, "–"),
+        Interval("c", 0.5, 0.4, 0.6, "x"),
+    ]
+    assert "nan" not in drawn(Intervals(rows, SHARES)).lower()
+    assert drawn(Intervals(rows[:2], Axis(), 0.0))
+    assert drawn(Histograms([Histogram("a", Distribution(n=0))] * 4, SHARES))
+
+
+def test_words_that_arms_share_stand_once() -> None:
+    arms = [f"{words} · {arm}" for arm in ("one", "two") for words in ("turns", "words")]
+    svg = drawn(Bars([Bar(label, 0.5, "50.0%") for label in arms]))
+    assert [svg.count(f">{words}<") for words in ("turns", "words", "one", "two")] == [1, 1, 2, 2]

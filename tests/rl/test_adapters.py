@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 import skyrl_gym
-import uvicorn
 import verifiers.v1 as vf
 from skyrl_gym.metrics import aggregate_for_environment
 from verifiers.v1.cli.eval.runner import run_eval
@@ -26,6 +24,7 @@ from edgen.env.openenv import ConversationClient, Said
 from edgen.simulator.server import Options, serving
 from tests.env.jobs import Watching, job, served
 from tests.execution.service import Service, serve
+from tests.rl.served import Served
 
 MANY = 8
 
@@ -114,26 +113,6 @@ def test_skyrl_where_another_role_opens_or_fails(tmp_path: Path) -> None:
         assert out["metadata"]["rejected_by"] == "Student"
 
 
-class Served:
-    """uvicorn in a thread, on a port of its own."""
-
-    def __init__(self, app: Any) -> None:
-        self._server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-
-    def __enter__(self) -> str:
-        self._thread.start()
-        while not self._server.started:
-            assert self._thread.is_alive()
-            threading.Event().wait(0.01)
-        port = self._server.servers[0].sockets[0].getsockname()[1]
-        return f"http://127.0.0.1:{port}"
-
-    def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-
-
 async def play_openenv(client: ConversationClient, index: int) -> tuple[list[Any], Any]:
     seen: list[Any] = [(await client.reset(scenario=index)).observation.messages]
     for number in range(100):
@@ -209,6 +188,19 @@ async def simulated_eval(plugin: str, folder: Path, taskset: dict[str, Any], **t
     async with serving(Options()) as url:
         config = evaluation(plugin, url.removesuffix("/v1"), folder, taskset, **told)
         return await run_eval(config)
+
+
+@pytest.mark.parametrize(("planned", "listed"), [(1_000_000, True), (10**12, False)])
+def test_a_vast_plan_is_read_as_far_as_it_is_wanted(tmp_path: Path, planned: int, listed: bool) -> None:
+    config = edgen_verifiers.ConversationTasksetConfig(
+        id="lessons", job=job(tmp_path), overrides=(f"conversations={planned}",)
+    )
+    taskset = edgen_verifiers.ConversationTaskset(config)
+    assert taskset.bounded == listed
+    assert [task.data.scenario for task in taskset.take(3)] == [0, 1, 2]
+    if not listed:
+        with pytest.raises(ValueError, match="is infinite"):
+            taskset.shuffle()
 
 
 async def test_verifiers_evaluates_a_policy_in_conversations(

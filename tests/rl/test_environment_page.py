@@ -23,7 +23,8 @@ from tests import ROOT
 from tests.env.jobs import job
 from tests.rl import tiny
 from tests.rl.pipeline import Tokenizers
-from tests.rl.test_adapters import Served, simulated_eval
+from tests.rl.served import Served
+from tests.rl.test_adapters import simulated_eval
 from tests.rl.train import settings
 
 PAGE = (ROOT / "docs" / "environment.md").read_text()

@@ -155,7 +155,7 @@ def test_words_that_are_no_turn_have_the_reward_that_was_said(
         prompts = [row["prompt"] for row in rollouts.rows()]
         assert rollouts.rollout(prompts, trainer)["env_reward"] == [broken, broken]
         worth.close()
-    with pytest.raises(UsageError, match=r"none of these rollouts"):
+    with pytest.raises(UsageError, match=r"not from these rollouts"):
         rollouts.rollout([env.first_prompt(9)], trainer)
 
 
@@ -170,7 +170,7 @@ def test_a_template_that_rewrites_the_past_is_refused(
 
     rollouts = TrlRollouts(env, range(2), sample=sample)
     trainer = trainer_of(rollouts, rollouts.rollout, rollouts.reward, tokens, tmp_path)
-    with pytest.raises(UsageError, match="does not keep what was said before"):
+    with pytest.raises(UsageError, match="changes earlier messages"):
         rollouts.rollout([row["prompt"] for row in rollouts.rows()], trainer)
 
 

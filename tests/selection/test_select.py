@@ -69,7 +69,7 @@ class TestWhatMeasuresSay:
             "measures.lengths.words == 8 and measures.lengths.longest == 6 and measures.lengths.words_per_turn == 8 / 3",
             "measures.diversity.distinct_1 == 3 / 8 and measures.diversity.distinct_2 == 3 / 5",
             "measures.diversity.repeated_turns == 1 and measures.answers.telling == 1",
-            "measures.endings.done is None and measures.guidance.free is None and measures.adherence.student_asks is None",
+            "measures.endings.done is None and measures.adherence.student_asks is None",
         ):
             assert Expression(text, ConversationNames(space)).holds(facts), text
 

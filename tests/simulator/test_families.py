@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgen.core import resources
-from edgen.families.education import ways
+from edgen.reading import phrase_kinds as ways
 from edgen.space import load_space
 
 # Each part of a preference, and its families as its words name them; none: told in its own words.

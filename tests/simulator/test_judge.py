@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Message
-from edgen.protocols.oracle import fence_text
+from edgen.protocols.fence import fence_text
 from edgen.simulator import judge
 from edgen.simulator.faults import JUDGE, NO_FAULTS, Faults, describe_faults, parse
 from edgen.simulator.judge import ShownPair, quality

@@ -9,7 +9,7 @@ import pytest
 
 from edgen.config.backends import BackendConfig
 from edgen.core.values import Message
-from edgen.protocols.oracle import fence_text
+from edgen.protocols.fence import fence_text
 from edgen.simulator import planted
 from edgen.simulator.backend import Simulator
 from edgen.simulator.provider import SimulatorConfig

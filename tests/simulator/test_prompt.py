@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgen.core.values import Message
-from edgen.families.education import ways
+from edgen.reading import phrase_kinds as ways
 from edgen.simulator.conversation_prompt import ScenarioBrief, read
 from tests import ROOT
 from tests.simulator.prompts import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from edgen.core import resources
 from edgen.core.values import Message
+from edgen.domains.education.adherence_protocol import ADHERENCE
 from edgen.prompting import load_prompt
 from edgen.simulator.conversation_prompt import asks_for_nothing_else, read
 from edgen.simulator.simulated_request import SimulatedRequest
@@ -22,7 +24,13 @@ from tests.simulator.prompts import every_scenario, prompt
 def kind(messages: tuple[Message, ...]) -> str | None:
     """What the close look takes the messages for; None: for no agent's."""
     request = SimulatedRequest(messages, None, Random(1), json_mode=True)
-    questions = (request.sheet, request.verdict, request.values, request.probability, request.turn)
+    questions = (
+        partial(ADHERENCE.simulated, request),
+        request.verdict,
+        request.values,
+        request.probability,
+        request.turn,
+    )
     answers = (question() for question in questions)
     found = next(filter(None, answers), None)
     return next(iter(json.loads(found))) if found else None

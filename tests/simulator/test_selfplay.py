@@ -10,7 +10,7 @@ from statistics import mean, pstdev
 import pytest
 
 from edgen.core.values import END_MARKER, Message, Role
-from edgen.families.education import ways
+from edgen.reading import phrase_kinds as ways
 from edgen.simulator import agent_prompt, judge
 from edgen.simulator.faults import parse
 from edgen.simulator.phrases import BOOK

@@ -7,13 +7,13 @@ import json
 import re
 import subprocess
 import sys
-import time
+from functools import partial
 from statistics import mean
 
 import pytest
 
 from edgen.core.values import Message
-from edgen.families.education import ways
+from edgen.reading import phrase_kinds as ways
 from edgen.simulator.phrases import BOOK, compile_book
 from edgen.simulator.text import VERSION, respond
 from tests import ROOT
@@ -28,6 +28,7 @@ from tests.simulator.prompts import (
     prompt,
     turns_of,
 )
+from tests.timing import seconds
 
 
 def said_by(role: str, messages: tuple[Message, ...], seeds: int = 40) -> str:
@@ -342,9 +343,12 @@ def test_long_prompt_is_read_in_linear_time() -> None:
         "lesson in ",
         "conversation about a ",
     ):
-        hostile = filler * (40_000 // len(filler))
-        start = time.process_time()
-        respond(
-            (Message("user", "Write a conversation. " + hostile + "The student likes" + hostile),), seed=1
+        once, twice = (
+            seconds(partial(_answer_hostile, filler, length), times=2) for length in (10_000, 20_000)
         )
-        assert time.process_time() - start < 1, repr(filler)
+        assert twice < 3 * once, repr(filler)
+
+
+def _answer_hostile(filler: str, length: int) -> None:
+    hostile = filler * (length // len(filler))
+    respond((Message("user", "Write a conversation. " + hostile + "The student likes" + hostile),), seed=1)

@@ -41,7 +41,7 @@ def test_it_is_read_with_its_space_and_counts_as_content(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ('[{"id": "CS101"}, {"id": "CS1', "it is no JSON: .* Was it cut off?"),
+        ('[{"id": "CS101"}, {"id": "CS1', "it is not JSON: .* Was it cut off?"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ('"CS101"', "expected a JSON object or a list"),
         ("{}", "expected a JSON object or a list with something in it"),
@@ -66,7 +66,7 @@ def test_one_that_is_too_large_missing_or_elsewhere_is_a_sentence(tmp_path: Path
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key.json").write_text('{"key": 1}')
     (tmp_path / "facts.json").symlink_to(tmp_path / "secret" / "key.json")
-    with pytest.raises(SpaceError, match="lies beside the space's"):
+    with pytest.raises(SpaceError, match="lies next to the space's"):
         load_space(path)
     for name in ("../facts.json", "secret/key.json", "facts.yaml", "x.schema.json", "[1]"):
         with pytest.raises(SpaceError, match=r"\$.knowledge"):

@@ -14,7 +14,7 @@ from edgen.protocols.oneshot import ONESHOT
 from edgen.protocols.oracle import ORACLE
 from edgen.protocols.selfplay import SELFPLAY
 from edgen.space import Dimension, Entry, Space, SpaceRole, content_sha256, dump_space, parse_space
-from edgen.space.education import EDUCATION_VARIABLES, template_fields, template_variables
+from edgen.space.five_lists import DEFAULT_VARIABLES, template_fields, template_variables
 from edgen.space.text_rules import OF_EDGEN
 from tests.space.spaces import conditional_spaces
 
@@ -144,7 +144,7 @@ BAD = {
     ),
     "an empty field": (
         space_of(dimensions={"a": [{"value": "x", "grade": None}]}),
-        "$.dimensions.a[0].grade: there is nothing behind this key",
+        "$.dimensions.a[0].grade: this key has no value",
     ),
     "a deep field": (
         f"name: x\ndimensions: {{a: [{{value: x, deep: {'[' * 20}1{']' * 20}}}]}}",
@@ -227,5 +227,5 @@ def test_a_bad_file_is_refused_in_words_that_name_the_place(case: str) -> None:
 def test_no_dimension_can_have_the_name_of_a_variable_that_templates_are_told_besides() -> None:
     # Other protocols' own names are refused where a job goes by them (planning/load).
     told = {name for one in (ONESHOT, SELFPLAY, ORACLE) for kind in one.answers for name in kind.variables}
-    assert told - {*EDUCATION_VARIABLES} <= OF_EDGEN
+    assert told - {*DEFAULT_VARIABLES} <= OF_EDGEN
     assert "index" in OF_EDGEN

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgen.stats import agreement as stats
 from edgen.stats.agreement import agreement
 
 
@@ -127,3 +128,30 @@ def test_copies_within_a_scenario_make_nothing_more_certain() -> None:
     (alone,) = agreement(columns, [7] * 100)["between"]
     assert alone["kappa"] == once["kappa"]
     assert alone["kappa_interval"] is None
+
+
+@pytest.mark.integration
+def test_figures_are_those_of_nltk_to_the_last_digit() -> None:
+    from nltk.metrics import masi_distance  # type: ignore[import-untyped]
+    from nltk.metrics.agreement import AnnotationTask  # type: ignore[import-untyped]
+
+    for seed in range(150):
+        draw = Random(seed)
+        items = [
+            [frozenset(draw.sample("wxyz", draw.choice((1, 1, 2, 3)))) for _ in range(draw.choice((2, 3)))]
+            for _ in range(draw.randrange(2, 20))
+        ]
+        triples = [
+            (str(by), place, one) for place, labels in enumerate(items) for by, one in enumerate(labels)
+        ]
+        if len({one for labels in items for one in labels}) > 1:
+            assert (
+                stats.krippendorff(items, stats.masi)
+                == AnnotationTask(data=triples, distance=masi_distance).alpha()
+            )
+            assert stats.krippendorff(items) == AnnotationTask(data=triples).alpha()
+        columns = {name: [draw.choice((1, 1, -1)) for _ in items] for name in "ab"}
+        (found,) = agreement(columns, range(len(items)))["between"]
+        if found["kappa"] is not None:
+            data = [(name, place, one) for name, given in columns.items() for place, one in enumerate(given)]
+            assert found["kappa"] == AnnotationTask(data=data).kappa_pairwise("a", "b")

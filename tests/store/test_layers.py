@@ -132,12 +132,12 @@ def swap(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (swap, "it is of an earlier scenario than the line before it; units stand once each"),
-        (lambda lines: [lines[0], *lines], "line 2: this unit was there before"),
-        (lambda lines: [*lines, b'{"id": "t-000005-r1"}'], "these are no labels"),
-        (lambda lines: [lines[0][:40], *lines[1:]], "line 1: these are no labels"),
-        (lambda lines: [b"\xff" * 9, *lines], "line 1: these are no labels"),
-        (lambda lines: [b"[" * 100_000, *lines], "line 1: these are no labels"),
+        (swap, "its scenario is earlier than that of the line before it; units stand once each"),
+        (lambda lines: [lines[0], *lines], "line 2: this unit occurs twice"),
+        (lambda lines: [*lines, b'{"id": "t-000005-r1"}'], "this is not a line of labels"),
+        (lambda lines: [lines[0][:40], *lines[1:]], "line 1: this is not a line of labels"),
+        (lambda lines: [b"\xff" * 9, *lines], "line 1: this is not a line of labels"),
+        (lambda lines: [b"[" * 100_000, *lines], "line 1: this is not a line of labels"),
         (lambda lines: [b'"' + b"x" * (1 << 24) + b'"', *lines], "it is longer than 16 MB"),
     ],
 )
@@ -157,7 +157,7 @@ def test_names_and_kinds_that_no_column_can_have(run: Path) -> None:
     put_layer(run, "my moves", lambda *_: ["x"])
     assert layer_names(RunFolder(run)) == ["my moves"]
     file = put_layer(run, "who", lambda *_: ["x"], annotators=["a`|\n"])
-    with pytest.raises(DataError, match="names of theirs that do not begin with"):
+    with pytest.raises(DataError, match="names that do not begin with"):
         describe_layers(RunFolder(run))
     put_layer(run, "who", lambda *_: ["x"], annotators=["job:annotator-2"])
     whole = put_layer(run, "whole", lambda *_: ["x"], whole=True)
@@ -165,7 +165,7 @@ def test_names_and_kinds_that_no_column_can_have(run: Path) -> None:
         ("my moves", False, ("a",)), ("who", False, ("job:annotator-2",)), ("whole", True, ("a",)),
     ]  # fmt: skip
     whole.write_bytes(whole.read_bytes() + file.read_bytes())
-    with pytest.raises(DataError, match="some of its lines are of turns"):
+    with pytest.raises(DataError, match="it mixes lines for turns"):
         describe_layers(RunFolder(run))
 
 

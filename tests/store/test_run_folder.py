@@ -58,13 +58,13 @@ def test_pipes_devices_folders_and_lost_links_are_no_files(tmp_path: Path) -> No
     run = run_in(tmp_path / "run")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    assert "is left as it is" in refused(tmp_path / "pipe", run)
+    assert "does not replace it" in refused(tmp_path / "pipe", run)
     assert "folder" in refused(tmp_path, run)
     assert "folder" in refused(Path(""), run)
     assert "leads nowhere" in refused(tmp_path / "link", run)
-    assert "is no folder" in refused(tmp_path / "missing" / "x.html", run)
+    assert "is not a folder" in refused(tmp_path / "missing" / "x.html", run)
     (tmp_path / "mine.html").write_text("mine")
-    assert "no report of edgen" in refused(tmp_path / "mine.html", run)
+    assert "edgen did not write this file as a report" in refused(tmp_path / "mine.html", run)
 
 
 FINISHED = (

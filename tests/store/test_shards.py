@@ -217,7 +217,7 @@ def test_a_full_disk_leaves_what_stood_there(tmp_path: Path, call: str, limit: i
     before = contents(tmp_path)
     done = limited(tmp_path, call, limit)
     assert done.returncode == 4, done.stderr
-    assert "no room left on the disk" in done.stdout
+    assert "the disk is full" in done.stdout
     assert str(tmp_path) in done.stdout
     assert contents(tmp_path) == before
 
@@ -294,7 +294,7 @@ def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
             lambda folder: (folder / "manifest.json").write_bytes(
                 (folder / "manifest.json").read_bytes().replace(b'"test": 2', b'"test": 3')
             ),
-            "it is 3, but the files add up to 2",
+            "it says 3, but the files add up to 2",
         ),
     ],
 )
@@ -329,7 +329,7 @@ def test_record_counts_are_compared_where_they_are_known(tmp_path: Path) -> None
 )
 def test_a_manifest_that_is_none(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(data)
-    with pytest.raises(DataError, match="no manifest of shards"):
+    with pytest.raises(DataError, match="not a valid manifest of shards"):
         read_manifest(tmp_path)
 
 

@@ -16,10 +16,10 @@ from edgen.api.objects.job import AnyJob, read_source
 from edgen.api.objects.progress import find_progress
 from edgen.api.objects.run import Run
 from edgen.api.objects.runner import run_in_loop, run_in_thread
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.trust import Trust
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.events import Listener
+from edgen.runtime.control import Control
+from edgen.runtime.trust import Trust
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,14 +48,20 @@ def _read_call(
     yes: bool = False,
     allow_outside: bool = False,
     trust_hosts: Iterable[str] = (),
+    trust_code: Iterable[str | Path] = (),
     **overrides: Any,
 ) -> _Call:
     """The arguments of `generate`. Raises UsageError for those of another type, and JobError."""
+    if isinstance(job, Mapping) and "backends" not in job and backends is not None:
+        job, backends = {**job, "backends": backends}, None
     named = {"conversations": conversations, "backends": backends}
     given = {**overrides, **{key: value for key, value in named.items() if value is not None}}
     source, functions = read_source(job, given, allow_outside=allow_outside)
     agree = (lambda _question: True) if yes else None
-    control = Control(trust=Trust(trust_hosts), agree=agree, functions=functions)
+    own = [source.reach.base / name.rpartition(":")[0] for name in source.job.measure_references]
+    # A job that was written here is nobody else's.
+    trusted = [*trust_code, *(own if not isinstance(job, str | Path) else ())]
+    control = Control(trust=Trust(trust_hosts, code=trusted), agree=agree, functions=functions)
     _require("output", output, (str, Path, type(None)), "the path of a run's folder")
     _require("scenarios", scenarios, (range, type(None)), "a range, as in range(0, 1000)")
     if resume not in ("auto", "never"):
@@ -100,7 +106,7 @@ def generate(call: _Call) -> Run:
     `backends` may hold asynchronous functions, which take a request and return the answer as a text. Started again, it
     goes on where it stopped and asks nothing twice; `resume="never"` refuses a folder that holds a run. `scenarios`
     makes only those of a range; `yes` agrees to whatever is undone or paid for again; `trust_hosts` are as
-    `--trust-host` takes them.
+    `--trust-host` takes them, `trust_code` as `--trust-code` does.
 
     >>> job = {
     ...     "name": "few",
@@ -118,7 +124,7 @@ def generate(call: _Call) -> Run:
     it stops cleanly, and the same call goes on. It works inside a running event loop, too.
 
     Raises what `edgen generate` ends with: ShortError where less was accepted than asked for (`edgen.open` has the run),
-    StoppedError, ProviderError, LockedError; and UsageError, JobError, SpaceError or TemplateError for bad input.
+    UselessError where hardly any answer is usable, StoppedError, ProviderError, LockedError; and UsageError, JobError, SpaceError or TemplateError for bad input.
     """
     made = run_in_thread(
         lambda control: asyncio.run(make_run(call.source, call.options, control)),

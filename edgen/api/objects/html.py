@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from edgen.api.status import Status
-from edgen.core.figures import describe_counts
+from edgen.core.count_text import describe_counts
+from edgen.core.text import dollars
 from edgen.core.values import Scenario, Turn
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def status_html(status: Status) -> str:
             describe_counts(one.failed),
             one.pending,
             one.calls.made,
-            "unknown" if one.cost_usd is None else f"${one.cost_usd:.4f}",
+            "unknown" if one.cost_usd is None else dollars(one.cost_usd),
         )
         for one, name in facts
     ]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from edgen.api.objects.html import comparison_html, escape, table_html
 from edgen.core.errors import UsageError
-from edgen.core.extras import install_command
+from edgen.core.extras import install_command, require_versions
 from edgen.core.pair import Pair
-from edgen.retrieval.written import WrittenLine, read_written
+from edgen.core.values import Turn
 from edgen.store.layers import UnitLabels, read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
+from edgen.store.written_texts import WrittenLine, read_written
 
 if TYPE_CHECKING:
     from edgen.api.annotating import AnnotatedRun
@@ -51,6 +52,7 @@ class Tabular:
 
     @staticmethod
     def _load(module: str, table: str = "") -> Any:
+        require_versions(module)
         try:
             return importlib.import_module(module)
         except ImportError:
@@ -75,12 +77,24 @@ class Pairs(Tabular):
             yield from reader.pairs()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        """A pair in a row."""
-        return map(_pair_row, self)
+        """A pair in a row, with what both sides share and what each says from where they part."""
+        with RunReader(self.folder) as reader:
+            for found in reader.compared():
+                shared = found.pair.prefix_turns
+                yield {
+                    **_pair_row(found.pair),
+                    "shared_text": _text_of(found.a.turns[:shared]),
+                    "text_a": _text_of(found.a.turns[shared:]),
+                    "text_b": _text_of(found.b.turns[shared:]),
+                }
 
     def _repr_html_(self) -> str:
         rows = [[*_pair_row(pair).values()] for pair in islice(self, 20)]
         return table_html(("id", "scenario", "split", "a", "b", "chosen", "by", "p", "left_out"), rows)
+
+
+def _text_of(turns: Iterable[Turn]) -> str:
+    return "\n".join(f"{turn.role}: {turn.text}" for turn in turns)
 
 
 def _pair_row(pair: Pair) -> dict[str, Any]:
@@ -135,7 +149,7 @@ class Candidates(Tabular):
         self.made = made
         self.file = RunFolder(folder).written(write)
         if not self.file.exists():
-            raise UsageError(f"{folder}: this run has no {write} yet; edgen.candidates has them written.")
+            raise UsageError(f"{folder}: this run has no {write} yet; edgen.candidates writes them.")
 
     def __iter__(self) -> Iterator[WrittenLine]:
         return read_written(self.file)
@@ -156,7 +170,10 @@ class Candidates(Tabular):
         return f"<Candidates {self.write} of {self.folder}>"
 
 
-class Comparison:
+_SPAN = ("value", "low", "high")
+
+
+class Comparison(Tabular):
     """Arms side by side: `result` has every metric with its interval, `file` is where it is kept."""
 
     def __init__(self, result: ComparisonResult, file: Path) -> None:
@@ -167,6 +184,24 @@ class Comparison:
     def metrics(self) -> Mapping[str, Any]:
         """Every metric by its name."""
         return {metric.name: metric for metric in self.result.metrics}
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """A metric of an arm in a row, with its difference to the baseline where that is told."""
+        for metric in self.result.metrics:
+            differences = {one.arm: one for one in metric.differences}
+            for arm, estimate in metric.arms.items():
+                difference = differences.get(arm)
+                told = () if difference is None else ("value", "low", "high", "p", "p_holm")
+                yield {
+                    "metric": metric.name,
+                    "title": metric.title,
+                    "kind": metric.kind,
+                    "arm": arm,
+                    **{key: getattr(estimate, key) for key in ("value", "low", "high", "n")},
+                    **{
+                        f"difference_{key}" if key in _SPAN else key: getattr(difference, key) for key in told
+                    },
+                }
 
     def __str__(self) -> str:
         from edgen.evaluation.comparison.render import render_comparison
@@ -181,8 +216,8 @@ class Comparison:
 
 
 class Stats:
-    """What conversations are like, measured. `arms` has a quality for each arm, under "" where the run has none;
-    `stats["overview"]` is one measure of a run without arms."""
+    """What conversations are like, measured. `arms` has a quality for each arm, under "" where the run has none:
+    `stats.arms["x"]["overview"]` is one measure of the arm x, `stats["overview"]` one of a run without arms."""
 
     def __init__(self, arms: Mapping[str, Quality]) -> None:
         self.arms = arms
@@ -190,10 +225,7 @@ class Stats:
     def __getitem__(self, measure: str) -> Any:
         if [*self.arms] != [""]:
             raise UsageError(f"this run has arms: say which, as in stats.arms[{next(iter(self.arms))!r}].")
-        values = self.arms[""].values
-        if measure not in values:
-            raise UsageError(f"{measure!r} was not measured; there are {', '.join(values)}.")
-        return values[measure]
+        return self.arms[""][measure]
 
     def as_json(self) -> dict[str, Any]:
         """As `edgen stats --json` prints it."""

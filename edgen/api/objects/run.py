@@ -14,7 +14,6 @@ from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.objects.runner import Asked
 from edgen.api.status import Status, read_status
-from edgen.api.supervision.control import Control
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
@@ -22,6 +21,7 @@ from edgen.core.registry import find
 from edgen.core.values import Event, Scenario, Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
+from edgen.runtime.control import Control
 from edgen.store.layers import LabelsByLayer, cell_of, name_column
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -230,19 +230,27 @@ class Run(Tabular):
         only: Iterable[str] | None = None,
         *,
         judge: int | None = None,
+        prompt: str | None = None,
         progress: bool | None = None,
         on_event: Listener | None = None,
         trust_hosts: Iterable[str] = (),
         **overrides: Any,
     ) -> Stats:
-        """What the conversations are like, measured. `only`: names of measures; `judge`: have the job's judge read so many conversations of each arm for adherence."""
-        from edgen.api.stats import measure
+        """Measure the conversations. `only`: names of measures; `judge`: have the job's judge read so many
+        conversations of each arm for adherence, with the template `prompt`. Measures of the run's own job are taken if you
+        agreed to run their files."""
+        from edgen.api.run_measures import load_run_measures
+        from edgen.api.stats import measure, split_names
 
         asked = Asked(progress, on_event, trust_hosts, overrides)
         chosen = None if only is None else [only] if isinstance(only, str) else [*only]
 
         def work(control: Control) -> Stats:
-            return Stats(measure([self.folder], control, only=chosen, judge=judge, overrides=asked.changes))
+            load_run_measures([self.folder], control, None if chosen is None else split_names(chosen))
+            found = measure(
+                [self.folder], control, only=chosen, judge=judge, prompt=prompt, overrides=asked.changes
+            )
+            return Stats(found)
 
         return work(asked.control) if judge is None else asked.run(work)
 

@@ -11,8 +11,8 @@ from edgen.api.finished import compare_runs, select_run
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
 from edgen.api.objects.runner import Asked
-from edgen.api.supervision.control import Control
 from edgen.core.events import Listener
+from edgen.runtime.control import Control
 
 
 def _folder_of(run: Run | str | Path) -> Path:
@@ -121,7 +121,7 @@ def candidates(
     **overrides: Any,
 ) -> Candidates:
     """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies that are wrong in
-    its place. See `edgen candidates` for the others.
+    its place. See `edgen annotate --write` for the others.
 
     Raises ShortError where a turn got no answer, and what stopped the writer.
     """

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.trust import Trust
 from edgen.core.events import Event, Listener
+from edgen.runtime.control import Control
+from edgen.runtime.trust import Trust
 
 T = TypeVar("T")
 

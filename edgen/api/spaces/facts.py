@@ -1,33 +1,37 @@
-"""What a space is like: its sizes, cells and weights, and how many conversations a balanced design needs."""
+"""The facts of a space: sizes, cells and weights, what a number of conversations gives, and what a design needs."""
 
 from __future__ import annotations
 
-import random
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from edgen.core.errors import UsageError
 from edgen.planning.allowed_files import unlimited
-from edgen.planning.sizes import conversations_needed, strata
-from edgen.space import Dimension, Entry, content_sha256, load_space
+from edgen.planning.sizes import conversations_needed, count_values, strata
+from edgen.space import Dimension, Entry, Space, content_sha256, load_space
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import parents
-from edgen.space.exercises.check import all_values, check_exercises
-from edgen.space.exercises.grammar import Grammar
-from edgen.space.exercises.model import Exercise
+from edgen.space.sampling import Design
+from edgen.space.section import section, section_names, sections_of
 
 _PER_CELL = (1, 2, 5)
+_DESIGNS: tuple[Design, ...] = ("even", "balanced", "random")
 _EXTREMES = 2  # values shown as the most and the least probable ones
 
 
-def describe_space(name: str, per_cell: int | None = None, exercises: int = 3) -> dict[str, Any]:
-    """The facts of the space that a shipped name or a file means, as `edgen space show --json` prints them.
+def describe_space(
+    name: str, per_cell: int | None = None, examples: int = 3, conversations: int = 200
+) -> dict[str, Any]:
+    """Return the facts of the space that a shipped name or a file means, as `edgen space show --json` prints them.
 
+    `conversations`: for how many scenarios `gives` counts, by design and dimension, how often the rarest and the most
+    frequent value occurs (`least`, `most`), and how far the count of a value is at most from its share by weight (`off`).
     `per_cell`: conversations of each cell. `cells` are those that are allowed, None where they cannot be counted;
     `balanced`: how many conversations a balanced design needs; where something is ruled out, of whole cells only.
     `cells_by_value`: how many allowed cells the rarest and the most frequent value of each dimension has, which is how
-    often a value comes in a pass of a balanced design. `exercises`: how many of each tier are shown, spread over all of
-    them. Raises SpaceError.
+    often a value comes in a pass of a balanced design. `examples`: how many of each kind a domain's
+    section shows. Raises SpaceError.
     """
     path = unlimited().require("preference_space", name, "space")
     space = load_space(path)
@@ -51,30 +55,44 @@ def describe_space(name: str, per_cell: int | None = None, exercises: int = 3) -
             for names, many in ([(space.names, cells.count)] if cells.linked else strata(space))
             if many is not None and cells.count is not None
         ],
+        "gives": {
+            "conversations": conversations,
+            "designs": {design: _describe_counts(space, design, conversations) for design in _DESIGNS},
+        },
         "cells_by_value": None
         if counts is None
         else {name: {"least": min(of), "most": max(of)} for name, of in counts},
-        "exercises": None if space.exercises is None else _describe_exercises(Grammar(space), exercises),
+        **{
+            key: section(key).describe(space, examples) if key in space.sections else None
+            for key in section_names()
+        },
     }
 
 
-def _describe_exercises(grammar: Grammar, shown: int) -> dict[str, Any]:
-    """Each tier's number of exercises, what they are made of, and some of them."""
-    return {
-        name: {
-            "exercises": count,
-            "concepts": list(grammar.tiers[name].tier.concepts),
-            "shown": [msgspec.to_builtins(one) for one in example_exercises(grammar, name, shown)],
-        }
-        for name, count in check_exercises(grammar).items()
-    }
+def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
+    """Draw so many examples of what a space's sections make into a new folder. Return the number of pictures, and the page
+    that shows them. Raises SpaceError, UsageError."""
+    space = load_space(unlimited().require("preference_space", name, "space"))
+    for one, _ in sections_of(space):
+        return one.draw(space, folder, examples)
+    drawn = " and ".join(section_names()) or "sections that a domain adds"
+    raise UsageError(
+        f"{space.name}: nothing in it can be drawn; pictures belong to {drawn} (docs/spaces.md)."
+    )
 
 
-def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
-    """So many exercises of a tier, the same ones at each call, spread over all of them."""
-    every = list(all_values(grammar, tier))
-    places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
-    return [grammar.tiers[tier].make(every[place]) for place in places]
+def _describe_counts(space: Space, design: Design, conversations: int) -> dict[str, dict[str, float]]:
+    """Return how evenly the values of each dimension occur among the first scenarios with seed 0."""
+    found = {}
+    for name, counts in count_values(space, design, conversations).items():
+        entries = space[name].entries
+        weights: Counter[str] = Counter()
+        for entry in entries:  # a value may be listed more than once
+            weights[entry.value] += entry.weight  # type: ignore[assignment]
+        total = sum(weights.values())
+        off = max(abs(counts[value] - conversations * weight / total) for value, weight in weights.items())
+        found[name] = {"least": min(counts.values()), "most": max(counts.values()), "off": round(off, 3)}
+    return found
 
 
 def _describe(dimension: Dimension) -> dict[str, Any]:

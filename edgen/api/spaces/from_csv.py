@@ -66,7 +66,7 @@ def _read_rows(source: str, text: str) -> list[list[str]]:
         raise DataError(source, f"it is not valid CSV: {problem}.") from None
     if len(rows) < 2:
         raise DataError(
-            source, "it needs a heading with a column a dimension, and at least one row below it."
+            source, "it needs a heading with a column for each dimension, and at least one row below it."
         )
     return rows
 

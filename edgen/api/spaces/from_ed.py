@@ -19,7 +19,7 @@ from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, ch
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space, SpaceRole
-from edgen.space.education import DIMENSIONS, LISTS, TOPIC_FIELDS
+from edgen.space.five_lists import DIMENSIONS, LISTS, TOPIC_FIELDS
 from edgen.space.parse import default_roles
 from edgen.space.text_rules import is_blank, likeness
 
@@ -211,7 +211,7 @@ def _split_records(source: str, text: str) -> list[msgspec.Raw]:
     try:
         records = msgspec.json.decode(text, type=list[msgspec.Raw])
     except msgspec.ValidationError:
-        raise DataError(source, "it is JSON, but no list; an ED file is a JSON list of records.") from None
+        raise DataError(source, "it is JSON, but not a list; an ED file is a JSON list of records.") from None
     except (msgspec.DecodeError, UnicodeError) as problem:
         reason = str(problem).removeprefix("JSON is malformed: ")
         raise DataError(source, f"it is not valid JSON: {reason}.") from None

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from edgen.api.status import Calls, Tokens, Usage
-from edgen.api.supervision.backends import open_backends
-from edgen.api.supervision.beside import ledger_beside, load_asked_job, open_beside
-from edgen.api.supervision.control import Control
-from edgen.api.supervision.snapshot import Title
-from edgen.api.supervision.supervise import supervise
-from edgen.core.errors import EdgenError, ShortError, SpaceError, UsageError
-from edgen.core.files import write_new
+from edgen.asking.answering import load_asked_job
+from edgen.asking.needs import NeededCalls
+from edgen.asking.space_growth import GrowthAsker, build_grown_space, load_growth_prompt
+from edgen.asking.start import ask_for_file
+from edgen.core.errors import ShortError, SpaceError, UsageError
+from edgen.core.files import remove_leftovers, write_new
 from edgen.core.yaml_values import nearest
-from edgen.execution.session import Session
-from edgen.execution.space_growth_tasks import SpaceGrowth, build_grown_space, load_growth_prompt
-from edgen.execution.space_growth_tasks import grow_space as ask_for_values
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.answer_schemas import check_schema
+from edgen.protocols.space_growth import BARREN, BATCH
+from edgen.runtime.control import Control
+from edgen.runtime.usage import Calls, Tokens, Usage
 from edgen.space import dump_space, load_space, parse_space
-from edgen.space.education import LISTS
 from edgen.space.entries import MAX_ENTRIES
-from edgen.store.ledger import RunStatus
+from edgen.space.five_lists import LISTS
+from edgen.store.ledger import run_status
 
 
 class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +78,60 @@ def grow_space(
     `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template that asks; `output`: the new file,
     <name>-expanded.yaml where none is named. Raises UsageError where the file cannot be made, and what stops the asking.
     """
+    asker, path, out = _plan(space, dimension, count, control, job, prompt, output, overrides)
+    known, grown = asker.space, asker.space[asker.dimension]
+    made = ask_for_file(asker, control, partial(_describe, path), require=_require_free)
+    if made.kept:
+        conditions = ("conditions",) if any(entry.when for entry in grown.entries) else ()
+        if fields := (*grown.fields, *conditions):
+            control.note(
+                f"the new values lack {' and '.join(fields)}, which the old ones have; add them by hand."
+            )
+        text = dump_space(build_grown_space(asker, path.name))
+        write_new_space(out, text)
+        if known.knowledge is not None and not (beside := out.parent / known.knowledge.file).exists():
+            write_new(beside, known.knowledge.text)
+        try:
+            parse_space(text, str(out), out)
+        except SpaceError as problem:  # as where no other dimension has a value for the new ones
+            control.note(f"fix this by hand before you use the new file. {problem}")
+    return made
+
+
+def estimate_growth(
+    space: str,
+    dimension: str,
+    count: int,
+    control: Control,
+    *,
+    job: str | None = None,
+    prompt: str = "space_expand",
+    output: Path | None = None,
+    overrides: tuple[str, ...] = (),
+) -> NeededCalls:
+    """Return the calls that `grow_space` would make without stored answers. Raises what it raises before its first call."""
+    asker, _, _ = _plan(space, dimension, count, control, job, prompt, output, overrides)
+    return NeededCalls(
+        units="values",
+        stored=0,
+        missing=count,
+        expected=-(-count // BATCH),
+        at_most=count * BARREN,  # each new value may come after answers that bring none
+        provider=asker.job.backends["default"].provider,
+    )
+
+
+def _plan(
+    space: str,
+    dimension: str,
+    count: int,
+    control: Control,
+    job: str | None,
+    prompt: str,
+    output: Path | None,
+    overrides: tuple[str, ...],
+) -> tuple[GrowthAsker, Path, Path]:
+    """Return what is to be asked, the file of the space, and the new file. Raises UsageError and what reading files raises."""
     path = unlimited().require("preference_space", space, "space")
     known = load_space(path)
     # Also what ED's files call the list.
@@ -91,81 +143,40 @@ def grow_space(
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
     out = output if output is not None else Path(f"{path.stem}-expanded.yaml")
     _require_free(out)
-    asked = load_asked_job(
-        job, overrides, control, option="--job", work="space-expand", made_up="its values are made up"
-    )
+    asked = load_asked_job(job, overrides, control, work="space-expand", made_up="its values are made up")
     template = load_growth_prompt(prompt)
     check_schema(template, asked.backends["default"], "$.backends.default")
-    tasks = SpaceGrowth(asked, known, grown.name, count, template)
-    ledger = ledger_beside(out)
-    try:
-        status = asyncio.run(_ask(tasks, out, control))
-    except EdgenError:
-        if ledger.exists():
-            control.note(f"nothing was written yet; the answers so far are kept in {ledger}.")
-        raise
-    made = _describe(tasks, status, path, out, ledger)
-    if made.kept:
-        conditions = ("conditions",) if any(entry.when for entry in grown.entries) else ()
-        if fields := (*grown.fields, *conditions):
-            control.note(
-                f"the new values have no {' and no '.join(fields)}, as the old ones do: add them by hand."
-            )
-        text = dump_space(build_grown_space(tasks, path.name))
-        write_new_space(out, text)
-        if known.knowledge is not None and not (beside := out.parent / known.knowledge.file).exists():
-            write_new(beside, known.knowledge.text)
-        try:
-            parse_space(text, str(out), out)
-        except SpaceError as problem:  # as where no other dimension has a value for the new ones
-            control.note(f"the new file cannot be used before you mend this by hand. {problem}")
-    return made
+    return GrowthAsker(asked, known, grown.name, count, template, out), path, out
 
 
 def _require_free(out: Path) -> None:
     """Raise UsageError where the new file cannot be made."""
+    remove_leftovers(out)
     if out.exists() or out.is_symlink():
-        raise UsageError(
-            f"-o {out}: there is something of that name already, and nothing is overwritten; choose another name."
-        )
+        raise UsageError(f"-o {out}: this already exists and is not overwritten; choose another name.")
     if not out.parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
 
 
-async def _ask(tasks: SpaceGrowth, out: Path, control: Control) -> RunStatus:
-    """Ask until there is enough; returns how the ledger stands. Raises what stopped it."""
-    async with (
-        open_backends(dict(tasks.job.backends), tasks.job.limits, control.trust) as backends,
-        open_beside(out) as ledger,
-    ):
-        _require_free(out)  # who held it until now may have written it
-        session = Session(tasks, backends, ledger, roles=("default",))
-        session.counts.planned = tasks.wanted
-        title = Title("space expand", outcomes=("kept", "dropped"))
-        await supervise(session, title, control, lambda _monitor: ask_for_values(tasks, session))
-        await ledger.flush()
-        return ledger.status()
-
-
-def _describe(tasks: SpaceGrowth, status: RunStatus, path: Path, out: Path, ledger: Path) -> GrownSpace:
-    expanded = tasks.expanded
+def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:
+    expanded, used = asker.expanded, Usage.of(run_status(ledger).counts)
     assert expanded is not None
     return GrownSpace(
         space=str(path),
-        dimension=tasks.dimension,
-        present=len(tasks.space[tasks.dimension].entries),
-        asked=tasks.wanted,
+        dimension=asker.dimension,
+        present=len(asker.space[asker.dimension].entries),
+        asked=asker.wanted,
         kept=len(expanded.kept),
         dropped=expanded.dropped,
         answers=expanded.answers,
         empty=expanded.empty,
-        model=tasks.model,
-        simulated=tasks.simulated,
-        template={"name": tasks.prompt.name, "sha256": tasks.prompt.sha256},
-        file=str(out) if expanded.kept else None,
+        model=asker.model,
+        simulated=asker.simulated,
+        template={"name": asker.prompt.name, "sha256": asker.prompt.sha256},
+        file=str(asker.out) if expanded.kept else None,
         ledger=str(ledger),
         values=expanded.kept,
-        **msgspec.structs.asdict(Usage.of(status.counts)),
+        **msgspec.structs.asdict(used),
     )
 
 
@@ -175,8 +186,8 @@ def write_new_space(path: Path, text: str) -> None:
         write_new(path, text)
     except FileExistsError:
         raise UsageError(
-            f"-o {path}: something of that name has come meanwhile, and nothing is overwritten. "
-            "Move it away and start the same command again: what was answered is stored."
+            f"-o {path}: another process has made this file meanwhile, and it is not overwritten. "
+            "Move it and run the same command again: all answers are stored."
         ) from None
     except OSError as problem:
         raise UsageError(f"-o {path}: it cannot be written ({problem.strerror}).") from None

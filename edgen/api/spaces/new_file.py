@@ -48,7 +48,7 @@ def dump(space: Space, source: str, too_large: str) -> str:
     try:
         parse_space(text, source)
     except SpaceError as error:
-        raise DataError(source, "it makes no space that edgen could read back:", error.problems) from None
+        raise DataError(source, "edgen cannot read the new space back:", error.problems) from None
     return text
 
 
@@ -58,13 +58,12 @@ def write(path: Path, text: str, *, force: bool) -> None:
         if not force:
             write_new(path, text)
         elif path.exists() and not path.is_file():
-            raise UsageError(f"-o {path}: this is no file, and is left as it is; choose another name.")
+            raise UsageError(f"-o {path}: this is not a file, and it is not replaced; choose another name.")
         else:
             write_whole(Path(os.path.realpath(path)), text)  # what a link of the person's own leads to
     except FileExistsError:
         raise UsageError(
-            f"-o {path}: there is something of that name already; "
-            "choose another name, or pass --force to overwrite it."
+            f"-o {path}: this already exists; choose another name, or pass --yes to overwrite it."
         ) from None
     except FileNotFoundError:
         raise UsageError(f"-o {path}: there is no folder {path.parent}; make it first.") from None

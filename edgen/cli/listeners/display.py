@@ -7,11 +7,11 @@ import sys
 import time
 from typing import Any
 
-from edgen.api.supervision.snapshot import Snapshot, StatusEvent, describe_progress
 from edgen.cli.output import note
 from edgen.core.durations import span
 from edgen.core.events import Event
 from edgen.core.safe_text import safe
+from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
 
 _UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone
 _LINE_EVERY = 10.0  # seconds

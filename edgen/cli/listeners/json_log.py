@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from edgen.api.supervision.snapshot import Snapshot, StatusEvent
 from edgen.core.events import Event
 from edgen.core.safe_text import safe_json
+from edgen.runtime.snapshot import Snapshot, StatusEvent
 
 _PROGRESS_EVERY = 10.0  # seconds
 

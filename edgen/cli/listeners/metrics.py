@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from edgen.api.supervision.snapshot import Activity, Snapshot
+from edgen.cli.errors import End
 from edgen.core.errors import UsageError
 from edgen.core.files import Part, write_whole
+from edgen.runtime.snapshot import Activity, Snapshot
 
 Labels = Mapping[str, str]
 _LAST_SUCCESS = "edgen_last_success_time_seconds"
@@ -69,7 +70,9 @@ class MetricsFile:
                 f"--metrics {path}: this is a folder; name a file in it, as in {path}/edgen.prom."
             )
         if not parent.is_dir():
-            raise UsageError(f"--metrics {path}: {parent} is no folder; make it, or name a file elsewhere.")
+            raise UsageError(
+                f"--metrics {path}: {parent} is not a folder; make it, or name a file elsewhere."
+            )
         try:
             Part(path).discard()
         except OSError as problem:
@@ -85,24 +88,28 @@ class MetricsFile:
             raise UsageError(f"--metrics {path}: it cannot be read ({problem.strerror}).") from None
         if before is None or (before and not before.startswith(_MARK)):
             raise UsageError(
-                f"--metrics {path}: this is no metrics file of edgen, and is left as it is; name another file."
+                f"--metrics {path}: edgen did not write this file and does not replace it; name another file."
             )
         found = re.search(rb"^%s\{[^\n]*$" % _LAST_SUCCESS.encode(), before, re.MULTILINE)
         return None if found is None else found[0].decode(errors="replace")
 
     def write(
-        self, run: str, unit: str, parts: Iterable[Snapshot], state: str, code: int | None
+        self, run: str, unit: str, parts: Iterable[Snapshot], state: str, end: End | None
     ) -> str | None:
-        """Replace the file; returns why that could not be done, if it could not. `code`: the command's exit code, once
-        it has ended."""
+        """Replace the file; returns why that could not be done, if it could not. `end`: how the command ended, once it
+        has."""
         found, labels = Families(), {"run": run}
         for part in parts:
             _add_counts(found, part, unit, labels | ({"arm": part.title.arm} if part.title.arm else {}))
         found.add("edgen_start_time_seconds", "When this start began.", self._started, labels)
         states = {name: name == state for name in ("running", "complete", "short", "stopped")}
-        about = "1 for the state in which the run is, 0 for the others."
+        about = "1 for the state of the run, 0 for the others."
         found.add_each("edgen_run_state", about, states, labels, "state")
-        found.add("edgen_exit_code", "What the command ended with.", code, labels)
+        if end is not None and end.reason:
+            about = "1 for the reason, in one word, why the command ended before all was made."
+            found.add_each("edgen_stopped", about, {end.reason: 1}, labels, "reason")
+        code = None if end is None else end.code
+        found.add("edgen_exit_code", "Exit code of the command.", code, labels)
         about = "When a command with this file last ended with exit code 0."
         if code == 0:
             found.add(_LAST_SUCCESS, about, time.time(), labels)
@@ -135,7 +142,7 @@ def _add_counts(found: Families, part: Snapshot, unit: str, labels: Labels) -> N
 
 def _add_activity(found: Families, now: Activity, retried_by: Mapping[str, int], labels: Labels) -> None:
     """What is under way, how fast it may go, and what is left to spend."""
-    about = "Attempts beyond a call's first, of this start, by what went wrong."
+    about = "Calls made again, of this start, by how one failed or why an answer was not usable."
     found.add_each("edgen_retries_total", about, dict(sorted(retried_by.items())), labels, "kind")
     about = "When this start last got an answer."
     found.add("edgen_last_answer_time_seconds", about, now.last_answer, labels)

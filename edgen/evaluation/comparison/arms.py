@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.core.links import roots
+from edgen.core.union_find import roots
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.measure import Measure
-from edgen.evaluation.sample import Sample
+from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
 from edgen.reading.detect import words
 from edgen.space import Space
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -53,7 +54,7 @@ class Arm:
 
     `outcomes` gives what is settled, by scenario and replicate; `turns` one accepted conversation.
     `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what its scenarios are drawn by: arms that
-    share it are paired. `roles` speak, the first one leads. `asking` says how the probability is asked for. `earlier`: its ledger
+    share it are paired. `roles` speak, the first one leads. `asking` says how the probability is asked for, `probability_words` what it is called. `earlier`: its ledger
     holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first. `measures` are
     those that have something to compare in conversations about `space`. `stale_labels` counts units that are left out of
     layers, once `outcomes` were told to their end.
@@ -76,12 +77,14 @@ class Arm:
     branching: bool = False
     measures: tuple[Measure[Any], ...] = ()
     space: Space | None = None
+    probability_words: str = "probability"
     changes: dict[str, str] = field(default_factory=dict)
     stale_labels: Counter[str] = field(default_factory=Counter)
 
 
 class ArmSums:
-    """An arm's numbers, each a column of sums by scenario, made in one pass over its outcomes.
+    """An arm's numbers, each a column of sums by scenario, made in one pass over its outcomes. A column has a place for each
+    settled scenario, never for what is only planned; `align` gives several arms the same places.
 
     Columns: `settled`, `accepted`, `rejected_<reason>`, `failed_<reason>`, `calls`, `tokens`, `cost`,
     `repaired`, `repair_<kind>`, `turns`, `words`, `turns of <role>`, `words of <role>`, `probability`,
@@ -90,52 +93,67 @@ class ArmSums:
 
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
-        self._columns: defaultdict[str, array[float]] = defaultdict(self._column)
-        self._digests = array("Q", bytes(8 * arm.scenarios))
-        self._first = array("q", [-1]) * arm.scenarios
+        self._columns: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+        self._rows: dict[int, int] = {}  # of each settled scenario in the arrays here
+        self._digests = array("Q")
+        self._first: dict[int, int] = {}  # of a scenario, its first replicate that was accepted
         self.unpriced = 0  # conversations that were answered and have no cost
         self.linked: list[tuple[int, int]] = []  # scenarios with conversations that are nearly the same
         for outcome in arm.outcomes():
             self._add(outcome)
+        self.align(np.array(sorted(self._rows), dtype=np.int64))
 
-    def _column(self) -> array[float]:
-        return array("d", bytes(8 * self.arm.scenarios))
+    def align(self, scenarios: Indices) -> None:
+        """Give each of these scenarios, in ascending order, a place in every column: at least those that are settled."""
+        self.scenarios = scenarios
+        self._places = np.searchsorted(scenarios, np.array(list(self._rows), dtype=np.int64))
 
     def _add(self, outcome: SettledConversation) -> None:
-        columns, i = self._columns, outcome.scenario
-        columns["settled"][i] += 1
-        columns["calls"][i] += outcome.calls
-        columns["tokens"][i] += outcome.tokens
+        i = outcome.scenario
+        if i not in self._rows:
+            self._rows[i] = len(self._rows)
+            self._digests.append(0)
+        self._increase("settled", i, 1)
+        self._increase("calls", i, outcome.calls)
+        self._increase("tokens", i, outcome.tokens)
         if outcome.cost is not None:
-            columns["cost"][i] += outcome.cost
+            self._increase("cost", i, outcome.cost)
         elif outcome.calls:
             self.unpriced += 1
         if (said := outcome.said) is None:
-            columns[f"{outcome.status}_{outcome.reason or 'unknown'}"][i] += 1
+            self._increase(f"{outcome.status}_{outcome.reason or 'unknown'}", i, 1)
             return
-        if self._first[i] < 0:
-            self._first[i] = outcome.replicate
-        self._digests[i] ^= hash64(_encode((outcome.replicate, said.turns)))
-        for name, amount in (*_count_conversation(said), *self._measured(said)):
-            columns[name][i] += amount
+        self._first.setdefault(i, outcome.replicate)
+        self._digests[self._rows[i]] ^= hash64(_encode((outcome.replicate, said.turns)))
+        words = cut(said.turns)
+        for name, amount in (*_count_conversation(said, words), *self._measured(said, words)):
+            self._increase(name, i, amount)
 
-    def _measured(self, said: Sample) -> Iterator[tuple[str, float]]:
+    def _increase(self, name: str, scenario: int, amount: float) -> None:
+        column, row = self._columns[name], self._rows[scenario]
+        if row >= len(column):
+            column.extend([0.0] * (row + 1 - len(column)))
+        column[row] += amount
+
+    def _measured(self, said: Sample, words: Words) -> Iterator[tuple[str, float]]:
         """What an accepted conversation adds to the columns of measures."""
         if self.arm.space is None:
             return
         for measure in self.arm.measures:
-            for name, amount in measure.sums(said, self.arm.space):
+            for name, amount in measure.add_up(said, words, self.arm.space):
                 yield f"{measure.name}: {name}", amount
 
     def column(self, name: str) -> Array:
-        """The sums of one number by scenario (scenarios planned); zeros where it never occurred."""
-        return np.frombuffer(self._columns[name], dtype=np.float64)
+        """Return the sums of one number by scenario, at its place; zeros where it never occurred."""
+        known = self._columns[name]
+        found = np.zeros(len(self.scenarios))
+        found[self._places[: len(known)]] = known
+        return found
 
     def put(self, name: str, values: Iterable[tuple[int, float]]) -> None:
         """Add (scenario, number) to a column."""
-        column = self._columns[name]
         for scenario, number in values:
-            column[scenario] += number
+            self._increase(name, scenario, number)
 
     def names(self, beginning: str) -> list[str]:
         """The columns that begin so and hold anything, sorted."""
@@ -151,19 +169,21 @@ class ArmSums:
 
     @property
     def digests(self) -> NDArray[np.uint64]:
-        """By scenario, what stands for all that its accepted conversations say; 0 where there is none."""
-        return np.frombuffer(self._digests, dtype=np.uint64)
+        """Return by scenario, at its place, a digest of all that its accepted conversations say; 0 where there is none."""
+        found = np.zeros(len(self.scenarios), dtype=np.uint64)
+        found[self._places] = self._digests
+        return found
 
     def first(self, scenario: int) -> tuple[Turn, ...]:
         """The accepted conversation of a scenario that has the lowest number. There must be one."""
         return self.arm.turns(scenario, self._first[scenario])
 
 
-def _count_conversation(said: Sample) -> Iterator[tuple[str, float]]:
+def _count_conversation(said: Sample, words: Words) -> Iterator[tuple[str, float]]:
     """What an accepted conversation adds to which column."""
     yield "accepted", 1
-    for turn in said.turns:
-        count = len(words(turn.text))
+    for turn, cut_words in zip(said.turns, words, strict=True):
+        count = len(cut_words)
         yield "turns", 1
         yield f"turns of {turn.role}", 1
         yield "words", count
@@ -197,6 +217,13 @@ def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> No
     table.put("compared", ((scenario, 1) for scenario in keys))
     table.put("near_duplicates", ((keys[place], 1) for place in alike))
     table.linked = [(keys[match.a], keys[match.b]) for match in found]
+
+
+def align(tables: Sequence[ArmSums]) -> None:
+    """Give the arms the same places: one for each scenario that is settled in any of them."""
+    everywhere = np.unique(np.concatenate([table.scenarios for table in tables]))
+    for table in tables:
+        table.align(everywhere)
 
 
 def groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:

@@ -63,11 +63,8 @@ def _rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
 
 def _accepted_in(tables: Sequence[ArmSums]) -> Indices:
     """The scenarios with an accepted conversation in all of these arms."""
-    size = min(table.arm.scenarios for table in tables)
-    everywhere = np.ones(size, dtype=bool)
-    for table in tables:
-        everywhere &= table.column("accepted")[:size] > 0
-    return np.flatnonzero(everywhere)
+    everywhere = np.all([table.column("accepted") > 0 for table in tables], axis=0)
+    return tables[0].scenarios[everywhere]
 
 
 def _measure_block(texts: list[list[str]]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from edgen.core.text import quantity
+from edgen.core.text import join_list, quantity
 from edgen.evaluation.comparison.arms import Arm, ArmSums
 from edgen.evaluation.comparison.metrics import BLOCK, MetricSpec
 from edgen.evaluation.comparison.result import Difference, Metric, NotCompared
@@ -80,9 +80,9 @@ def _about_scenarios(tables: Sequence[ArmSums], shared: int) -> Iterator[str]:
             )
     if len({round(table.total("accepted") / table.total("settled"), 6) for table in tables}) > 1:
         yield (
-            "An arm's own values are over all that it has (in blocks: over as many words as the others), differences "
-            "over the scenarios that have a value in both: what is measured on conversations is compared where both were "
-            "accepted. Where arms differ in what they accept, that choice is part of the difference."
+            "An arm's own values cover all its conversations (in blocks: as many words as the other arms have). Differences "
+            "cover the scenarios that have a value in both arms: what is measured on conversations is compared where both "
+            "were accepted. Where arms accept different conversations, that selection is part of the difference."
         )
 
 
@@ -92,7 +92,6 @@ def _number_of(arm: Arm) -> str:
 
 
 def _about_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
-    first = tables[0]
     simulated = [table.arm.label for table in tables if table.arm.simulated]
     if 0 < len(simulated) < len(tables):
         yield (
@@ -101,19 +100,28 @@ def _about_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
         )
     elif simulated:
         yield "All arms are simulated: differences are the simulator's, not a model's."
+    yield from _identical_answers(tables)
+
+
+def _identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
+    """Name the arms that say exactly what the first says in most scenarios, in one sentence."""
+    first, found = tables[0], []
     for table in tables[1:]:
         if table.arm.draws != first.arm.draws:
             continue
-        size = min(table.arm.scenarios, first.arm.scenarios)
-        one, other = first.digests[:size], table.digests[:size]
+        one, other = first.digests, table.digests
         both = int(np.sum((one != 0) & (other != 0)))
         alike = int(np.sum((one != 0) & (one == other)))
         if both and alike > _MANY_ALIKE * both:
-            yield (
-                f"{table.arm.label} and {first.arm.label} say the same to the letter in {alike:,} of {both:,} scenarios "
-                "accepted in both: identical requests get identical answers from a simulator, or from a model with a "
-                "fixed seed, and no difference can show there."
-            )
+            found.append((table.arm.label, alike, both))
+    if found:
+        (label, alike, both), *more = found
+        others = join_list([f"{label} ({alike:,} of {both:,})" for label, alike, both in more])
+        yield (
+            f"{label} and {first.arm.label} say exactly the same in {alike:,} of {both:,} scenarios accepted in both"
+            f"{f'; so do {others}' if more else ''}: identical requests get identical answers from a simulator, or "
+            "from a model with a fixed seed, and no difference can show there."
+        )
 
 
 def _about_money(tables: Sequence[ArmSums]) -> Iterator[str]:
@@ -130,13 +138,13 @@ def _about_intervals(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
     shares = [value for metric in metrics if metric.kind == "share" for value in metric.arms.values()]
     if any(value.value in (0, 1) for value in shares):
         yield (
-            "A share of 0% or 100% says what was seen, not what can happen, and its interval has no width: what did not "
-            "occur in n independent conversations may have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
+            "A share of 0% or 100% has an interval without width. What did not occur in n independent conversations may still "
+            "have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
     if any(few(difference) for metric in metrics for difference in metric.differences):
         yield (
-            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or what a share is of occurred fewer times, the "
-            "interval may be too short; go by p there."
+            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller denominator, the interval may be "
+            "too short; rely on p there."
         )
     yield from _about_clusters(metrics)
     if tests:

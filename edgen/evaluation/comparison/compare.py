@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from edgen.core.count_text import round_usd
 from edgen.core.errors import ShortError
-from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, count_near_duplicates, groups
+from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, align, count_near_duplicates, groups
 from edgen.evaluation.comparison.blocks import in_blocks
 from edgen.evaluation.comparison.caveats import caveats, find_not_compared
 from edgen.evaluation.comparison.metrics import BLOCK_METRICS, MetricSpec, metric_specs
@@ -62,6 +63,7 @@ def compare_arms(
     for arm in arms:
         tell(f"reading {arm.label}")
         tables.append(ArmSums(arm))
+    align(tables)
     shared = _count_shared(tables)
     most, copies = min(arm.scenarios for arm in arms), min(arm.replicates for arm in arms)
     for table in tables:
@@ -72,7 +74,7 @@ def compare_arms(
     tell("resampling")
     kept = list(metric_specs(tables))
     refused, not_compared = find_not_compared(tables, kept, blocks)
-    work = _Resampling(kept, blocks, refused, size=most, seed=seed, resamples=resamples)
+    work = _Resampling(kept, blocks, refused, seed=seed, resamples=resamples)
     own = {table.arm.label: work.values(table) for table in tables}
     flips = max(resamples, 40 * len(kept) * (len(tables) - 1) - 1)
     found = {
@@ -106,11 +108,7 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
                 "Generate it first, or name other arms with --arms."
             )
     same = [table for table in tables if table.arm.draws == first.draws]
-    size = min(table.arm.scenarios for table in same)
-    everywhere = np.ones(size, dtype=bool)
-    for table in same:
-        everywhere &= table.column("settled")[:size] > 0
-    count = int(everywhere.sum())
+    count = int(np.all([table.column("settled") > 0 for table in same], axis=0).sum())
     if not count:
         raise ShortError(
             f"{', '.join(table.arm.label for table in same)}: no scenario is settled in all of these, so nothing can be "
@@ -120,8 +118,8 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
 
 
 class _Resampling:
-    """The values of the metrics and their differences, by drawing. `size`: the scenarios that every arm has planned;
-    `refused`: which metrics of which arms there is no sense in, as (metric, arm's label)."""
+    """The values of the metrics and their differences, by drawing. `refused`: which metrics of which arms there is no sense
+    in, as (metric, arm's label)."""
 
     def __init__(
         self,
@@ -129,12 +127,11 @@ class _Resampling:
         blocks: Mapping[str, Mapping[str, Array]],
         refused: set[tuple[str, str]],
         *,
-        size: int,
         seed: int,
         resamples: int,
     ) -> None:
         self._kept, self._blocks, self._refused = kept, blocks, refused
-        self._size, self._seed, self._resamples = size, seed, resamples
+        self._seed, self._resamples = seed, resamples
         self._over_blocks = [spec for spec in kept if spec.name in BLOCK_METRICS]
         self._over_groups = [spec for spec in kept if spec.bottom == "compared"]
         others = (*self._over_blocks, *self._over_groups)
@@ -172,13 +169,14 @@ class _Resampling:
     def _parts(self, table: ArmSums, beside: ArmSums | None) -> list[tuple[list[MetricSpec], Columns | None]]:
         """The metrics over scenarios, over groups of the scenarios that near-duplicates link (in the arm `beside` as
         well, of which only what both have counts), and over blocks; each with where its columns are."""
-        mine, size = self._blocks.get(table.arm.label), self._size
+        mine = self._blocks.get(table.arm.label)
         both = [table] if beside is None else [table, beside]
-        group = groups(size, [link for one in both for link in one.linked])
-        there = np.all([one.column("compared")[:size] > 0 for one in both], axis=0)
+        links = np.array([link for one in both for link in one.linked], dtype=np.int64).reshape(-1, 2)
+        group = groups(len(table.scenarios), np.searchsorted(table.scenarios, links).tolist())
+        there = np.all([one.column("compared") > 0 for one in both], axis=0)
 
         def of_groups(column: str) -> Array:
-            sums = np.bincount(group, weights=np.where(there, table.column(column)[:size], 0.0))
+            sums = np.bincount(group, weights=np.where(there, table.column(column), 0.0))
             return sums.astype(np.float64)
 
         def of_blocks(column: str) -> Array:
@@ -277,7 +275,7 @@ def _facts(table: ArmSums, first: Arm) -> ArmFacts:
         failed=failed,
         pending=arm.pending,
         tokens=int(table.total("tokens")),
-        cost_usd=table.total("cost") if table.priced else None,
+        cost_usd=round_usd(float(table.total("cost"))) if table.priced else None,
         simulated=arm.simulated,
         changes=arm.changes,
     )

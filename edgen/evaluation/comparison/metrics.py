@@ -126,7 +126,7 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
             f"The {name}'s words among all words of accepted conversations. {_WORDS}",
         )  # fmt: skip
     if any(table.total("with_probability") for table in tables):
-        yield from _PROBABILITY
+        yield from _probability(tables[0].arm.probability_words)
     definition = "Accepted conversations that somebody ends with the end marker."
     yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition)
     for role, name in ((role, role.lower()) for role in leading):
@@ -147,16 +147,15 @@ def _measured(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
                 yield MetricSpec(one.name, one.title, one.kind, top, bottom, one.definition, what=one.over)
 
 
-_PROBABILITY = (
-    MetricSpec(
-        "probability", "probability", "number", "probability", "with_probability",
-        "Mean probability that the student understood, as the model gave it, over conversations that have one.",
-    ),
-    MetricSpec(
-        "no_probability", "no probability", "share", "without_probability", "accepted",
-        "Accepted conversations without a probability that is a number from 0 to 1.",
-    ),
-)  # fmt: skip
+def _probability(words: str) -> Iterator[MetricSpec]:
+    """The metrics of the conversations' probability, which is called `words`."""
+    definition = f"Mean {words}, as the model gave it, over conversations that have one."
+    yield MetricSpec("probability", "probability", "number", "probability", "with_probability", definition)
+    definition = "Accepted conversations without a probability that is a number from 0 to 1."
+    yield MetricSpec(
+        "no_probability", "no probability", "share", "without_probability", "accepted", definition
+    )
+
 
 _CUT = (
     f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest that an arm "

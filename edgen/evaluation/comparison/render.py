@@ -8,7 +8,7 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
-from edgen.core.text import columns, quantity
+from edgen.core.text import columns, dollars, quantity
 from edgen.evaluation.comparison.caveats import few
 from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
 from edgen.stats.ratios import RatioEstimate
@@ -42,7 +42,8 @@ def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[s
         yield from _differences(comparison, arm, width)
     yield ""
     for left_out in comparison.not_compared:
-        what = f"{left_out.what} ({', '.join(left_out.arms)})"
+        every = len(left_out.arms) == len(comparison.arms)
+        what = f"{left_out.what} ({'every arm' if every else ', '.join(left_out.arms)})"
         yield from _bullet(f"not compared: {what}: {left_out.why}.", width)
     for caveat in comparison.caveats:
         yield from _bullet(caveat, width)
@@ -70,7 +71,7 @@ def _arms(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[
     rows = [head]
     for arm in comparison.arms:
         lost = (sum(arm.rejected.values()), sum(arm.failed.values()), arm.pending)
-        cost = "no price" if arm.cost_usd is None else f"${arm.cost_usd:,.{_cents(arm.cost_usd)}f}"
+        cost = "no price" if arm.cost_usd is None else dollars(arm.cost_usd)
         rows.append([tags[arm.label], *map(str, (arm.planned, arm.accepted, *lost, arm.tokens)), cost])
     if not any(arm.pending for arm in comparison.arms):
         rows = [[*row[:5], *row[6:]] for row in rows]
@@ -178,11 +179,6 @@ def _order(value: float) -> int:
 
 def _fixed(value: float, digits: int) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def _cents(value: float) -> int:
-    """Decimals of an amount of dollars: cents, or three digits of what is less."""
-    return 2 if value >= 1 or not value else min(8, 2 - _order(value))
 
 
 def _p(value: float | None) -> str:

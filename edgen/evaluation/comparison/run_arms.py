@@ -85,7 +85,7 @@ def store(comparison: Comparison, path: Path, output: Path | None = None) -> Pat
         if not run.comparisons.is_dir():
             if run.comparisons.exists() or run.comparisons.is_symlink():
                 raise UsageError(
-                    f"{run.comparisons}: this is no folder; move it away, or name a file with -o."
+                    f"{run.comparisons}: this is not a folder; move it away, or name a file with -o."
                 )
             run.comparisons.mkdir()
     check_file(output, run, _MARK, "comparison")
@@ -239,6 +239,7 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         branching=job.branch is not None,
         measures=measures_to_compare(reader.family),
         space=reader.space,
+        probability_words=reader.family.probability_words,
         stale_labels=stale,
         changes={key: here for key, (_, here) in find_differences(theirs, ours).items()},
     )

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from edgen.core.kept_files import DIGESTS
 from edgen.evaluation.data_sets.files import files_at
 from edgen.evaluation.data_sets.runs import is_settled, nothing_settled, run_at
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
@@ -38,7 +39,11 @@ def _at(path: Path, number: int = 0) -> list[DataSet]:
     if rundir.exists:
         rundir.refuse_links()
     if not (rundir.job.exists() and (rundir.ledger.exists() or rundir.arms_folder.exists())):
-        return [files_at(path, number)]
+        data = files_at(path, number)
+        if not (rundir.path / DIGESTS).is_file():
+            return [data]
+        lost = f"{rundir.ledger}: the ledger of this run is missing, so the files in {rundir.shards} were read instead."
+        return [dataclasses.replace(data, notes=(*data.notes, lost))]
     whole = RunFolder(path.resolve().parent.parent)
     if path.resolve().parent == whole.arms_folder and whole.job.exists():
         # an arm by itself has the test side of its run
@@ -94,7 +99,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         family=parts[0].family if all(part.family is parts[0].family for part in parts) else None,
         roles=parts[0].roles if all(part.roles == parts[0].roles for part in parts) else (),
         space=spaces[0] if all(space == spaces[0] for space in spaces) else None,
-        machine=parts[0].machine if all(part.machine == parts[0].machine for part in parts) else None,
+        guide=parts[0].guide if all(part.guide == parts[0].guide for part in parts) else None,
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
         stale_labels=stale,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from edgen.store.layers import LabelsByLayer, LayerJoin
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
+MOST_REPLICATES = 1_000  # of one scenario that are shown whether they have an outcome or not
 _ID = re.compile(r"(?P<name>.*?)-?(?P<scenario>\d{1,15})(?:-r(?P<replicate>\d{1,7}))?")
 
 
@@ -65,8 +66,8 @@ def find_conversations(
         found = [
             _one(reader, arm, scenario, replicate)
             for arm, reader in readers
-            for replicate in range(reader.views[""].plan.replicates)
-            if name in (None, reader.name) and only in (None, replicate)
+            if name in (None, reader.name)
+            for replicate in _replicates(reader, scenario, only)
         ]
     found, notes = _with_labels(rundir, found)
     pairs, more = _pairs(rundir, {one.id for one in found}, scenario)
@@ -100,6 +101,18 @@ def _parse_name(
         f"(did you mean {record_id(close[0], scenario, replicate)}?). "
         f"Name an id as the shards have it, or the number of a scenario, from {plan.first} to {plan.scenarios - 1}."
     )
+
+
+def _replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[int]:
+    """The replicates to show: `only`, or all; of more than MOST_REPLICATES planned, those that have an outcome,
+    or the first."""
+    view = reader.views[""]
+    if only is not None:
+        return range(only, min(only + 1, view.plan.replicates))
+    if view.plan.replicates <= MOST_REPLICATES:
+        return range(view.plan.replicates)
+    known = (task for task in view.outcomes(scenario) if isinstance(task, int))
+    return sorted(task for task in known if task < view.plan.replicates) or [0]
 
 
 def _one(reader: RunReader, arm: str, index: int, replicate: int) -> ConversationDetails:

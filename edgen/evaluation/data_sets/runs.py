@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from edgen.store.split_side import read_test_side
 
+MOST_PENDING = 100_000  # conversations that are drawn to say of them that they are pending
+
 
 def is_settled(ledger: Path) -> bool:
     """Whether any conversation of a ledger's plan has an outcome."""
@@ -35,8 +37,8 @@ def is_settled(ledger: Path) -> bool:
 def nothing_settled(rundir: RunFolder) -> ShortError:
     """The error for a run in which nothing is settled."""
     return ShortError(
-        f"{rundir.path}: nothing of this run is settled yet, so there is nothing to measure. "
-        "`edgen generate` with its job goes on with it."
+        f"{rundir.path}: no conversation of this run has ended yet, so there is nothing to measure. "
+        "`edgen generate` with its job resumes it."
     )
 
 
@@ -64,7 +66,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             family=reader.family,
             roles=reader.space.roles,
             space=reader.space,
-            machine=protocol_of(reader.job).machine(reader.job),
+            guide=protocol_of(reader.job).guide(reader.job),
             arm=arm,
             count=view.status.accepted,
             calibration=calibration,
@@ -88,6 +90,8 @@ def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[st
             f"{view.status.pending} of {view.status.planned} conversations are pending: the measures are of what "
             "is there, and the rest may change them."
         )
+    if view.status.pending > MOST_PENDING:
+        yield f"Coverage counts the first {MOST_PENDING:,} pending conversations as planned, and no more of them."
     if view.simulated:
         yield "A simulator wrote this, or a part of it: it shows how the measures look, not how a model writes."
     if own is not rundir and rundir.pairs.exists():
@@ -130,20 +134,28 @@ def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> I
 
 
 def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
-    """Every planned conversation, scenario by scenario; one without an outcome is pending."""
+    """Every planned conversation, scenario by scenario; one without an outcome is pending. Of those that are pending, the
+    first MOST_PENDING: a plan may hold more than anybody can list."""
     with _open(rundir, arm) as reader:
         view = reader.views[""]
-        outcomes = view.settled()
-        settled = next(outcomes, None)
-        for index in range(view.plan.first, view.plan.scenarios):
-            scenario = _with_offset(reader.scenario(index), offset)
-            for replicate in range(view.plan.replicates):
-                if settled is None or settled[:2] != (index, replicate):
-                    yield PlannedOutcome(scenario, replicate, "pending")
-                    continue
-                status, reason = settled[2:]
-                yield PlannedOutcome(scenario, replicate, status, reason)  # type: ignore[arg-type]
-                settled = next(outcomes, None)
+        replicates, left = view.plan.replicates, MOST_PENDING
+
+        @lru_cache(maxsize=1)
+        def scenario(index: int) -> Scenario:
+            return _with_offset(reader.scenario(index), offset)
+
+        def pending(start: int, stop: int) -> Iterator[PlannedOutcome]:
+            for number in range(start, min(stop, start + left)):
+                yield PlannedOutcome(scenario(number // replicates), number % replicates, "pending")
+
+        start = view.plan.first * replicates  # conversations are numbered through all scenarios
+        for index, replicate, status, reason in view.settled():
+            number = index * replicates + replicate
+            yield from pending(start, number)
+            left -= min(left, number - start)
+            yield PlannedOutcome(scenario(index), replicate, status, reason)  # type: ignore[arg-type]
+            start = number + 1
+        yield from pending(start, view.plan.scenarios * replicates)
 
 
 def _with_offset(scenario: Scenario, offset: int) -> Scenario:

@@ -9,21 +9,22 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
 
 import msgspec
 
 from edgen.core.values import ROLES
+from edgen.evaluation.aggregates import ByKey, Histogram, Tally
 from edgen.evaluation.figures import (
     SHARES,
     Block,
-    Histogram,
     histograms_picture,
     label_with_arm,
     series_colour,
 )
+from edgen.evaluation.figures import Histogram as Drawn
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.terminal import histogram, join_counts, row
 from edgen.stats.distributions import Distribution, summarize_shares
 
 
@@ -51,6 +52,9 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {"teacher": RoleShares(self.teacher_words, self.teacher_turns)}
 
 
+_SPREAD = "{{mean:.0%}} of {}, from {{p5:.0%}} (5%) to {{p95:.0%}} (95%)"
+
+
 class BalanceMeasure(Measure[Balance]):
     name = "balance"
     definition = (
@@ -63,19 +67,24 @@ class BalanceMeasure(Measure[Balance]):
     def start(self, shared: Shared) -> BalanceCount:
         return BalanceCount([role.name for role in shared.data.roles])
 
-    def lines(self, value: Balance) -> Iterator[str]:
-        for role, shares in value.by_role.items():
-            for label, found in (("words", shares.words), ("turns", shares.turns)):
-                if found.mean is not None:
-                    spread = f"{found.mean:.0%} of {label}, from {found.p5:.0%} (5%) to {found.p95:.0%} (95%)"
-                    yield row(f"{role}'s {label}", spread)
-                    yield from histogram("  share, 0 to 1", found)
-        yield row("begins", join_counts(value.begins))
+    aggregates = (
+        ByKey(
+            "shares",
+            each=(
+                Histogram("words", label="{key}'s words", says=_SPREAD.format("words"), shares=True, title="{key}"),
+                Histogram("turns", label="{key}'s turns", says=_SPREAD.format("turns"), shares=True),
+            ),
+        ),
+        Tally("begins", label="begins"),
+    )  # fmt: skip
+
+    def shown(self, value: Balance) -> SimpleNamespace:
+        return SimpleNamespace(shares=value.by_role, begins=value.begins)
 
     def blocks(self, found: Sequence[ArmResult[Balance]]) -> Iterator[Block]:
         alone = all(one.value.teacher_words is not None for one in found)
         shares = [
-            Histogram(
+            Drawn(
                 one.name if alone else label_with_arm(role, one.arm),
                 shares.words,
                 series_colour(arm if alone else place),
@@ -100,17 +109,17 @@ class BalanceCount:
     def see(self, sample: Sample, words: Words) -> None:
         if not sample.turns:
             return
-        lengths = [(turn.role, len(cut)) for turn, cut in zip(sample.turns, words, strict=True)]
+        roles, lengths = [turn.role for turn in sample.turns], [*map(len, words)]
         if not self._pair:
-            for role, _ in lengths:
+            for role in roles:
                 self._shares.setdefault(role, (array("d"), array("d")))
-        total = sum([length for _, length in lengths])
+        total = sum(lengths)
         for role, (of_words, of_turns) in self._shares.items():
-            own = [length for speaker, length in lengths if speaker == role]
             if total:
+                own = [length for speaker, length in zip(roles, lengths, strict=True) if speaker == role]
                 of_words.append(sum(own) / total)
-            of_turns.append(len(own) / len(lengths))
-        self._begins[lengths[0][0]] += 1
+            of_turns.append(roles.count(role) / len(roles))
+        self._begins[roles[0]] += 1
 
     def result(self) -> Balance:
         shares = {

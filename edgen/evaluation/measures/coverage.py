@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from edgen.core.text import NONE, number, percent, quantity, readable_name
 from edgen.evaluation.figures import (
@@ -33,6 +33,7 @@ _FEW = 5  # values that a list names
 _MOST_ARMS = 6  # that are drawn; tables have all
 _MOST_VALUES = 12  # in a picture
 _MOST_ROWS = 60  # in a table
+_MOST_DIMENSIONS = 8  # rows of a table that is not folded away
 _MOST_LOST = 10
 
 Found = Sequence[ArmResult[Coverage]]
@@ -79,15 +80,21 @@ class CoverageMeasure(Measure[Coverage]):
                 yield from rows("planned, never accepted", f"{readable_name(each.name)}: {unseen}{more}")
         yield from _lowest_shares(value)
 
+    def lost(self, value: Coverage) -> tuple[int, Mapping[str, int]]:
+        return value.planned, value.reasons
+
     def blocks(self, found: Found) -> Iterator[Block]:
         if len(found) > _MOST_ARMS:
             yield f"The pictures show the first {_MOST_ARMS} of {len(found)} arms; the tables have all."
         for place, one in enumerate(found[:_MOST_ARMS]):
+            # the first arm stands for the plan; what the others lost is folded away
+            folded = (
+                f"The same pictures of {one.arm if len(found) == 2 else 'the other arms'}" if place else ""
+            )
             for number_, table in enumerate(one.value.heat):
                 if table.rows and table.columns and one.value.accepted:
-                    yield _heat_map(f"heat-{place}-{number_}", one.arm, table)
-        for place, one in enumerate(found[:_MOST_ARMS]):
-            yield from _survival(f"survival-{place}", one.arm, one.value)
+                    yield _heat_map(f"heat-{place}-{number_}", one.arm, table, folded)
+            yield from _survival(f"survival-{place}", one.arm, one.value, folded)
         yield from (sentence_of_arm(_cells_sentence(one.value), one.arm) for one in found)
         yield _dimension_table(found)
         yield from _lost_cells(found)
@@ -120,7 +127,7 @@ def _lowest_shares(value: Coverage) -> Iterator[str]:
     losing.sort(key=lambda item: (item[0], item[1].value))
     if not losing:
         return
-    yield "the lowest shares                                accepted        95%   p (Holm)"
+    yield f"{'the lowest shares':<47}{'accepted':>9}{'95%':>11}{'p (Holm)':>10}"
     for _, share, label, p_holm in losing[:_FEW]:
         span = "" if share.low is None or share.high is None else f"{share.low:.0%}–{share.high:.0%}"
         p = "" if p_holm is None else f"{p_holm:.3f}"
@@ -129,7 +136,7 @@ def _lowest_shares(value: Coverage) -> Iterator[str]:
         yield "No value stands out: with so many values some lose more by chance."
 
 
-def _heat_map(name: str, arm: str, table: CrossTable) -> Picture:
+def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
     most = max((count for counts in table.accepted for count in counts), default=0)
     pairs = [
         (planned, accepted)
@@ -144,7 +151,8 @@ def _heat_map(name: str, arm: str, table: CrossTable) -> Picture:
         f"{number(min(planned, default=0))} to {quantity(most, 'conversation')} each{f', {number(lost)} of them none' if lost else ''}"
     )
     empty = any(not accepted for _, accepted in pairs)
-    counts = dict.fromkeys([0] * empty + [count for count in (most // 2, most) if count])
+    fewest = min((accepted for _, accepted in pairs if accepted), default=0)
+    counts = dict.fromkeys([0] * empty + [count for count in (fewest, most) if count])
     cells = tuple(
         (words, *(f"{number(a)} / {number(p)}" for a, p in zip(accepted, planned_, strict=True)))
         for words, accepted, planned_ in zip(table.rows, table.accepted, table.planned, strict=True)
@@ -153,10 +161,11 @@ def _heat_map(name: str, arm: str, table: CrossTable) -> Picture:
         name=name,
         title=label_with_arm(title, arm),
         chart=Cells(table.rows, len(table.columns), table.planned, table.accepted),
-        caption=f"Conversations accepted; the numbers of rows and columns stand for the values below. Look for pale cells, and for a cross: planned, and all lost. {said}.",
+        caption=f"Accepted conversations. Look for cells with few, and for a cross: a cell that lost all that were planned. {said}.",
         alternative=f"Heat map of {title}. {said}.",
         tables=(Table(("accepted / planned", *table.columns), cells),),
         legend=tuple((f"level-{shade_of(count, most)}", quantity(count, "conversation")) for count in counts),
+        folded=folded,
         key=(
             (f"{readable_name(table.row_dimension).capitalize()}, rows", table.rows),
             (f"{readable_name(table.column_dimension).capitalize()}, columns", table.columns),
@@ -164,7 +173,7 @@ def _heat_map(name: str, arm: str, table: CrossTable) -> Picture:
     )
 
 
-def _survival(name: str, arm: str, value: Coverage) -> Iterator[Picture]:
+def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Picture]:
     """The values whose share of accepted conversations is furthest from the whole's; none where all or nothing was
     accepted."""
     known = [(name, each, each.survived) for name, each in _values(value) if each.survived is not None]
@@ -186,20 +195,21 @@ def _survival(name: str, arm: str, value: Coverage) -> Iterator[Picture]:
     low = min((each.low for each in intervals if each.low is not None), default=0.0)
     axis = Axis("share accepted", lambda v: percent(v, 0), low=min(low, overall), high=1.0)
     standing_out = sum(not each.hollow for each in intervals)
-    title = "Who survives rejection"
+    title = "Which values lose conversations"
     yield Picture(
         name=name,
         title=label_with_arm(title, arm),
         chart=Intervals(intervals, axis, overall),
-        caption="The values of the space that are furthest from the whole (dashed). Filled: differs from the other values "
-        "when all are tested (Holm, 5%). Look for these: the data no longer are what was planned. "
-        + (f"{standing_out} here." if standing_out else "There is none here."),
+        caption="The values whose share of accepted conversations is furthest from that of all (dashed), with 95% intervals. "
+        "Filled: differs from the other values when all are tested together (Holm, 5%); such a value no longer has the "
+        f"share that was planned. {f'{standing_out} filled here.' if standing_out else 'None is filled here.'}",
         alternative=describe_rows(
             f"Dots with 95% intervals, overall {percent(overall)}",
             "share accepted of what was settled",
             intervals,
         ),
         tables=(_value_table(drawn),),
+        folded=folded,
     )
 
 
@@ -236,7 +246,9 @@ def _dimension_table(found: Found) -> Table:
         for one in found
         for each in one.value.dimensions
     )  # fmt: skip
-    return Table(head, tuple(cells), style="plain")
+    rows = tuple(cells)
+    title = "How much of each dimension came" if len(rows) > _MOST_DIMENSIONS else ""
+    return Table(head, rows, title, style="plain")
 
 
 def _some(values: Sequence[str], count: int) -> str:

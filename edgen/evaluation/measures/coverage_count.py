@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from edgen.evaluation.sample import PlannedOutcome, Sample, Words
 from edgen.space import Space, SpaceRole
 from edgen.space.cells import AllowedCells
-from edgen.space.education import ROLES, TOPIC_FIELDS
+from edgen.space.five_lists import ROLES, TOPIC_FIELDS
 from edgen.stats.intervals import Estimate, share
 from edgen.stats.significance import fisher, holm, log_factorials
 
@@ -318,7 +318,7 @@ def _count_cells(space: Space) -> int | None:
 
 def _by_status(places: Ints, status: Ints) -> Ints:
     """(places, statuses): how many outcomes."""
-    size = int(places.max()) + 1 if len(places) else 0
+    size = int(np.max(places)) + 1 if len(places) else 0
     flat = np.bincount(places * len(STATUSES) + status, minlength=size * len(STATUSES))
     return flat.reshape(size, len(STATUSES))
 

@@ -86,7 +86,7 @@ class DiversityMeasure(Measure[Diversity]):
     def start(self, shared: Shared) -> DiversityCount:
         return DiversityCount(shared.corpus)
 
-    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:  # noqa: ARG002
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:  # noqa: ARG002
         """distinct-n over all turns, no n-gram reaching over the end of one; and the turns that say word for word what
         one before them said."""
         found: dict[str, Value] = {}
@@ -129,18 +129,21 @@ _BARS: tuple[tuple[str, Callable[[Diversity], dict[str, float | None]], str], ..
     (
         "Distinct n-grams",
         lambda d: {f"distinct-{n}": value for n, value in d.distinct_in_blocks.items()},
-        "Different n-grams for each n-gram, in equally long blocks, so that the size of the data does not matter. 1: nothing is said twice. These are blocks of words over all conversations; a comparison of arms has blocks of scenarios, so its values are others.",
+        "The share of n-grams that are different, in blocks of equal length, so that the size of the data does not matter. 1: nothing is said twice. A comparison of arms uses blocks of scenarios, so its values differ from these.",
     ),
     (
         "Self-BLEU",
-        lambda d: {f"self-BLEU of {number(d.self_bleu_sampled)} conversations": d.self_bleu},
-        "How much of a conversation is in others too, from 0 to 1; lower is more varied. Over all conversations; a comparison of arms has it within blocks, where it is another number.",
+        lambda d: {"self-BLEU": d.self_bleu},
+        "How much of a conversation also occurs in others, from 0 to 1; lower is more varied. Of at most 200 conversations. A comparison of arms computes it within blocks, so its value differs from this.",
     ),
 )  # fmt: skip
 
 
+_SAID = 3  # arms whose numbers the caption has
+
+
 def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Picture:
-    curves, said, cells = [], [], []
+    curves, said, totals, cells = [], [], [], []
     for place, one in enumerate(drawn):
         growth, colour = one.value.growth, series_colour(place)
         if one.value.heaps_k is not None and one.value.heaps_beta is not None:
@@ -151,15 +154,22 @@ def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Pictur
         beta = "" if one.value.heaps_beta is None else f", exponent {number(one.value.heaps_beta)}"
         words = f"{number(one.value.types)} different among {number(one.value.tokens)} words{beta}"
         said.append(sentence_of_arm(words, one.arm))
+        totals.append(
+            (one.arm, number(one.value.tokens), number(one.value.types), number(one.value.heaps_beta))
+        )
         cells += [(one.arm, number(g.tokens), number(g.types)) for g in growth]
     return Picture(
         name="growth",
         title="Growth of the vocabulary",
         chart=Curves(curves, "words", "different words"),
         caption=f"Dashed: Heaps' law fitted{' to each, in its colour' if len(drawn) > 1 else ''}. Look for a curve that bends away below it: new conversations bring no new words. "
-        f"{'; '.join(said)}." + (f" The first {len(drawn)} of {total} arms." if total > len(drawn) else ""),
+        f"{'; '.join(said) if len(said) <= _SAID else 'Data has the numbers of each arm'}."
+        + (f" The first {len(drawn)} of {total} arms." if total > len(drawn) else ""),
         alternative=f"Curve of different words against words, on logarithmic axes. {'; '.join(said)}.",
-        tables=(Table(("", "words", "different words"), tuple(cells)),),
+        tables=(
+            Table(("", "words", "different words", "exponent"), tuple(totals)),
+            Table(("", "words", "different words"), tuple(cells)),
+        ),
         legend=tuple((series_colour(place), one.arm) for place, one in enumerate(drawn)) if total > 1 else (),
     )
 

@@ -68,7 +68,7 @@ class DuplicatesMeasure(Measure[Duplicates]):
         yield from wrap(
             f"Nearly the same: at least {value.threshold} of all word 3-grams of two conversations are in both."
         )
-        yield row("the same to the letter", f"{value.exact:,} as an earlier one")
+        yield row("exactly the same", f"{value.exact:,} as an earlier one")
         yield row("nearly the same", f"{value.near:,} = {share_with_interval(value.share)}")
         within = ", ".join(
             f"{n:,} in {'no split' if name == 'none' else name}" for name, n in value.within.items()
@@ -91,7 +91,7 @@ class DuplicatesMeasure(Measure[Duplicates]):
 
     def examples(self, value: Duplicates) -> Iterator[tuple[str, str]]:
         for pair in value.examples:
-            yield pair.a, f"most alike another one: {percent(pair.similarity, 0)} like {pair.b}"
+            yield pair.a, f"most similar to another: {percent(pair.similarity, 0)} like {pair.b}"
 
 
 def _sentence(value: Duplicates) -> str:
@@ -101,7 +101,7 @@ def _sentence(value: Duplicates) -> str:
     total = number(value.share.n if value.share else None)
     words = f"{quantity(value.near, 'conversation')} of {total} {'is' if value.near == 1 else 'are'} nearly the same as another one {alike}"
     if value.exact:
-        words += f"; {number(value.exact)} {'says' if value.exact == 1 else 'say'} to the letter what an earlier one says"
+        words += f"; {number(value.exact)} {'says' if value.exact == 1 else 'say'} exactly what an earlier one says"
     return f"{words}."
 
 

@@ -5,36 +5,32 @@ holds the same words. A preference of several parts (`class discussions/asking q
 reaction without what joins it to its sentence (`and`, `otherwise`). Two words and eight characters are the least that
 counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase may be chance.
 
-The share's interval is that of `stats.intervals`, clustered by scenario. Memory: 16 bytes a conversation.
+The share's interval is that of `stats.intervals`, clustered by scenario.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import NamedTuple
-
-import msgspec
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 from edgen.core.registry import find
 from edgen.core.text import readable_name
 from edgen.core.values import Role, Turn
-from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds, share_intervals
+from edgen.evaluation.aggregates import Columns, Examples, Share, Tally, Total
+from edgen.evaluation.figures import Block
+from edgen.evaluation.measure import ArmResult, Measure, Panel, Shared, figure_kinds
+from edgen.evaluation.panels import draw_panels
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.terminal import join_counts, row, rows, share_with_interval, wrap
-from edgen.expressions.language import Value
-from edgen.families.education import ways
-from edgen.families.education.cues import MOST
+from edgen.evaluation.terminal import join_counts, rows, wrap
+from edgen.reading import phrase_kinds as ways
 from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.detect import words as cut_words
+from edgen.reading.phrase_kinds import MOST
 from edgen.space import Space, SpaceRole
-from edgen.space.education import ROLES
-from edgen.stats.intervals import Estimate, ShareCount
+from edgen.space.five_lists import ROLES
 
-EXAMPLES = 10
 _LEADING = re.compile(r"(?:(?:and|but|or|then|who|might|may|he|she|they|will)\s+){1,5}", re.IGNORECASE)
 _TRAILING = re.compile(r"\s+otherwise\W{0,5}\Z", re.IGNORECASE)
 
@@ -46,16 +42,7 @@ class Secret(NamedTuple):
     words: str
 
 
-class Leaks(msgspec.Struct, frozen=True, kw_only=True):
-    """Conversations in which a role says word for word what is outside its view, before anybody else said it."""
-
-    conversations: int
-    share: Estimate | None
-    by: dict[str, int]  # the dimension -> conversations
-    examples: tuple[str, ...]  # ids
-
-
-class LeaksMeasure(Measure[Leaks]):
+class LeaksMeasure(Measure[Any]):
     name = "leaks"
     definition = (
         "Conversations in which a role says word for word a value of a dimension that it may not know (of Education "
@@ -66,63 +53,57 @@ class LeaksMeasure(Measure[Leaks]):
     order = 9
     section = "behaviour"
     figures = figure_kinds("", lists=("dimensions",))
+    aggregates = (
+        Total("conversations", "leaking"),
+        Share("share", "leaking", label="conversations", says="{conversations} = {it}", title="Says what only others know"),
+        Tally("by", "dimensions", keys=lambda shared: private_dimensions(shared.data.roles)),
+        Examples("examples", "dimensions", why="a role says word for word what it may not know"),
+    )  # fmt: skip
+    compares = ()  # further tests would raise the adjusted p of those that there are
 
-    def start(self, shared: Shared) -> LeaksCount:
-        return LeaksCount(shared.data.roles)
-
-    def of_one(self, sample: Sample, words: Words, space: Space) -> Mapping[str, Value]:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """The dimensions that somebody gives away, and how many these are."""
-        found = _counter(space.roles).leaked(sample, words)
-        return {"": len(found), "dimensions": sorted(found)}
+        return self._columns(_leaks_among(tuple(space.roles if space else ROLES)), sample, words)
 
-    def lines(self, value: Leaks) -> Iterator[str]:
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+        """Who may know what, the data set knows even where its space is not known."""
+        return partial(self._columns, _Leaks(tuple(shared.data.roles)))
+
+    def _columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Columns:
+        found = sorted(leaks.leaked(sample, words))
+        return {"leaks": len(found), "leaking": bool(found), "dimensions": found}
+
+    def lines(self, value: Any) -> Iterator[str]:
         yield from wrap(
             "A role says word for word what it may not know. Under `protocol: oneshot` one writer plays all roles and "
-            "knows everything, and these are its slips; only under selfplay nobody could know."
+            "knows everything: such a leak is a slip of the writer. Elsewhere each role is told its own part only."
         )
-        yield row("conversations", f"{value.conversations:,} = {share_with_interval(value.share)}")
+        yield from super().lines(value)
         if value.conversations:
             fields = {readable_name(field): n for field, n in value.by.items()}
             yield from rows("what it may not know", join_counts(fields))
             yield from rows("for example", ", ".join(value.examples[:3]))
 
-    def blocks(self, found: Sequence[ArmResult[Leaks]]) -> Iterator[Block]:
+    def blocks(self, found: Sequence[ArmResult[Any]]) -> Iterator[Block]:
         protocols = sorted({one.job["protocol"] for one in found})
         about = " ".join(filter(None, (find("protocol", name).about_leaks for name in protocols)))
-        rows = share_intervals(found, [("Says what only others know", lambda value: value.share)])
-        yield from intervals_picture("leaks", "Leaks", rows, about)
-
-    def examples(self, value: Leaks) -> Iterator[tuple[str, str]]:
-        for name in value.examples:
-            yield name, "a role says word for word what it may not know"
+        yield from draw_panels([Panel("leaks", "Leaks", ("share",), about)], self.aggregates, found)
 
 
-class LeaksCount:
+def private_dimensions(roles: Sequence[SpaceRole]) -> tuple[str, ...]:
+    """What somebody knows and somebody else does not, in the order of the roles that do."""
+    everybody = [name for role in roles for name in role.sees]
+    return tuple(dict.fromkeys(name for name in everybody if everybody.count(name) != len(roles)))
+
+
+class _Leaks:
     """`roles` say who knows which dimension."""
 
-    def __init__(self, roles: Sequence[SpaceRole] = ROLES) -> None:
-        self._roles = tuple(roles)
-        everybody = [name for role in self._roles for name in role.sees]
-        self._common = tuple(dict.fromkeys(n for n in everybody if everybody.count(n) == len(self._roles)))
-        # what somebody knows and somebody else does not, in the order of the roles that do
-        self._private = tuple(dict.fromkeys(n for n in everybody if n not in self._common))
-        self._leaks = ShareCount()
-        self._by: Counter[str] = Counter(dict.fromkeys(self._private, 0))
-        self._examples: list[str] = []
-
-    def see(self, sample: Sample, words: Words) -> None:
-        fields = self.leaked(sample, words)
-        self._leaks.add(sample.scenario.index, bool(fields))
-        self._by.update(fields)
-        if fields and len(self._examples) < EXAMPLES:
-            self._examples.append(sample.id)
-
-    def result(self) -> Leaks:
-        return Leaks(
-            conversations=self._leaks.hits,
-            share=self._leaks.result(),
-            by=dict(self._by),
-            examples=tuple(self._examples),
+    def __init__(self, roles: Sequence[SpaceRole]) -> None:
+        self._roles = roles
+        self._private = private_dimensions(roles)
+        self._common = tuple(
+            dict.fromkeys(name for role in roles for name in role.sees if name not in self._private)
         )
 
     def leaked(self, sample: Sample, words: Words) -> set[str]:
@@ -134,17 +115,17 @@ class LeaksCount:
             # Few conversations hold any of them, and one look at all words together tells.
             if held := [one for one in _secrets(name, scenario.get(name, "")[:MOST]) if one.words in whole]:
                 found[name] = held
-        if not found:
-            return set()
-        return {
-            name
-            for role in self._roles
-            for name, secrets in found.items()
-            if name not in role.sees
-            for secret in secrets
-            if secret.phrase not in self._known(scenario, role)
-            and _first_to_say(secret, sample.turns, words.spoken) == role.name
-        }
+        leaked: set[str] = set()
+        for role in self._roles if found else ():
+            foreign = [(name, one) for name, of in found.items() if name not in role.sees for one in of]
+            known = self._known(scenario, role) if foreign else ""
+            leaked |= {
+                name
+                for name, secret in foreign
+                if secret.phrase not in known
+                and _first_to_say(secret, sample.turns, words.spoken) == role.name
+            }
+        return leaked
 
     def _known(self, scenario: Mapping[str, str], role: SpaceRole) -> str:
         """What the role may say, folded: its own values, and below what all know."""
@@ -155,8 +136,8 @@ class LeaksCount:
 
 
 @lru_cache(maxsize=16)
-def _counter(roles: tuple[SpaceRole, ...]) -> LeaksCount:
-    return LeaksCount(roles)
+def _leaks_among(roles: tuple[SpaceRole, ...]) -> _Leaks:
+    return _Leaks(roles)
 
 
 def _first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) -> Role | None:

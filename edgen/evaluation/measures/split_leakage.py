@@ -96,7 +96,7 @@ class LeakageMeasure(Measure[Leakage]):
             for words, part, total in _shares(one.value)
         ]
         yield from bars_picture(
-            "leakage", "Test conversations that train knows", rows,
+            "leakage", "Overlap of test with train", rows,
             "Which of these matters depends on what is to be generalised to; split.by in the job keeps topics or personas "
             "apart. Nearly the same conversation on both sides is bad for any use.",
         )  # fmt: skip
@@ -105,11 +105,11 @@ class LeakageMeasure(Measure[Leakage]):
 def _shares(value: Leakage) -> Iterator[tuple[str, int, int]]:
     """(what train knows too, conversations of test, all conversations of test)."""
     for name, overlap in value.by_group.items():
-        words = f"{readable_name(name)} is in train too"
+        words = f"{readable_name(name)} also in train"
         yield words, overlap.shared_conversations, overlap.test_conversations
     total = max((overlap.test_conversations for overlap in value.by_group.values()), default=0)
     if value.near_duplicates is not None and total:
-        yield "nearly the same one is in train", value.near_duplicates, total
+        yield "near-duplicate in train", value.near_duplicates, total
 
 
 class LeakageCount:
@@ -152,7 +152,7 @@ def _combine(numbers: Sequence[Groups]) -> Groups:
     """The group of each conversation by all of these together."""
     found = numbers[0]
     for other in numbers[1:]:
-        found = _number_groups(found * (int(other.max()) + 1) + other)
+        found = _number_groups(found * (int(np.max(other)) + 1) + other)
     return found
 
 

@@ -1,1 +1,1 @@
-"""Work by the providers' batch APIs: what to send, its life at the provider, what came back."""
+"""Work through providers' batch APIs: requests to send, a batch's lifecycle, results."""

@@ -1,13 +1,13 @@
-"""Carries one batch through its life: sent once, waited for, its results fetched and read.
+"""Lifecycle of a batch: send it once, wait, fetch and read its results.
 
-    ready -> sending -> sent (-> cancelling) -> read        dropped, where the provider refused all of it
+    ready -> sending -> sent (-> cancelling) -> read        dropped, if the provider refused all of it
 
-Each step is in the ledger before the next is taken, so a kill at any moment leaves a state from which the next
-process goes on. The one doubtful moment is between asking for a batch and hearing its id: then the provider is
-asked which batches it has; if ours is not among them, the uploaded file is deleted, so that a request still under
-way cannot become a batch, and only then is it all done again. Where batches cannot carry a name and no file goes
-up beforehand (`BatchService.settles`), those that may be ours are waited for until they tell, and it is all done again
-when a request under way can have become a batch no more.
+Each step is in the ledger before the next begins, so after a kill at any moment the next process resumes. The
+one doubtful moment is between the create request and its answer. Then the provider's list of batches is
+searched. If ours is missing, the uploaded file is deleted, so that a request still under way cannot create a
+batch, and then everything is sent again. Some services cannot name batches and take no file beforehand
+(`BatchService.settles`). There, possible batches are watched until they can be identified, and the requests
+are sent again when the create request can no longer succeed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import CallSettings
+from edgen.core.clock import wall_time
 from edgen.core.digest import sha256
 from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
@@ -43,14 +44,14 @@ from edgen.providers.batches import (
 )
 from edgen.store.ledger import Batch, Ledger
 
-_FIRST_LOOK = 1.0  # seconds after which a batch is first looked at again
-_LONGER = 1.5  # times as long each time, up to batch.poll
-_MEAN = 1 << 20  # bytes of an answer, on average over a file; a single one may be as large as online
+_FIRST_LOOK = 1.0  # seconds before the first check of a batch
+_LONGER = 1.5  # factor for each further pause, up to batch.poll
+_MEAN = 1 << 20  # mean bytes of an answer over a file; a single one may be as large as online
 
 
 class BatchLifecycle:
-    """For the batches of one ledger. `on_results` is told what each result file came to, once it is read. `end` has all
-    of them cancelled; what they have answered is still read."""
+    """The batches of one ledger. `on_results` gets the counts of each result file once it is read. `end`
+    cancels all batches; their finished answers are still read."""
 
     def __init__(
         self,
@@ -69,20 +70,20 @@ class BatchLifecycle:
         self._calls = ServiceCalls(settings.limits, events)
         self._ending = asyncio.Event()
         self._uploads = asyncio.Semaphore(2)
-        self._working: set[int] = set()  # batches that the provider works on
-        # By batch: refusals in a row, and when the first was.
+        self._working: set[int] = set()  # batches at work at the provider
+        # By batch: number of refusals in a row, and time of the first.
         self._no_room: dict[int, tuple[int, float]] = {}
-        self.lost_tokens = 0  # charged for what will not be answered
+        self.lost_tokens = 0  # charged for requests that stay unanswered
         self.lost_usd = 0.0
 
     def end(self) -> None:
-        """Cancel what is out."""
+        """Cancel outstanding batches."""
         self._ending.set()
 
     async def carry(self, batch: Batch) -> Batch:
-        """Bring a batch to its end, from wherever it stands.
+        """Bring a batch to its end, from any state.
 
-        Raises ProviderError where the provider refuses it, has lost it, or does not answer.
+        Raises ProviderError if the provider refuses it, has lost it, or does not answer.
         """
         while True:
             if self._ending.is_set() and batch.state == "ready":
@@ -97,11 +98,12 @@ class BatchLifecycle:
                 return batch
 
     async def drop(self, batch: Batch, why: str, *, charged: bool = False) -> Batch:
-        """Give a batch up; its requests are not out any more. `charged`: the provider may have worked on it."""
+        """Give a batch up and release its requests. `charged`: the provider may have worked on it."""
         return await self._close(batch, charged=charged, state="dropped", message=why)
 
     async def _close(self, batch: Batch, *, charged: bool, **changes: Any) -> Batch:
-        """A batch is over. What is left of it unanswered is charged at its most, where it may have been worked on."""
+        """Close a batch. Its unanswered requests are charged at their maximum if they may have been worked
+        on."""
         _, tokens, usd = self._ledger.out.sums(batch.number) if charged else (0, 0, 0.0)
         self.lost_tokens += tokens
         self.lost_usd += usd
@@ -120,15 +122,15 @@ class BatchLifecycle:
             except FileNotFoundError:
                 raise RunError(
                     f"{path}: the request file of batch {batch.number} is missing. Restore it, or give the batch up "
-                    "with `edgen batch cancel RUN`: its requests are then asked anew."
+                    "with `edgen batch cancel RUN`: its requests are then sent again."
                 ) from None
-        batch = await self._note(batch, state="sending", file_id=file_id, sent_at=time.time())
+        batch = await self._note(batch, state="sending", file_id=file_id, sent_at=wall_time())
         return await self._create(batch)
 
     async def _create(self, batch: Batch) -> Batch:
-        """Have a batch begun, one attempt: what became of a failed one has to be found out first."""
+        """Create a batch in one attempt: after a failure, its result has to be found out first."""
         service = self._services[batch.backend]
-        # Where no file has gone up, it goes now.
+        # Without a separate upload, the file is sent now.
         within = self._settings.limits.timeout if service.settles is None else TRANSFER
         try:
             remote = await self._calls.once(lambda: service.create(self._sending(batch)), within)
@@ -136,7 +138,7 @@ class BatchLifecycle:
             if service.settles is not None and _says_no(failure):
                 batch = await self._note(batch, state="ready", file_id=None)
             elif service.settles is None and failure.kind not in RETRYABLE:
-                # A gateway may say no to what the service has begun all the same.
+                # A gateway may report an error although the service created the batch.
                 found = await self._calls.request(lambda: service.find(self._sending(batch)))
                 if isinstance(found, RemoteBatch):
                     return await self._note_begun(batch, found)
@@ -144,7 +146,7 @@ class BatchLifecycle:
             if failure.kind not in RETRYABLE:
                 raise service_error(failure) from None
             await self._no_room_for(batch, failure)
-            return batch  # where it is `sending` still: see whether it was begun all the same
+            return batch  # if still `sending`: check whether it was created nevertheless
         return await self._note_begun(batch, remote)
 
     def _sending(self, batch: Batch) -> Sending:
@@ -159,7 +161,7 @@ class BatchLifecycle:
         )
 
     async def _recover(self, batch: Batch) -> Batch:
-        """After a create whose answer nobody heard: the batch that it made, or the file anew."""
+        """Recover after an unconfirmed create: find the batch that it made, or prepare the file again."""
         service, file_id = self._services[batch.backend], batch.file_id
         if service.settles is not None:
             return await self._look_for(batch, service, service.settles)
@@ -172,12 +174,13 @@ class BatchLifecycle:
         return await self._note(batch, state="ready", file_id=None)
 
     async def _look_for(self, batch: Batch, service: BatchService, settles: float) -> Batch:
-        """As `_recover`, where batches cannot carry a name: one that may be ours is waited for, and none is sent anew
-        before the create can have made one no more."""
-        # A call may have been sending for so long before nobody heard of it any more.
+        """Recover as `_recover` does for batches without names: wait for possible batches, and send nothing
+        until the create can no longer succeed."""
+        # A call may have been sending for this long before its last sign of life.
         waited = time.time() - (batch.sent_at or batch.made_at) - TRANSFER
         clock = asyncio.get_running_loop().time
-        until, pause, told = clock() + min(settles, settles - waited), _FIRST_LOOK, None
+        until, pause = clock() + min(settles, settles - waited), _FIRST_LOOK
+        told: Suspects | str | None = "nothing"
         while True:
             found = await self._calls.request(lambda: service.find(self._sending(batch)))
             if isinstance(found, RemoteBatch):
@@ -194,14 +197,14 @@ class BatchLifecycle:
 
     async def _note_begun(self, batch: Batch, remote: RemoteBatch) -> Batch:
         self._no_room.pop(batch.number, None)
-        batch = await self._note(batch, state="sent", remote_id=remote.id, sent_at=time.time())
+        batch = await self._note(batch, state="sent", remote_id=remote.id, sent_at=wall_time())
         self._tell(batch, f"sent {_requests(batch)} as {remote.id}")
         return batch
 
     # -- waiting
 
     async def _wait(self, batch: Batch) -> Batch:
-        """Look at a batch until it has ended, and read its results."""
+        """Poll a batch until it has ended, and read its results."""
         service, remote_id = self._services[batch.backend], batch.remote_id or ""
         pause, before, cancelled = min(_FIRST_LOOK, self._poll), None, False
         try:
@@ -214,7 +217,7 @@ class BatchLifecycle:
                     self._working.discard(batch.number)
                     return await self._read_ended(batch, remote)
                 self._working.add(batch.number)
-                # Also where it is `cancelling` already: whether a killed process got that far is not known.
+                # Also if it is `cancelling` already: a killed process may not have sent the request.
                 if not cancelled and (self._ending.is_set() or batch.state == "cancelling"):
                     if batch.state != "cancelling":
                         batch = await self._note(batch, state="cancelling")
@@ -231,7 +234,7 @@ class BatchLifecycle:
             self._working.discard(batch.number)
 
     async def _sleep(self, pause: float, batch: Batch) -> None:
-        """Wait, but no longer than until all is to end."""
+        """Sleep, but wake up when everything is to end."""
         if batch.state == "cancelling":
             await asyncio.sleep(pause)
             return
@@ -239,13 +242,13 @@ class BatchLifecycle:
             await asyncio.wait_for(self._ending.wait(), pause)
 
     async def _read_ended(self, batch: Batch, remote: RemoteBatch) -> Batch:
-        """Fetch and read the results of a batch that has ended, whatever the end was."""
+        """Fetch and read the results of an ended batch, for every kind of end."""
         if remote.outcome == "failed" and not remote.files:
             return await self._note_refused(batch, remote)
         for number, file_id in enumerate(remote.files, 1):
             await self._fetch(batch, number, file_id)
-        # A line that was never worked on is said to be so. What is not said at all may have been paid for; an
-        # expired batch is not.
+        # Lines report requests that were never worked on. Unreported ones may have been paid for, except in
+        # an expired batch.
         left, *_ = self._ledger.out.sums(batch.number)
         charged = remote.outcome != "expired"
         if left and remote.outcome == "completed" and left == batch.requests:
@@ -263,7 +266,7 @@ class BatchLifecycle:
         return batch
 
     async def _fetch(self, batch: Batch, number: int, file_id: str) -> None:
-        """Download a result file, unless it is there, and have it read."""
+        """Download a result file, unless it exists, and read it."""
         service = self._services[batch.backend]
         if not is_id(file_id):
             failure = CallError(FailureKind.BAD_RESPONSE, f"it names {file_id[:80]!r} as a file of results")
@@ -271,7 +274,7 @@ class BatchLifecycle:
         mark = sha256(file_id)[:8]
         name = Path(batch.file).with_name(f"{batch.number:05d}.results-{number}-{mark}.jsonl")
         path = own_file(self._ledger.path, str(name))
-        if not path.exists():  # one that is there is whole: a process was killed while it read it
+        if not path.exists():  # an existing file is whole: a process was killed while reading it
             most = MAX_ANSWER + batch.requests * _MEAN
             try:
                 await self._calls.request(
@@ -281,7 +284,7 @@ class BatchLifecycle:
                 raise LostBatch(
                     f"batch {batch.number} ({batch.remote_id}): its results cannot be used: {failure.message} for "
                     f"{_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` gives it up: "
-                    "it is charged at the most it can have cost, and its requests are asked anew."
+                    "it is charged at the most it can have cost, and its requests are sent again."
                 ) from None
             except CallError as failure:
                 raise self._lost_error(batch, failure) from None
@@ -290,23 +293,24 @@ class BatchLifecycle:
         self._on_results(batch, path, counts)
 
     async def _note_refused(self, batch: Batch, remote: RemoteBatch) -> Batch:
-        """The provider took none of it: for want of room, which may come, or for good."""
+        """Record that the provider refused the whole batch: temporarily for lack of capacity, or
+        permanently."""
         failure = remote.failure or CallError(FailureKind.BAD_REQUEST, "the batch failed")
         if failure.kind not in RETRYABLE:
             await self.drop(batch, f"refused: {failure.message}")
-            raise service_error(failure, f"batch {batch.number} was refused as a whole: ")
+            raise service_error(failure, f"batch {batch.number} was rejected as a whole: ")
         self._tell(
             batch, f"no room for it yet ({failure.message}); it is sent again", failure=str(failure.kind)
         )
-        # Another token: the provider knows the old one by a batch that failed.
+        # A new token: the provider knows the old one by a failed batch.
         token = new_token(batch.token.removeprefix("edgen-").rpartition("-")[0])
         batch = await self._note(batch, state="ready", token=token, file_id=None, remote_id=None)
         await self._no_room_for(batch, failure, self._poll)
         return batch
 
     async def _no_room_for(self, batch: Batch, failure: CallError, least: float = 0.0) -> None:
-        """Wait after a refusal that may pass. While others of ours are worked on, that is no wonder; by itself it is
-        borne as long as limits.give_up_after. Raises ProviderError."""
+        """Back off while the provider's queue is full: without limit while other batches of ours are at work,
+        else up to limits.give_up_after. Raises ProviderError."""
         now = asyncio.get_running_loop().time()
         tries, since = self._no_room.get(batch.number, (0, now))
         if self._working - {batch.number}:
@@ -316,14 +320,14 @@ class BatchLifecycle:
         if now - since + wait > self._calls.policy.give_up_after or (
             not least and tries + 1 >= self._calls.policy.attempts
         ):
-            raise service_error(failure, f"batch {batch.number} was not taken: ", _SMALLER)
+            raise service_error(failure, f"batch {batch.number} was not accepted: ", _SMALLER)
         await asyncio.sleep(wait)
 
     def _lost_error(self, batch: Batch, failure: CallError) -> LostBatch:
         return LostBatch(
             f"batch {batch.number} ({batch.remote_id}) is not at the provider: {describe_failure(failure)}. Is this the key of "
             "another account or project? If the batch was deleted there, `edgen batch cancel RUN` gives it up, and its "
-            "requests are asked anew; nothing else is lost."
+            "requests are sent again; nothing else is lost."
         )
 
     async def _note(self, batch: Batch, **changes: Any) -> Batch:
@@ -344,18 +348,19 @@ class BatchLifecycle:
 
 
 def _says_no(failure: CallError) -> bool:
-    """Whether a failure of a create surely left no batch behind: it never went out, or the service itself refused it."""
+    """Return whether a failed create certainly left no batch: it never went out, or the service refused
+    it."""
     status = failure.status or 0
     return failure.unsent or status == _OVERLOADED or (400 <= status < 500 and status != _REQUEST_TIMEOUT)
 
 
 def _describe_search(found: Suspects | None, left: float) -> str:
-    begun = "whether the provider has begun it is not known"
+    begun = "it is unknown whether the provider has started it"
     if found is None:
-        return f"{begun}; it is looked for, and sent anew in {left:.0f} s if it is not there by then"
+        return f"{begun}; edgen looks for it, and sends it again in {left:.0f} s if it is still missing"
     return (
-        f"{begun}; it may be {' or '.join(found.ids[:3])}, which tells when it has ended. Cancelled at the provider, it "
-        "ends sooner"
+        f"{begun}; it may be {' or '.join(found.ids[:3])}, which is known once it has ended. It ends sooner if it is cancelled "
+        "at the provider"
     )
 
 
@@ -364,7 +369,7 @@ _SMALLER = "Smaller batches may fit: --set batch.max_requests=1000."
 
 
 class LostBatch(ProviderError):  # noqa: N818 - it says what happened
-    """The provider does not have a batch that was sent, or not its results."""
+    """A sent batch, or its results, are missing at the provider."""
 
 
 def _requests(batch: Batch) -> str:

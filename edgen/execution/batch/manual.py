@@ -1,6 +1,6 @@
-"""What is done with a run's batches by hand: their list, their end, results that somebody brings.
+"""Manual work with a run's batches: list, cancel, read results from files.
 
-A run has a ledger, or one for each arm, and one for each judge; a batch is of one of them.
+A run has a ledger, or one per arm, and one per judge; each batch belongs to one of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from edgen.store.run_folder import RunFolder
 
 
 class LedgerBatches(msgspec.Struct, frozen=True):
-    """A ledger of a run that has batches. `whose`: an arm's, a judge's or the rollouts' name, empty for the run's own."""
+    """A ledger of a run with its batches. `whose`: name of an arm, a judge or the rollouts, empty for the
+    run's own."""
 
     path: Path
     whose: str
@@ -31,7 +32,7 @@ class LedgerBatches(msgspec.Struct, frozen=True):
 
 
 def batches_of(rundir: RunFolder) -> list[LedgerBatches]:
-    """Every ledger of the run that ever had a batch, read only."""
+    """Return every ledger of the run that ever had a batch, read only."""
     return [
         LedgerBatches(path, _whose(rundir, path), tuple(batches))
         for path in rundir.ledgers()
@@ -48,7 +49,7 @@ def _whose(rundir: RunFolder, path: Path) -> str:
 
 
 def job_of(rundir: RunFolder, held: LedgerBatches) -> Job:
-    """The job that a ledger's batches were made under."""
+    """Return the job of a ledger's batches."""
     own = RunFolder(held.path.parent)
     return load_job(own.job if own.job.exists() else rundir.job)
 
@@ -56,8 +57,8 @@ def job_of(rundir: RunFolder, held: LedgerBatches) -> Job:
 async def give_up(
     job: Job, ledger: Ledger, services: Mapping[str, BatchService], numbers: Iterable[int], events: Events
 ) -> list[ResultCounts]:
-    """End the open batches of a ledger with these numbers, and read what they have answered; what each result file
-    came to."""
+    """Cancel a ledger's open batches with these numbers, and read their answers. Return the counts of each
+    result file."""
     read: list[ResultCounts] = []
     lifecycle = BatchLifecycle(
         CallSettings.of(job), ledger, services, events, lambda _batch, _path, counts: read.append(counts)
@@ -73,14 +74,14 @@ async def give_up(
         try:
             await lifecycle.carry(batch)
         except LostBatch as lost:
-            # The provider may have worked on it: under a budget that is charged at its most.
+            # The provider may have worked on it: the budget is charged at the maximum.
             await lifecycle.drop(batch, str(lost), charged=True)
             events.tell("note", f"batch {batch.number} is given up: {lost}")
     return read
 
 
 def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
-    """What reads a result line of any of these backends' providers."""
+    """Return a reader of result lines for all of these backends' providers."""
     readers = list({type(config): batch_services(config).read_line for config in configs}.values())
 
     def read(line: bytes) -> LineResult | NeverBegun | None:
@@ -90,7 +91,7 @@ def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
 
 
 async def read_file(ledger: Ledger, job: Job, path: Path) -> ResultCounts:
-    """Read a result file that somebody brought into one ledger of a run. Raises OSError where it cannot be read."""
+    """Read a user's result file into one ledger of a run. Raises OSError if it cannot be read."""
     made_for = {}
     for batch in ledger.out.batches():
         require_backend(ledger.path, batch, job.backends)

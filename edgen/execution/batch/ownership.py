@@ -1,8 +1,8 @@
-"""What a ledger says of its batches, held against what that can be: a ledger may come from a stranger.
+"""Checks of a ledger's notes on batches, since a ledger may be foreign.
 
-The files of a batch lie in the folder of the ledger's own batches, and nothing on the way there is a link. What goes
-into addresses of a provider is an id and no path. A backend is one of the job's. Anything else stops the run before
-anything is read, sent or written.
+The files of a batch lie in the folder of the ledger's own batches, without links on the way. Values used in a
+provider's addresses are ids, not paths. A backend is one of the job's. Anything else stops the run before it
+reads, sends or writes.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from edgen.core.errors import DamagedError
 from edgen.providers.batches import is_id
 from edgen.store.ledger import Batch
 
-_LONGEST = 200  # characters of a token
+_LONGEST = 200  # maximum characters of a token
 
 
 def folder_of(ledger: Path) -> Path:
-    """Where the files of a ledger's batches are, beside it."""
+    """Return the folder of a ledger's batch files, next to it."""
     return ledger.with_name(f"{ledger.stem}.batches")
 
 
 def own_file(ledger: Path, name: str) -> Path:
-    """The place of a batch's file, there or not; `name` is as the ledger has it. Raises DamagedError."""
+    """Return the path of a batch's file, which may be missing; `name` is as in the ledger. Raises
+    DamagedError."""
     folder, place = folder_of(ledger), PurePosixPath(name)
     parts = place.parts
     if len(parts) < 2 or parts[0] != folder.name or ".." in parts or not name.isprintable():
@@ -46,10 +47,10 @@ def own_file(ledger: Path, name: str) -> Path:
 
 
 def require_own(ledger: Path, batches: Iterable[Batch], backends: Collection[str]) -> None:
-    """Raise DamagedError unless these batches can be gone on with."""
+    """Raise DamagedError unless these batches can be resumed."""
     for batch in batches:
         require_backend(ledger, batch, backends)
-        if batch.state not in ("written", "preparing"):  # a person's, or not yet named
+        if batch.state not in ("written", "preparing"):  # the user's, or not yet named
             own_file(ledger, batch.file)
         for what, name in (("file", batch.file_id), ("batch", batch.remote_id)):
             if name is not None and not is_id(name):
@@ -59,7 +60,7 @@ def require_own(ledger: Path, batches: Iterable[Batch], backends: Collection[str
 
 
 def require_backend(ledger: Path, batch: Batch, backends: Collection[str]) -> None:
-    """Raise DamagedError unless a batch is of one of these backends."""
+    """Raise DamagedError unless a batch belongs to one of these backends."""
     if batch.backend not in backends:
         raise _strange(
             ledger,
@@ -70,5 +71,5 @@ def require_backend(ledger: Path, batch: Batch, backends: Collection[str]) -> No
 def _strange(ledger: Path, what: str) -> DamagedError:
     return DamagedError(
         f"{ledger}: something else than edgen has changed the batches of this run: {what}. Nothing was read, sent or "
-        "written. Restore the run from a copy, or choose another run folder with -o."
+        "written. Restore the run from a copy, or use another run folder."
     )

@@ -1,7 +1,7 @@
-"""Result files of batches, read into the ledger: each line's reply stored, its request struck out.
+"""Reading of batch result files into the ledger: store each line's reply, remove its outstanding request.
 
-Reading a file twice changes nothing. No line is held that is larger than an answer can be. Lines about requests that
-are not out are counted, never stored.
+Reading a file is idempotent. Lines larger than any answer are not held in memory. Lines about requests that
+are not outstanding are counted, never stored.
 """
 
 from __future__ import annotations
@@ -17,27 +17,26 @@ import msgspec
 
 from edgen.config import Price
 from edgen.core.values import Reply
-from edgen.execution.client.charge import cost_of, floored
-from edgen.execution.client.model_client import MAYBE_CHARGED
+from edgen.execution.client.charge import MAYBE_CHARGED, cost_of, floored
 from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import LineResult, NeverBegun, read_custom_id
 from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 
-_BREATH = 200  # lines that are read before others get their turn
-_PIECE = 1 << 16  # bytes of what is passed over
-_GROUP = 256  # replies that are on their way to the disk at once
+_BREATH = 200  # lines read before other tasks get their turn
+_PIECE = 1 << 16  # bytes per read while skipping
+_GROUP = 256  # replies queued for the disk at once
 
 ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
 
 
 class ResultCounts(TokenCounts):
-    """What one file came to: lines by what became of them. `tokens` and `usd` are what they are
-    charged at; `stranger` is the first id that is about nothing this run asked."""
+    """Counts of one file: lines by result. `tokens` and `usd` are their charges; `stranger` is the first id
+    unknown to this run."""
 
     answered: int = 0
     failed: Counter[str] = msgspec.field(default_factory=Counter)
     unanswered: int = 0  # never worked on
-    known: int = 0  # answered before
+    known: int = 0  # answered earlier
     strangers: int = 0
     stranger: str = ""
     unreadable: int = 0
@@ -57,11 +56,11 @@ async def read_results(
     price: Callable[[OutstandingCall], Price | None],
     sent_at: float | None = None,
 ) -> ResultCounts:
-    """Read one file into the ledger. `price`: of the backend that a request was meant for. Raises OSError where the
-    file cannot be read."""
+    """Read one file into the ledger. `price`: of the backend of a request. Raises OSError if the file cannot
+    be read."""
     reading = ResultCounts()
     storing: list[Awaitable[None]] = []
-    taken: set[int] = set()  # struck out, and perhaps not yet on the disk
+    taken: set[int] = set()  # removed from outstanding, and perhaps not yet on disk
     with path.open("rb") as file:
         for count, line in enumerate(_lines(file)):
             if count % _BREATH == 0:
@@ -97,7 +96,7 @@ async def read_results(
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines that say something; one that is too long to be an answer is empty."""
+    """Yield the non-empty lines; one too long for an answer is yielded empty."""
     while line := file.readline(MAX_ANSWER):
         if len(line) == MAX_ANSWER and not line.endswith(b"\n"):
             while len(rest := file.readline(_PIECE)) == _PIECE and not rest.endswith(b"\n"):
@@ -108,7 +107,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _row(name: str, ledger: Ledger, taken: set[int], reading: ResultCounts) -> OutstandingCall | None:
-    """The request that a line is about, if it is out."""
+    """Return the outstanding request of a line, if there is one."""
     if (place := read_custom_id(name)) is not None:
         rows = ledger.out.find(*place)
         if rows and rows[0].id not in taken:
@@ -130,7 +129,7 @@ def _store(
     reading: ResultCounts,
 ) -> Awaitable[None]:
     usage = reply.usage
-    # A service that does not count is taken at its worst.
+    # If the service gives no counts, charge the maximum.
     tokens, usd = row.tokens, row.usd
     if usage is not None:
         paid = floored(usage, reply)

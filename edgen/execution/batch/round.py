@@ -1,13 +1,14 @@
-"""One round of batches: every pending task is run from the ledger to its first request without an answer.
+"""One round of batches: run every pending task from the ledger to its first unanswered request.
 
-What has all its answers is settled; what has not is written to the file that a batch of its backend is sent from, whole
-or not at all.
+Fully answered tasks are settled; the requests of others are written to the file of a batch of their backend,
+whole or not at all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 import sys
 from array import array
@@ -17,7 +18,8 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import most_attempts
-from edgen.core.files import Part
+from edgen.core.files import Part, remove_leftovers_for
+from edgen.core.threads import run_in_thread
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.ownership import folder_of, own_file
 from edgen.execution.client.budget import BudgetExhausted, Reservation
@@ -27,12 +29,12 @@ from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService, custom_id, mark_of
 from edgen.store.ledger import OPEN, Batch
 
-_BREATH = 50  # tasks that are run before others get their turn
-_PACE = 500  # requests that may be on their way to the ledger before it is waited for
+_BREATH = 50  # tasks run before others get their turn
+_PACE = 500  # requests queued for the ledger before waiting for it
 
 
 class WaitingTasks:
-    """(scenario, task) of each task that waits for answers, in little memory: they are as many as the run has
+    """A compact list of (scenario, task) of all waiting tasks: there may be as many as the run has
     conversations."""
 
     def __init__(self, units: Iterable[tuple[int, TaskId]]) -> None:
@@ -40,7 +42,7 @@ class WaitingTasks:
         self._tasks: list[TaskId] = []
         for scenario, task in units:
             self._scenarios.append(scenario)
-            # The same few names come with every scenario: one object for each is enough.
+            # Task names repeat with every scenario: share one object per name.
             self._tasks.append(sys.intern(task) if isinstance(task, str) else task)
 
     def __len__(self) -> int:
@@ -53,13 +55,14 @@ class WaitingTasks:
         self._scenarios[place], self._tasks[place] = unit
 
     def cut(self, count: int) -> None:
-        """Keep the first `count` alone."""
+        """Keep only the first `count`."""
         del self._scenarios[count:], self._tasks[count:]
 
 
 class RoundPlanner:
-    """Plans the round with this number. `services`, `folder`, `holds`: see RequestWriter. `short` is what the budget did
-    not cover, if anything; `asked` counts the requests written."""
+    """Plans the round with this number. `services`, `folder`, `holds`: see RequestWriter. `fresh`: this start
+    fetched the last answers. `short` is the request that the budget did not cover, if any; `asked` counts the
+    requests written."""
 
     def __init__(
         self,
@@ -69,7 +72,10 @@ class RoundPlanner:
         services: Mapping[str, BatchService],
         folder: Path | None,
         holds: dict[int, Reservation],
+        *,
+        fresh: bool,
     ) -> None:
+        self._fresh = fresh
         self.short: BudgetExhausted | None = None
         self.asked = 0
         self._work = work
@@ -78,17 +84,17 @@ class RoundPlanner:
         self._shares = work.tasks.sharers > 1
         self._attempts = work.tasks.call_settings.limits.attempts
         self._open = bool(work.ledger.out.batches(*OPEN))
-        self._shared: set[bytes] = set()  # asked in this round, where tasks ask one another's requests
+        self._shared: set[bytes] = set()  # requests of this round that several tasks share
         self._writers: dict[str, RequestWriter] = {}
 
     async def run(self, pending: WaitingTasks) -> list[Batch]:
-        """Go through units; `pending` keeps those that still wait. Returns the batches made, ready to be sent."""
+        """Run all units; `pending` keeps those that still wait. Return the new batches, ready to be sent."""
         left = 0
         try:
             for count, unit in enumerate(pending):
                 if count % _BREATH == 0:
                     await asyncio.sleep(0)
-                if not await run_task(self._work, self._recorder, unit, self._ask):
+                if not await run_task(self._work, self._recorder, unit, self._ask, fresh=self._fresh):
                     pending[left] = unit
                     left += 1
             for writer in self._writers.values():
@@ -101,7 +107,7 @@ class RoundPlanner:
         return [batch for writer in self._writers.values() for batch in writer.made]
 
     async def _ask(self, rollout: Rollout, request: Request) -> Reply | None:
-        """Have a request asked in this round, unless it has failed for good, or another task's answer serves."""
+        """Add a request to this round, unless it failed permanently or another task's answer serves."""
         ledger, key = self._work.ledger, rollout.key
         if self._shares and (reply := ledger.reply(request.address, key)) is not None:
             self._work.counts.replayed += 1
@@ -115,7 +121,7 @@ class RoundPlanner:
         return None
 
     async def _write(self, client: ModelClient, request: Request, key: bytes, *, again: bool) -> None:
-        """Write a request to the file of its backend. Raises CallError where it cannot be written."""
+        """Write a request to the file of its backend. Raises CallError if it cannot be written."""
         writer = self._writers.get(client.name)
         if writer is None:
             service = self._services[client.name]
@@ -132,8 +138,8 @@ class RoundPlanner:
 
 
 class RequestWriter:
-    """Writes one backend's requests of the round with this number. `folder` is a person's, None for the run's own;
-    `holds` takes what is set aside of the budget for each batch, by its number."""
+    """Writes one backend's requests of the round with this number. `folder` is the user's, None for the run's
+    own; `holds` gets the budget reserved for each batch, by its number."""
 
     def __init__(
         self,
@@ -155,16 +161,16 @@ class RequestWriter:
         self._room = min(service.limits.requests, most)
         self._budget = work.budget
         self._holds = holds
-        self.made: list[Batch] = []  # whole: ready to be sent, or written for somebody
+        self.made: list[Batch] = []  # complete: ready to be sent, or written for the user
         self._batch: Batch | None = None
-        self._token = new_token(work.tasks.call_settings.name)  # of the present batch, or the next
+        self._token = new_token(work.tasks.call_settings.name)  # of the present or next batch
         self._file: Part | None = None
         self._bytes = 0
         self._requests = 0
 
     async def add(self, request: Request, key: bytes) -> BudgetExhausted | None:
-        """Write a request to the present file; what the budget says where it does not cover it. Raises CallError
-        where it cannot be written at all."""
+        """Write a request to the present file; return the budget's error if it is not covered. Raises
+        CallError if it cannot be written at all."""
         line = self._line(request, key)
         most = self._client.most(request)
         tokens, usd = sum(most), self._client.price_of(*most, batch=True)
@@ -190,14 +196,14 @@ class RequestWriter:
         return self._service.line(custom_id(request.address, key, mark), request) + b"\n"
 
     async def close(self) -> None:
-        """Finish the present file, if there is one."""
+        """Complete the present file, if there is one."""
         if self._batch is None or self._file is None:
             return
         file, batch = self._file, self._batch
         self._file = self._batch = None
         path, home = self._path(batch), self._ledger.path.parent
         with _naming(path):
-            await asyncio.to_thread(_finish, file)
+            await run_in_thread(_finish, file)
         place = path.relative_to(home) if path.is_relative_to(home) else path.absolute()
         batch = msgspec.structs.replace(
             batch, state="ready" if self._own else "written", requests=self._requests, file=str(place)
@@ -208,7 +214,7 @@ class RequestWriter:
         self.made.append(batch)
 
     def abandon(self) -> None:
-        """Leave an unfinished file away; its batch counts for nothing from the next start on."""
+        """Abandon an incomplete file; its batch is ignored from the next start on."""
         if self._file is not None:
             self._file.discard()
             self._file = None
@@ -217,6 +223,8 @@ class RequestWriter:
         if self._batch is None or self._file is None:
             with _naming(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
+            if not self._own:  # no later file has the name that a killed start used
+                remove_leftovers_for(self._folder, _is_request_file)
             self._batch = await self._ledger.out.begin(
                 fingerprint=self._work.fingerprint,
                 backend=self._client.name,
@@ -231,19 +239,25 @@ class RequestWriter:
         return self._batch, self._file
 
     def _path(self, batch: Batch) -> Path:
-        """Below the run's folder its number is name enough; a person's folder may hold files of other runs."""
+        """Return the path of a batch's file: its number in the run's folder; more in a user's, which may hold
+        files of other runs."""
         name = f"{batch.number:05d}" if self._own else batch.token
         return self._folder / f"{name}.{self._client.name}.jsonl"
 
 
 def new_token(name: str) -> str:
-    """What a batch is known by at the provider, and no other."""
+    """Return a unique token that identifies a batch at the provider."""
     return f"edgen-{name[:40]}-{secrets.token_hex(8)}"
+
+
+def _is_request_file(name: str) -> bool:
+    """Return whether a file has the name of a request file for the user to send."""
+    return re.fullmatch(r"edgen-.*-[0-9a-f]{16}\..+\.jsonl", name) is not None
 
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """What the system says about a file, with its name: it may be on another disk than the run."""
+    """Name the file in the system's errors: it may be on another disk than the run."""
     try:
         yield
     except OSError as problem:

@@ -1,9 +1,9 @@
-"""Runs tasks by providers' batch jobs: rounds, each of all requests that wait for an answer.
+"""Scheduler for providers' batch jobs: rounds, each with all requests that wait for an answer.
 
-A round runs every pending task from the ledger to its first request without an answer, writes these to files,
-and has each file carried to the provider and its answers back (`lifecycle`). Then the next, until all is settled;
-a conversation of twenty turns takes twenty rounds. Between rounds nothing is in memory but the numbers of what is
-pending, eight bytes each.
+A round runs every pending task from the ledger to its first unanswered request, writes these to files, and
+carries each file to the provider and its answers back (`lifecycle`). Rounds repeat until everything is
+settled; a conversation of twenty turns takes twenty rounds. Between rounds memory holds only the numbers of
+pending units, eight bytes each.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService
 from edgen.store.ledger import OPEN, Batch
 
-_WORTH = 4  # a round that a budget cuts to less than one part in so many of the largest such one is not sent
+_WORTH = 4  # a round cut by the budget to less than this fraction of the largest one is not sent
 
 
 class BatchScheduler(OnlineScheduler):
-    """A Scheduler that asks in batches, and call by call once batch.online_after has passed. Stopped, it sends nothing
-    more and waits no longer; batches that are out stay known.
+    """A Scheduler that uses batches, and single calls once batch.online_after has passed. When stopped, it
+    sends and waits no more; outstanding batches stay noted.
 
-    `services`: the batch service of each backend, by its name in the job. `write_only`: the folder that request files
-    are written to, where nothing is to be sent."""
+    `services`: the batch service of each backend, by its name in the job. `write_only`: the folder for
+    request files, if the user sends them.
+    """
 
     def __init__(
         self, work: Work, services: Mapping[str, BatchService], write_only: Path | None = None
@@ -55,16 +56,16 @@ class BatchScheduler(OnlineScheduler):
         self._write_only = write_only
         self._after = seconds(after) if (after := settings.batch.online_after) is not None else None
         self._is_online = False
-        self._out = 0  # requests that are out
-        self._errors = 0  # lines that held one
-        self._short: BudgetExhausted | None = None  # what the budget did not cover of the last round
-        self._largest = 0  # requests of the largest round that the budget cut short
+        self._out = 0  # outstanding requests
+        self._errors = 0  # lines with an error
+        self._short: BudgetExhausted | None = None  # the part of the last round that the budget did not cover
+        self._largest = 0  # requests of the largest round cut by the budget
         self._holds: dict[int, Reservation] = {}
-        self._fruitless = 0  # rounds in a row that brought nothing
+        self._fruitless = 0  # rounds in a row without results
         self._check(work.ledger.out.batches(*OPEN))
 
     def _check(self, out: Sequence[Batch]) -> None:
-        """Take over what is out; refuse what cannot be gone on with."""
+        """Take over outstanding batches; refuse those that cannot be resumed."""
         require_own(self._work.ledger.path, out, self._services)
         written = [batch for batch in out if batch.state == "written"]
         sent = [batch for batch in out if batch.state not in ("written", "ready")]
@@ -85,11 +86,11 @@ class BatchScheduler(OnlineScheduler):
 
     @property
     def in_flight(self) -> int:
-        """Requests that are out."""
+        """The number of outstanding requests."""
         return super().in_flight if self._is_online else self._out
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
-        """See Scheduler."""
+        """Run the units; see Scheduler."""
         pending = WaitingTasks(units)
         await self._unless_stopped(self._rounds(pending))
         if self._is_online:
@@ -107,12 +108,12 @@ class BatchScheduler(OnlineScheduler):
         working.result()
 
     async def _rounds(self, pending: WaitingTasks) -> None:
-        """Round after round, until nothing is pending or the rest is to be asked online."""
+        """Run rounds until nothing is pending or the rest goes online."""
         await begin_batch_period(self._work.ledger)
         number = 1 + max((batch.round for batch in self._work.ledger.out.batches()), default=0)
         if self._write_only is None:
             await self._carry(self._work.ledger.out.batches(*OPEN))
-        for batch in self._work.ledger.out.batches("ready"):  # made to be sent, and never sent
+        for batch in self._work.ledger.out.batches("ready"):  # prepared, but not sent
             await end_unsent(self._work.ledger, batch, "written anew, to be sent by hand")
         first = True
         while self._write_only is not None or not self._late():
@@ -127,21 +128,27 @@ class BatchScheduler(OnlineScheduler):
             self._count_fruitless(answered=self._work.counts.made > answered, progress=self._errors > errors)
             number += 1
         if pending:
-            self._say(f"{len(pending):,} conversations are asked online from now on (batch.online_after)")
+            self._say(f"{len(pending):,} conversations are generated online from now on (batch.online_after)")
             self._recorder.lenient = False
             self._recorder.note_answer()
             self._is_online = True
 
     async def _plan(self, pending: WaitingTasks, number: int, *, first: bool) -> list[Batch]:
-        """One round's requests, written to files; `pending` keeps what waits for them."""
+        """Write one round's requests to files; `pending` keeps the tasks that wait for them."""
         counts = self._work.counts
         replayed, self._recorder.lenient = counts.replayed, not self._fruitless
         planner = RoundPlanner(
-            self._work, self._recorder, number, self._services, self._write_only, self._holds
+            self._work,
+            self._recorder,
+            number,
+            self._services,
+            self._write_only,
+            self._holds,
+            fresh=counts.made > 0,
         )
         made = await planner.run(pending)
         self._out += planner.asked
-        # What this start fetched is no replay.
+        # Answers fetched by this start are not replays.
         counts.replayed = max(0, counts.replayed - counts.made) if first else replayed
         self._short = planner.short
         if planner.short is not None and not made:
@@ -153,19 +160,20 @@ class BatchScheduler(OnlineScheduler):
         return made
 
     async def _leave(self, made: Sequence[Batch], short: BudgetExhausted) -> None:
-        """Each round under a budget leaves room for a smaller one, without end, and each may take a day: stop."""
+        """Stop when the budget only allows ever smaller rounds, each of which may take a day."""
         requests = sum(batch.requests for batch in made)
         for batch in made:
             await end_unsent(self._work.ledger, batch, "too few for a round")
+            self._release(batch)
         raise BudgetExhausted(
             f"{short} What is left covers {requests} requests at most, too few for another round of batches; without "
             "--via batch they can be asked call by call."
         )
 
-    # -- what is out
+    # -- outstanding batches
 
     async def _carry(self, batches: Iterable[Batch]) -> None:
-        """Have batches carried to their ends, side by side."""
+        """Carry batches to their ends concurrently."""
         batches = list(batches)
         if not batches:
             return
@@ -185,15 +193,19 @@ class BatchScheduler(OnlineScheduler):
             self._work.ledger.out.sums(batch.number)[0] for batch in self._work.ledger.out.batches(*OPEN)
         )
         if self._work.budget is not None:
-            self._work.budget.restore(lifecycle.lost_tokens, lifecycle.lost_usd)
+            self._work.budget.charge(lifecycle.lost_tokens, lifecycle.lost_usd)
         for batch in batches:
-            if self._work.budget is not None and (held := self._holds.pop(batch.number, None)) is not None:
-                self._work.budget.settle(held, 0, 0.0)
+            self._release(batch)
         if self.stopped is not None:
             raise self.stopped
 
+    def _release(self, batch: Batch) -> None:
+        """Release the budget reserved for an ended batch."""
+        if self._work.budget is not None and (held := self._holds.pop(batch.number, None)) is not None:
+            self._work.budget.settle(held, 0, 0.0)
+
     def _count_results(self, batch: Batch, path: Path, reading: ResultCounts) -> None:
-        """Count what one result file came to, in the run's counts and in its budget."""
+        """Add one result file's counts to the run's counts and budget."""
         counts = self._work.counts
         counts.made += reading.answered
         counts.add(reading)
@@ -201,7 +213,7 @@ class BatchScheduler(OnlineScheduler):
         if self._settings.backends[batch.backend].price is not None:
             counts.cost_usd = (counts.cost_usd or 0.0) + reading.usd
         if self._work.budget is not None:
-            self._work.budget.restore(reading.tokens, reading.usd)
+            self._work.budget.charge(reading.tokens, reading.usd)
         self._errors += reading.failed.total()
         if reading.unreadable:
             self._say(f"{path}: {reading.unreadable:,} lines cannot be read; the file is kept")
@@ -213,12 +225,12 @@ class BatchScheduler(OnlineScheduler):
 
     async def _end_when_late(self, lifecycle: BatchLifecycle) -> None:
         while not self._late():  # noqa: ASYNC110
-            await asyncio.sleep(1.0)  # the wall clock counts, which may be set
-        self._say("batches are ended now, and the rest is asked online (batch.online_after)")
+            await asyncio.sleep(1.0)  # use the wall clock, which may be set
+        self._say("batches are ended now, and the rest is generated online (batch.online_after)")
         lifecycle.end()
 
     def _late(self) -> bool:
-        """Whether the time for batches is over."""
+        """Return whether the time for batches is over."""
         since = first_sent_at(self._work.ledger)
         return self._after is not None and since is not None and time.time() - since >= self._after
 
@@ -226,12 +238,12 @@ class BatchScheduler(OnlineScheduler):
         self._fruitless = 0 if answered else self._fruitless + 1
         if not progress and self._fruitless >= self._settings.limits.attempts:
             raise ProviderError(
-                f"{self._fruitless} rounds of batches in a row came back without one answer. The run stopped rather "
-                f"than go on for nothing; see `edgen batch list RUN`. {GO_ON}"
+                f"{self._fruitless} rounds of batches in a row came back without any answer, so the run "
+                f"stopped; see `edgen batch list RUN`. {GO_ON}"
             )
 
     def _hand_over(self, made: Sequence[Batch]) -> None:
-        """The files are a person's to send from here on. Raises HandedOver unless there is nothing to ask."""
+        """Leave the files for the user to send. Raises HandedOver unless there are no requests."""
         earlier = [batch for batch in self._work.ledger.out.batches("written") if batch not in made]
         if not made and not earlier:
             return

@@ -1,4 +1,4 @@
-"""Requests to a batch service: tried again as the limits say, and given up once it is silent for too long."""
+"""Calls to a batch service: retried within the limits, and given up after too long a silence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from edgen.providers.batches import OversizedError
 
 T = TypeVar("T")
 
-TRANSFER = 3600.0  # seconds that one file may take
-_AT_LEAST = 0.1  # seconds for a request
+TRANSFER = 3600.0  # maximum seconds for one file
+_AT_LEAST = 0.1  # minimum seconds for a request
 _UNHEARD = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
 
 
@@ -30,17 +30,16 @@ class ServiceCalls:
         self.rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
         self._timeout = limits.timeout
         self._events = events
-        # When the provider last answered, or was first asked after that; of the loop's clock.
+        # When the provider last answered, or was first called after that; by the loop's clock.
         self._heard = 0.0
-        self._silent = 0  # requests in a row that came to nothing
+        self._silent = 0  # failed requests in a row
 
     async def request(
         self, attempt: Callable[[], Awaitable[T]], within: float | None = None, *, named: bool = False
     ) -> T:
-        """The result of one request to the provider, tried as often as the limits say.
+        """Return the result of one request to the provider, retried within the limits.
 
-        Raises ProviderError; where the request is about something `named` that is not there or too large, the CallError
-        that says so.
+        Raises ProviderError; if a `named` object is missing or too large, the CallError that says so.
         """
         try:
             return await call_with_retries(
@@ -55,8 +54,8 @@ class ServiceCalls:
             raise service_error(failure) from None
 
     async def once(self, attempt: Callable[[], Awaitable[T]], within: float) -> T:
-        """One attempt, bounded by `within` seconds and, where it is no transfer, by what limits.give_up_after leaves
-        since the provider was last heard of. Raises CallError."""
+        """Make one attempt, limited to `within` seconds and, unless it is a transfer, to the rest of
+        limits.give_up_after since the provider's last answer. Raises CallError."""
         clock = asyncio.get_running_loop().time
         limit = within if within == TRANSFER else max(_AT_LEAST, min(within, self._patience()))
         silence = within if limit == within else self.policy.give_up_after
@@ -76,7 +75,7 @@ class ServiceCalls:
         return result
 
     def _patience(self) -> float:
-        """Seconds that the provider may still be silent. They count from the first request that came to nothing."""
+        """Return the seconds that the provider may still be silent, counted from the first failed request."""
         now = asyncio.get_running_loop().time()
         if self._silent == 0:
             self._heard = now
@@ -91,7 +90,7 @@ class ServiceCalls:
 
 
 def service_error(failure: CallError, what: str = "", hint: str = "") -> ProviderError:
-    """Why the run stops where a batch service is of no use. `what` comes first, `hint` last."""
+    """Return the error that stops the run if a batch service is unusable. `what` comes first, `hint` last."""
     if failure.kind in FATAL:
         return ProviderError(f"{what}{advice(failure)} {GO_ON}")
     kept = "What is at the provider stays known."

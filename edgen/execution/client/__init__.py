@@ -1,1 +1,1 @@
-"""One model call: its key, admission, budget and retries."""
+"""A model call: its key, admission, budget and retries."""

@@ -1,12 +1,11 @@
-"""Who may call a backend now: first come, first served, within the window and the rates.
+"""Admission of calls to a backend: first come, first served, within the window and the rates.
 
-`admit` before each attempt, `settle` after it, exactly once per ticket. Everything is decided in
-one synchronous method, `_admit_ready`, which runs whenever something may have changed; `admit` only
-waits. So a waiter that is cancelled loses nobody's turn, and a large request is never overtaken by
-small ones.
+Call `admit` before each attempt, `settle` after it, exactly once per ticket. One synchronous method,
+`_admit_ready`, makes every decision, and runs whenever something may have changed; `admit` only waits. So a
+cancelled waiter costs nobody a turn, and small requests never overtake a large one.
 
-An answer that is not stored yet holds its place (`keep`, `stored`): calls in flight and answers on their way to
-the disk are never more than `in_flight` together, however slow the disk is. That is what a kill can cost.
+An answer holds its place until it is stored (`keep`, `stored`): calls in flight and answers on their way to
+disk are together at most `in_flight`, however slow the disk is. That is the most that a kill can lose.
 """
 
 from __future__ import annotations
@@ -20,16 +19,17 @@ from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.token_bucket import Bucket
 from edgen.execution.client.window import Verdict, Window
 
-_BURST_SECONDS = 2.0  # what the buckets hold; see token_bucket.py for what that means over a minute
+_BURST_SECONDS = 2.0  # capacity of the buckets; see token_bucket.py for the effect over a minute
 
 
 class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is no fault
-    """The run has stopped admitting calls."""
+    """The run admits no more calls."""
 
 
 @dataclass(slots=True)
 class Ticket:
-    """One admitted call, counted from 1, with the tokens it was admitted for. Handed back with `Admission.settle`."""
+    """One admitted call, counted from 1, with the tokens requested for it. Return it with
+    `Admission.settle`."""
 
     number: int
     tokens: int
@@ -38,11 +38,11 @@ class Ticket:
 
 
 class Admission:
-    """The gate before one backend. It belongs to one event loop. Of the limits, `in_flight` is the most calls at once,
-    whatever the server could take; the rates are kept over every 60 seconds, see `token_bucket`.
+    """The gate of one backend. It belongs to one event loop. `in_flight` limits concurrent calls even if
+    the server could take more; the rates hold over every 60 seconds, see `token_bucket`.
 
-    To be read: `running` calls are admitted and not yet settled, `unstored` answers are there and not yet stored,
-    `answered` says whether the service has ever answered.
+    Readable state: `running` calls are admitted and not settled, `unstored` answers are received and not
+    stored, `answered` is True once the service has answered.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -55,48 +55,48 @@ class Admission:
         self._tokens = _bucket(limits.tokens_per_minute)
         self._admitted = 0
         self._circuit = Circuit()
-        self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> tokens asked for
+        self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> requested tokens
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
 
     @property
     def away(self) -> bool:
-        """Whether the service is away: nobody takes calls, and it is looked for again."""
+        """True while the service is unreachable and being probed."""
         return self._circuit.away
 
     @property
     def window(self) -> int:
-        """Calls that may be in flight now."""
+        """The number of calls that may be in flight now."""
         return self._window.size
 
     @property
     def waiting(self) -> int:
-        """Callers in the queue."""
+        """The number of callers in the queue."""
         return len(self._waiters)
 
     @property
     def paused_for(self) -> float:
-        """Seconds until anybody is admitted again; 0 if there is no pause."""
+        """Seconds until the next admission; 0 if there is no pause."""
         if self._loop is None or self._circuit.state != "open":
             return 0.0
         return max(0.0, self._circuit.until - self._loop.time())
 
     @property
     def circuit(self) -> State:
-        """`closed` while calls go as they should, `open` during a pause, `half-open` while probes go."""
+        """`closed` in normal operation, `open` during a pause, `half-open` while probes run."""
         return "half-open" if self._circuit.state == "open" and not self.paused_for else self._circuit.state
 
     @property
     def refused_for(self) -> float:
-        """Seconds since the first refusal that no answer has outweighed; 0 if there is none."""
+        """Seconds since the first refusal without a later answer; 0 if there is none."""
         since = self._circuit.refused_since
         return self._loop.time() - since if self._loop is not None and since is not None else 0.0
 
     async def admit(self, tokens: int) -> Ticket:
-        """Wait for a place for a call of about `tokens` tokens, prompt and answer together.
+        """Wait for admission of a call of about `tokens` tokens, prompt and answer together.
 
-        Raises AdmissionClosed once `close` was called, for those who wait as well.
+        Raises AdmissionClosed after `close`, also for waiting callers.
         """
         if self.closed:
             raise AdmissionClosed
@@ -123,9 +123,9 @@ class Admission:
         retry_after: float | None = None,
         keep: bool = False,
     ) -> None:
-        """Hand a ticket back. `tokens`: what the service counted; None: as asked for. `retry_after`: the seconds
-        that it asks to wait where it refused, 0 where it says nothing about that; None: it did not refuse.
-        `keep`: its place stays taken until `stored` is called."""
+        """Return a ticket. `tokens`: the service's count; None: as requested. `retry_after`: the seconds that
+        a refusing service asks to wait, 0 if it does not say; None: it did not refuse. `keep`: keep the place
+        until `stored`."""
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True
@@ -143,7 +143,7 @@ class Admission:
             self._admit_ready()
 
     def stored(self) -> None:
-        """An answer whose place was kept is stored."""
+        """Release the place of an answer that is now stored."""
         self.unstored -= 1
         if self._waiters:
             self._admit_ready()
@@ -154,7 +154,7 @@ class Admission:
     def _heard(
         self, number: int, verdict: Verdict, latency: float, now: float, retry_after: float | None
     ) -> Verdict:
-        """Tell the circuit, where it may matter to it; returns what the window is to hear."""
+        """Report a result to the circuit if relevant; return the verdict for the window."""
         circuit, before = self._circuit, self._circuit.state
         blameless = before != "closed"
         if verdict is Verdict.OK:
@@ -166,11 +166,11 @@ class Admission:
                 self._window.remember(self.running, first=not circuit.troubled)
             if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
                 blameless = self._window.acquit(self.running)
-        # A service that is closed says nothing about how much it takes when it is not.
+        # The refusals of a closed service say nothing about its capacity.
         return Verdict.OTHER if verdict is Verdict.CONGESTED and blameless else verdict
 
     def close(self) -> None:
-        """Admit nobody any more. Those who wait are told at once; those admitted are left alone."""
+        """Stop admitting calls. Waiting callers are informed at once; admitted calls continue."""
         self.closed = True
         self._set_timer(None)
         while self._waiters:
@@ -184,7 +184,7 @@ class Admission:
         return self._loop
 
     def _admit_ready(self) -> None:
-        """Admit, in order, all who may go now, and see to it that the next is thought of in time."""
+        """Admit, in order, all calls that may go now, and schedule the next check."""
         loop = self._own_loop()
         wake_at = None
         while self._waiters and self._has_room():
@@ -200,7 +200,7 @@ class Admission:
         self._set_timer(wake_at)
 
     def _allowed_at(self, tokens: int, now: float) -> float:
-        """The moment from which pauses, probes and rates let the next call go."""
+        """Return the moment from which pauses, probes and rates allow the next call."""
         moment = self._circuit.allowed_at(now, self._window.size)
         if self._requests is not None:
             moment = max(moment, self._requests.ready_at(1.0))
@@ -220,7 +220,7 @@ class Admission:
         return Ticket(self._admitted, tokens, now)
 
     def _forget(self, waiter: asyncio.Future[Ticket]) -> None:
-        """A waiter's task was cancelled: free its turn, or the place that it was just given."""
+        """Release the turn, or the new place, of a waiter whose task was cancelled."""
         self._waiters.pop(waiter, None)
         if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
             if self._requests is not None:

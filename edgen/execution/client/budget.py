@@ -1,8 +1,9 @@
-"""How much a run may use in all: tokens and US dollars, set aside before a call, settled after it.
+"""Budgets: tokens and US dollars, reserved before a call and settled after it.
 
-What is spent and what is set aside never exceed a cap together. Money is counted in whole
-picodollars (1e-12 dollars), so that sums are exact however many calls there are and in whatever
-order they end.
+A call needs two sources: the caps of its run, and a lease from a budget that many runs share.
+
+Spent and reserved amounts together never exceed a cap. Money is counted in whole picodollars (1e-12 dollars),
+so that sums are exact and order-independent.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgen.config import Limits
-from edgen.core.errors import StoppedError
+from edgen.core.errors import EdgenError, StoppedError
+from edgen.execution.client.purse import Purse
+from edgen.store.budget_book import Used
 
 _PICO = 10**12
 
 
 class BudgetExhausted(StoppedError):  # noqa: N818 - it says what happened, and is no fault
-    """What is left of the budget does not cover another call. `sentence`, or what makes it when it is told: calls
-    that are still in flight then have been counted, too."""
+    """The rest of the budget does not cover another call. `sentence` may be a function that builds it when
+    printed: calls in flight have then been counted."""
+
+    reason = "budget"
 
     def __init__(self, sentence: str | Callable[[], str]) -> None:
         super().__init__(sentence)
@@ -32,7 +37,7 @@ class BudgetExhausted(StoppedError):  # noqa: N818 - it says what happened, and 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """`cost` is in US dollars."""
+    """Amounts used; `cost` is in US dollars."""
 
     tokens: int
     cost: float
@@ -49,64 +54,91 @@ class _Amount:
     def __sub__(self, other: _Amount) -> _Amount:
         return _Amount(self.tokens - other.tokens, self.pico - other.pico)
 
+    @property
+    def used(self) -> Used:
+        return Used(self.tokens, self.pico)
+
 
 @dataclass(slots=True)
 class Reservation:
-    """What one call may use at most. Handed back with `Budget.settle`."""
+    """The maximum use of one call. Return it with `Budget.settle`."""
 
     amount: _Amount
     settled: bool = False
 
 
-class Budget:
-    """The budget of one run. `max_tokens` and `max_cost` (US dollars) are its caps; None is no cap."""
+class _Run:
+    """State shared by the budgets of concurrent sessions of a run: caps, spent and reserved amounts, waiting
+    calls."""
 
-    def __init__(self, max_tokens: int | None, max_cost: float | None) -> None:
-        self._max_tokens = max_tokens
-        self._max_pico = None if max_cost is None else _pico(max_cost)
-        self._spent = _Amount(0, 0)
-        self._reserved = _Amount(0, 0)
-        self._beyond = False  # whether a call used more than was set aside for it
-        self._waiters: deque[tuple[_Amount, asyncio.Future[Reservation]]] = deque()
+    def __init__(self, max_tokens: int | None, max_pico: int | None) -> None:
+        self.max_tokens, self.max_pico = max_tokens, max_pico
+        self.spent = self.reserved = _Amount(0, 0)
+        self.beyond = False  # whether a call used more than its reservation
+        self.waiters: deque[tuple[Budget, _Amount, asyncio.Future[Reservation]]] = deque()
+
+
+class Budget:
+    """The budget of one session, from two sources: the caps of its run, `max_tokens` and `max_cost` (US
+    dollars; None: no cap), and its `purse`, a lease from a budget that many runs share (None: no lease)."""
+
+    def __init__(self, max_tokens: int | None, max_cost: float | None, *, purse: Purse | None = None) -> None:
+        self._run = _Run(max_tokens, None if max_cost is None else _pico(max_cost))
+        self._purse = purse
+        self._own = _Amount(0, 0)  # totals of the purse's ledger: spent and reserved
+        self._own_reserved = _Amount(0, 0)
+
+    def beside(self, purse: Purse | None, total: tuple[int, float]) -> Budget:
+        """Return the budget of a concurrent session under the same caps. `total`: its ledger's tokens and US
+        dollars so far, without amounts for `take`."""
+        budget = Budget(None, None, purse=purse)
+        budget._run = self._run
+        budget._own = _Amount(total[0], _pico(total[1]))
+        return budget
 
     @property
     def spent(self) -> Spending:
-        """What settled calls used."""
-        return Spending(self._spent.tokens, self._spent.pico / _PICO)
+        """The use of settled calls."""
+        return Spending(self._run.spent.tokens, self._run.spent.pico / _PICO)
 
     @property
     def reserved(self) -> Spending:
-        """What calls under way may use at most."""
-        return Spending(self._reserved.tokens, self._reserved.pico / _PICO)
+        """The maximum use of running calls."""
+        return Spending(self._run.reserved.tokens, self._run.reserved.pico / _PICO)
 
     def restore(self, tokens: int, cost: float) -> None:
-        """Count what earlier starts of the same run used."""
-        self._spent += _Amount(tokens, _pico(cost))
+        """Count the use of earlier starts of the same run."""
+        self._run.spent += _Amount(tokens, _pico(cost))
+
+    def charge(self, tokens: int, cost: float) -> None:
+        """Count use without its own reservation, such as a batch's answers."""
+        self.restore(tokens, cost)
+        self._own += _Amount(tokens, _pico(cost))
 
     async def reserve(self, tokens: int, cost: float) -> Reservation:
-        """Set aside the most that a call can use, in tokens and US dollars.
+        """Reserve the maximum use of a call, in tokens and US dollars.
 
-        Waits, first come first served, while calls under way may yet give back enough. Raises
-        BudgetExhausted when even the whole of what they hold would not do.
+        Waits, first come first served, while running calls may release enough. Raises BudgetExhausted if even
+        all their reservations would not suffice.
         """
         amount = _Amount(tokens, _pico(cost))
         if self.has_room(tokens, cost):
             return self._set_aside(amount)
-        if not self._fits(self._spent + amount):
+        if not self._may_fit(amount):
             raise self._exhausted(amount)
         waiter: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
-        self._waiters.append((amount, waiter))
+        self._run.waiters.append((self, amount, waiter))
         try:
             return await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self.settle(waiter.result(), 0, 0.0)
             else:
-                self._serve_ready()  # the next in line may fit where this one did not
+                self._serve_ready()  # the next in line may fit even if this one did not
             raise
 
     def take(self, tokens: int, cost: float, onto: Reservation | None = None) -> Reservation:
-        """Set aside whether or not it fits: what is under way already. `onto`: a reservation that becomes larger."""
+        """Reserve for work already under way, even beyond the caps. `onto`: a reservation to enlarge."""
         more = self._set_aside(_Amount(tokens, _pico(cost)))
         if onto is None:
             return more
@@ -114,61 +146,93 @@ class Budget:
         return onto
 
     def has_room(self, tokens: int, cost: float) -> bool:
-        """Whether that much fits now, and nobody waits."""
-        return not self._waiters and self._fits(self._spent + self._reserved + _Amount(tokens, _pico(cost)))
+        """Return whether the amount fits now and no call waits."""
+        return not self._run.waiters and self._fits(_Amount(tokens, _pico(cost)))
 
     def exhausted(self, tokens: int, cost: float) -> BudgetExhausted:
-        """Why a call that can use that much is not made: the reason to stop with."""
+        """Return the error that stops the run if a call of this size does not fit."""
         return self._exhausted(_Amount(tokens, _pico(cost)))
 
     def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
-        """Replace a reservation by what was used: tokens and US dollars, zero if nothing was."""
+        """Replace a reservation by the actual use: tokens and US dollars, zero if unused."""
         if reservation.settled:
             raise RuntimeError("a reservation is settled once")
         reservation.settled = True
         used, most = _Amount(tokens, _pico(cost)), reservation.amount
-        self._beyond |= used.tokens > most.tokens or used.pico > most.pico
-        self._reserved -= most
-        self._spent += used
+        run = self._run
+        run.beyond |= used.tokens > most.tokens or used.pico > most.pico
+        run.reserved -= most
+        run.spent += used
+        self._own += used - most
+        self._own_reserved -= most
         self._serve_ready()
 
+    def close(self) -> None:
+        """Return the rest of the lease. Remaining reservations count as spent."""
+        if self._purse is not None:
+            self._purse.close(self._own.used)
+
     def _serve_ready(self) -> None:
-        """Serve, in order, all who wait and fit now; send away those who never will."""
-        while self._waiters:
-            amount, waiter = self._waiters[0]
+        """Serve, in order, all waiting calls that fit now; reject those that never will."""
+        waiters = self._run.waiters
+        while waiters:
+            budget, amount, waiter = waiters[0]
             if not waiter.done():
-                if self._fits(self._spent + self._reserved + amount):
-                    waiter.set_result(self._set_aside(amount))
-                elif not self._fits(self._spent + amount):
-                    waiter.set_exception(self._exhausted(amount))
-                else:
-                    return
-            self._waiters.popleft()
+                try:
+                    if budget._fits(amount):
+                        waiter.set_result(budget._set_aside(amount))
+                    elif not budget._may_fit(amount):
+                        waiter.set_exception(budget._exhausted(amount))
+                    else:
+                        return
+                except EdgenError as problem:  # from the shared budget's book
+                    waiter.set_exception(problem)
+            waiters.popleft()
 
     def _set_aside(self, amount: _Amount) -> Reservation:
-        self._reserved += amount
+        self._run.reserved += amount
+        self._own += amount
+        self._own_reserved += amount
         return Reservation(amount)
 
-    def _fits(self, total: _Amount) -> bool:
-        return (self._max_tokens is None or total.tokens <= self._max_tokens) and (
-            self._max_pico is None or total.pico <= self._max_pico
+    def _fits(self, amount: _Amount) -> bool:
+        """Return whether a call fits now: the run's caps first, then the lease, which may be enlarged."""
+        run = self._run
+        return self._within_caps(run.spent + run.reserved + amount) and (
+            self._purse is None or self._purse.covers(self._own.used, amount.used)
+        )
+
+    def _may_fit(self, amount: _Amount) -> bool:
+        """Return whether a call may fit once all running calls have released their reservations."""
+        back = self._own - self._own_reserved
+        return self._within_caps(self._run.spent + amount) and (
+            self._purse is None or self._purse.may_cover(back.used, amount.used)
+        )
+
+    def _within_caps(self, total: _Amount) -> bool:
+        run = self._run
+        return (run.max_tokens is None or total.tokens <= run.max_tokens) and (
+            run.max_pico is None or total.pico <= run.max_pico
         )
 
     def _exhausted(self, amount: _Amount) -> BudgetExhausted:
+        if self._within_caps(self._run.spent + amount) and self._purse is not None:
+            return BudgetExhausted(self._purse.describe(amount.used))
         return BudgetExhausted(lambda: self._sentence(amount))
 
     def _sentence(self, amount: _Amount) -> str:
-        beyond = " The service counted more tokens than calls were expected to take." if self._beyond else ""
-        if self._max_tokens is not None and self._spent.tokens + amount.tokens > self._max_tokens:
+        run = self._run
+        beyond = " The service counted more tokens than calls were expected to take." if run.beyond else ""
+        if run.max_tokens is not None and run.spent.tokens + amount.tokens > run.max_tokens:
             return (
-                f"the token budget is used up: {self._spent.tokens:,} of {self._max_tokens:,} tokens are "
+                f"the token budget is used up: {run.spent.tokens:,} of {run.max_tokens:,} tokens are "
                 f"spent and the next call may take {amount.tokens:,}; raise limits.max_tokens and start "
-                f"again to go on.{beyond}"
+                f"again to resume.{beyond}"
             )
         return (
-            f"the budget is used up: {_dollars(self._spent.pico)} of {_dollars(self._max_pico or 0)} are "
+            f"the budget is used up: {_dollars(run.spent.pico)} of {_dollars(run.max_pico or 0)} are "
             f"spent and the next call may cost {_dollars(amount.pico)}; raise limits.max_cost and start "
-            f"again to go on.{beyond}"
+            f"again to resume.{beyond}"
         )
 
 
@@ -182,7 +246,7 @@ def _dollars(pico: int) -> str:
 
 
 def budget_of(limits: Limits) -> Budget | None:
-    """The budget that the limits set; None where they set none."""
-    if limits.max_tokens is None and limits.max_cost is None:
+    """Return the budget defined by the limits; None if they define none."""
+    if limits.max_tokens is None and limits.max_cost is None and limits.budget is None:
         return None
     return Budget(limits.max_tokens, limits.max_cost)

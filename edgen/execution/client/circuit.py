@@ -1,19 +1,19 @@
-"""Whether a service takes calls at all now: a circuit breaker (M. Nygard, "Release It!", 2007).
+"""A circuit breaker that decides whether a service takes calls now (M. Nygard, "Release It!", 2007).
 
-Some services close for a while: they refuse whatever comes, and most say when to come back (Retry-After). The
-circuit opens when calls sent one right after the other are refused: nearly all of a few neighbours. A service
-that refuses at random, or what is beyond its capacity, refuses some calls and works on those sent between them,
-and opens nothing. While it is open nobody goes. After the time that the service asked for it is half-open: one
-call goes as a probe. A service that asks for no time gets a second, and twice as long each time that a probe is
-refused. An answer closes the circuit, a refusal opens it again. Since an answer may take long where a refusal comes
-at once, calls that outlast the refusals count for something, too: each time that the slowest refusal has passed
-several times over, as many go again as have gone, until a whole window is out.
+Some services close for a while: they refuse every call, and most say when to come back (Retry-After). The
+circuit opens when nearly all of a few consecutive calls are refused. A service that refuses at random or from
+overload answers some calls in between, which keeps the circuit closed. While it is open, no call goes. After
+the time requested by the service it is half-open: one call goes as a probe. Without a requested time, the
+first wait is a second and doubles with each refused probe. An answer closes the circuit, a refusal opens it
+again. Since an answer may take long where a refusal is instant, calls that outlast the refusals count, too:
+each time that several times the slowest refusal has passed, the number of probes doubles, up to a whole
+window.
 
-A service that is away, because it is being restarted, say, refuses without a word: connections that nobody takes,
-or that break. They count as refusals that ask for no time; `away` tells that they were what opened the circuit.
+An unreachable service, for example during a restart, refuses or breaks connections. These count as refusals
+without a requested time; `away` is True if they opened the circuit.
 
-When it closes, the first window of calls goes one after the other, not as one: what goes together comes back
-together, and would meet the next time that the service closes together.
+When it closes, the first window of calls is spread over time: calls sent together return together, and would
+meet the next closure together.
 
 Like the window, this only decides; it knows no clock and no event loop.
 """
@@ -24,54 +24,54 @@ import bisect
 import math
 from typing import Literal
 
-State = Literal["closed", "open", "half-open"]  # closed: calls go; the words are the electrician's
+State = Literal["closed", "open", "half-open"]  # closed: calls go (as in electrical circuits)
 
 _CLEAR = 4  # refused calls that open the circuit ...
-_AMONG = 5  # ... of that many sent one after the other
-_KEPT = 16  # refused calls that are looked at: refusals may come in another order than the calls went
+_AMONG = 5  # ... out of this many consecutive ones
+_KEPT = 16  # refused calls remembered: refusals may arrive in another order than the calls went
 _OUTLASTS = 4.0  # times the slowest refusal
-_SPREAD = 1.0  # seconds at most, over which the first window goes
-_WAIT = (1.0, 30.0)  # seconds, the first and the longest, where the service asks for none
-_WAIT_AWAY = (0.5, 8.0)  # the same where nobody takes calls: to knock at a closed door costs next to nothing
-_PATIENCE = 0.25  # seconds at least, so that a short hiccup does not look like work
+_SPREAD = 1.0  # maximum seconds over which the first window is spread
+_WAIT = (1.0, 30.0)  # seconds, first and longest, if the service requests none
+_WAIT_AWAY = (0.5, 8.0)  # the same for an unreachable service, where probing costs next to nothing
+_PATIENCE = 0.25  # minimum seconds, so that a short hiccup does not look like work
 
 
 class Circuit:
-    """Calls are counted from 1; times are seconds of any one clock."""
+    """The breaker of one service. Calls are counted from 1; times are seconds of any one clock."""
 
     def __init__(self) -> None:
         self.state: State = "closed"
-        self.until = float("-inf")  # while open: the moment from which it is half-open
-        self.refused_since: float | None = None  # the first of the refusals with no answer after them
-        self.away = False  # while not closed: whether nobody took the calls that were refused last
+        self.until = float("-inf")  # while open: the moment when it becomes half-open
+        self.refused_since: float | None = None  # the first refusal without a later answer
+        self.away = False  # while not closed: whether the last refusals were failed connections
         self._refused: list[int] = []  # numbers, ascending
         self._slowest = 0.0  # seconds that a refusal took
-        self._in_vain = 0  # times that a probe was refused, since an answer
+        self._in_vain = 0  # refused probes since the last answer
         self._heeded = 0  # calls up to this number were sent before the circuit last closed
         self._probe = 0  # the number of the first probe, 0 before it goes
-        self._probing = 0.0  # since when
+        self._probing = 0.0  # the time of that
         self._probes = 0
-        self._paced = 0  # calls that are still to go one after the other,
-        self._gap = 0.0  # so many seconds apart,
-        self._next = float("-inf")  # the next one not before this moment
+        self._paced = 0  # calls that still go one at a time,
+        self._gap = 0.0  # this many seconds apart,
+        self._next = float("-inf")  # the next one at this moment or later
 
     @property
     def troubled(self) -> bool:
-        """Whether there are refusals that no answer has outweighed."""
+        """True if there are refusals without a later answer."""
         return self.refused_since is not None
 
     @property
     def counts(self) -> bool:
-        """Whether `note_sent` has to be told of calls."""
+        """True if `note_sent` must be called."""
         return self.state != "closed" or self._paced > 0
 
     def note_refusal(
         self, number: int, latency: float, now: float, wait: float, *, away: bool = False
     ) -> bool:
-        """Call `number` was refused after `latency` seconds; the service asks for `wait` seconds, or
-        for none in particular (0). `away`: nobody took the call, or the connection broke.
+        """Record that call `number` was refused after `latency` seconds; the service asks for `wait` seconds,
+        0 for none in particular. `away`: the connection failed.
 
-        Whether the circuit is open now because of it.
+        Return whether this opened the circuit.
         """
         if number <= self._heeded:
             return False
@@ -96,7 +96,7 @@ class Circuit:
         return True
 
     def note_answer(self, number: int, latency: float, now: float, admitted: int, window: int) -> None:
-        """Call `number` was answered; `admitted` is the number of the newest call."""
+        """Record the answer to call `number`; `admitted` is the number of the newest call."""
         if self.state == "half-open" and 0 < self._probe <= number:
             self.state, self.away = "closed", False
             self.refused_since = None
@@ -112,8 +112,8 @@ class Circuit:
                 self.refused_since = None
 
     def allowed_at(self, now: float, window: int) -> float:
-        """The moment from which the next call may go, -inf if it always could; `window`: how many may be out at
-        once where nothing is wrong."""
+        """Return the moment from which the next call may go, -inf if always; `window`: concurrent calls in
+        normal operation."""
         if self.state == "closed":
             return self._next if self._paced else float("-inf")
         if self.state == "open":
@@ -122,7 +122,7 @@ class Circuit:
             self.state = "half-open"
         if self._probes == 0:
             return now
-        if self._probes >= window:  # so many, and none refused
+        if self._probes >= window:  # that many, and none refused
             self.state, self.away = "closed", False
             self._refused.clear()
             return now
@@ -131,7 +131,7 @@ class Circuit:
         return self._probing + steps * max(_PATIENCE, self._slowest * _OUTLASTS)
 
     def note_sent(self, number: int, now: float) -> None:
-        """Call `number` goes."""
+        """Record that call `number` is sent."""
         if self.state == "half-open":
             if self._probes == 0:
                 self._probe, self._probing = number, now
@@ -141,6 +141,6 @@ class Circuit:
             self._next = max(now, self._next) + self._gap
 
     def _clear(self) -> bool:
-        """Whether nearly all of some calls sent one after the other were refused."""
+        """Return whether nearly all of some consecutive calls were refused."""
         numbers = self._refused
         return any(b - a < _AMONG for a, b in zip(numbers, numbers[_CLEAR - 1 :], strict=False))

@@ -1,10 +1,10 @@
-"""One backend with what governs calls to it: its key prefix, admission, price.
+"""A backend with everything that governs its calls: key prefix, admission, price.
 
-A call goes: budget reserved, admitted, noted as being out where there is a budget, one attempt, settled;
-retries go through all of it again. An answer's place is taken until whoever asked has stored it.
+A call reserves budget, is admitted, noted as outstanding (under a budget), attempted once, and settled; a
+retry repeats all of it. An answer holds its place until the caller has stored it.
 
-A service that is away (connections refused or broken, a gateway without a server) is no fault of a call's: what
-its circuit keeps away uses up no attempt, and how long to wait for it is the watchdog's business.
+An unreachable service (connections refused or broken, a gateway without a server) is not the call's fault:
+calls held back by its circuit use no attempt, and the watchdog decides how long to wait.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import msgspec
 from edgen.config import BackendConfig, CallSettings, Limits, backend_name
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.values import Reply, Request
-from edgen.execution.client.admission import Admission
+from edgen.execution.client.admission import Admission, AdmissionClosed
+from edgen.execution.client.attempt import complete_once
 from edgen.execution.client.budget import Budget
-from edgen.execution.client.charge import cost_of, floored, to_picodollars
+from edgen.execution.client.charge import cost_of, floored, may_be_charged, to_picodollars
 from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
@@ -38,20 +39,16 @@ from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
 CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
-# A service that answered unreadably, too late, or to a connection that broke, may charge for it all the same.
-MAYBE_CHARGED = frozenset(
-    {FailureKind.BAD_RESPONSE, FailureKind.BAD_OUTPUT, FailureKind.TIMEOUT, FailureKind.CONNECTION}
-)
-_NO_GATEWAY = 502  # the status of a gateway whose server is away
-# Seconds of nothing but refusals after which a wait is believed that is longer than give_up_after.
+_NO_GATEWAY = 502  # status of a gateway whose server is down
+# Seconds of continuous refusals after which a requested wait longer than give_up_after is believed.
 _LONG_ASK = 30.0
-# Attempts of one call that reached a service which is away, and use up none. What breaks more often may be broken by
-# this very prompt, and where only such prompts are left, none of them is ever answered.
+# Failed connections of one call that use no attempt. If more break, the prompt itself may break them; if only
+# such prompts remained, no call would ever be answered.
 _KNOCKS = 2
-_ASSUMED_COMPLETION = 700  # tokens, until the first answers tell better
+_ASSUMED_COMPLETION = 700  # tokens, until the first answers
 
 _encode = msgspec.msgpack.Encoder().encode
-Service = tuple[Any, Any]  # type and address of what is called
+Service = tuple[Any, Any]  # type and address of a service
 
 
 def make_clients(
@@ -63,10 +60,10 @@ def make_clients(
     beside: Iterable[ModelClient] = (),
     admissions: dict[Service, Admission] | None = None,
 ) -> dict[str, ModelClient]:
-    """The client of each role. `backends` are by their names in the job; roles that one backend answers
-    share its client, and clients of one service share its admission. `out`: where calls under a budget are
-    noted while they are out; None: nowhere. `beside`: clients that there are already, shared in the same way.
-    `admissions`: those that there are, by service; new ones are added."""
+    """Return the client of each role. `backends` are by their names in the job; roles of one backend share
+    its client, and clients of one service share its admission. `out`: notes of outstanding calls under a
+    budget; None: no notes. `beside`: existing clients to share. `admissions`: existing ones by service; new
+    ones are added."""
     limits = settings.limits
     made = {client.name: client for client in beside}
     if admissions is None:
@@ -82,14 +79,13 @@ def make_clients(
 
 
 def _service(backend: Backend) -> Service:
-    """What tells the service apart that a backend calls."""
+    """Return the identity of the service that a backend calls."""
     return backend.identity["type"], backend.identity.get("base_url")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A reply with how it was got: seconds that its attempt took, network attempts, what it is charged
-    at in tokens (as counted, or the most it can have been) and in US dollars. `held`: the id under which it is
-    noted as being out, to be struck out when it is stored."""
+    """A reply with its costs: seconds of its attempt, network attempts, charged tokens (as counted, or the
+    maximum) and US dollars. `held`: the id of its outstanding note, to be removed when it is stored."""
 
     reply: Reply
     latency: float
@@ -100,13 +96,13 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class _EstimateTooLow(Exception):  # noqa: N818 - it says what happened, and is no fault
-    """While a call waited for its turn it was seen that calls can take more than was set aside for it."""
+    """A call can take more than was reserved, as found while it waited."""
 
 
 class _Call(Excused, kw_only=True):
-    """One call on its way: attempts so far, those that reached a service which is away (`knocks`), the seconds that
-    the last one took; of the attempt that is under way the most it can take, its id in the ledger, and whether it
-    was sent. `keep`: its answer's place is taken until it is stored."""
+    """A call in progress: attempts so far, those with failed connections (`knocks`), seconds of the last one;
+    of the present attempt its maximum use, its id in the ledger, and whether it was sent. `keep`: its answer
+    holds its place until stored."""
 
     request: Request
     key: bytes
@@ -120,7 +116,7 @@ class _Call(Excused, kw_only=True):
 
 
 class ModelClient:
-    """A backend behind its limits; `name` is its name in the job."""
+    """A backend with its limits; `name` is its name in the job."""
 
     def __init__(
         self,
@@ -139,16 +135,16 @@ class ModelClient:
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._price = config.price
         self._max_tokens = config.max_tokens
-        # Answers that one request may bring; 1 where each call goes by itself.
+        # Answers per request; 1 if calls are not joined.
         self.most_choices = provider_of(config).most_choices if config.choices == "auto" else 1
         self._meters_tokens = limits.tokens_per_minute is not None
         self._budget = budget
         self._rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
         self._ledger = out if budget is not None else None
-        self._in_flight = 0
-        self._backing_off: set[asyncio.Task[Any]] = set()  # whose calls wait to be tried again
+        self._in_flight, self._closed = 0, False
+        self._backing_off: set[asyncio.Task[Any]] = set()  # tasks whose calls wait for a retry
         self.answers = 0  # so far
-        self.begun = 0  # calls since the last answer, each at its first attempt
+        self.begun = 0  # calls since the last answer, counted at their first attempt
         # Prompt and completion tokens: the most that the service counted beyond the bounds.
         self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
@@ -156,7 +152,7 @@ class ModelClient:
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
 
     def key(self, request: Request) -> bytes:
-        """The ledger's key of a request: sha256 over all that shapes its answer."""
+        """Return the ledger's key of a request: sha256 over everything that shapes its answer."""
         digest = self._prefix.copy()
         digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
         if request.schema is not None:
@@ -167,18 +163,20 @@ class ModelClient:
 
     @property
     def in_flight(self) -> int:
-        """Calls that the backend works on now."""
+        """The number of calls running at the backend."""
         return self._in_flight
 
     @property
     def out(self) -> int:
-        """Calls that are in flight, or wait to be tried again."""
+        """The number of calls in flight or waiting for a retry."""
         return self._in_flight + len(self._backing_off)
 
-    def close(self) -> None:
-        """Begin no attempt any more: those who wait for their turn are sent away, those who wait to try again are
-        cancelled."""
-        self.admission.close()
+    def close(self, *, shared: bool = False) -> None:
+        """Begin no more attempts: reject calls that wait for their turn, cancel those that wait for a retry.
+        `shared`: others keep using the service's admission."""
+        self._closed = True
+        if not shared:
+            self.admission.close()
         for task in list(self._backing_off):
             task.cancel()
 
@@ -189,11 +187,11 @@ class ModelClient:
         key: bytes = b"",
         store: Callable[[Answer], Awaitable[None]] | None = None,
     ) -> Answer:
-        """The answer, after as many attempts as the policy allows. `key`: the request's, where calls are noted.
-        `store` keeps the answer; until it has, no other call is admitted in its place.
+        """Return the answer, after as many attempts as the policy allows. `key`: the request's, if calls are
+        noted. `store` stores the answer; until then, its place is not given to another call.
 
-        Raises CallError when they are used up, AdmissionClosed when the run stops admitting,
-        BudgetExhausted when the budget cannot take another call.
+        Raises CallError when attempts are used up, AdmissionClosed when the run stops admitting,
+        BudgetExhausted when the budget does not cover another call.
         """
         call = _Call(request=request, key=key, keep=store is not None)
 
@@ -207,7 +205,7 @@ class ModelClient:
             task = asyncio.current_task()
             assert task is not None, "a call is made in a task"
             self._backing_off.add(task)
-            if self.admission.closed:
+            if self._closed or self.admission.closed:
                 task.cancel()
 
         try:
@@ -220,11 +218,16 @@ class ModelClient:
         answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
         if store is not None:
             await store(answer)
-            self.admission.stored()  # what could not be stored keeps its place: nothing more is asked then
+            self.admission.stored()  # an unstored answer keeps its place: no more requests are sent then
         return answer
 
+    async def ask_once(self, request: Request) -> Reply:
+        """Return the reply to one attempt, counted in the budget. Raises the attempt's errors and
+        BudgetExhausted."""
+        return await self._attempt(_Call(request=request, key=b"", keep=False))
+
     def _end_wait(self) -> None:
-        """The present task's call does not wait any more to be tried again."""
+        """Cancel the present call's wait for a retry."""
         if self._backing_off and (task := asyncio.current_task()) is not None:
             self._backing_off.discard(task)
 
@@ -233,13 +236,13 @@ class ModelClient:
         return self._admitted(call) if self._budget is None else self._budgeted(self._budget, call)
 
     async def _budgeted(self, budget: Budget, call: _Call) -> Reply:
-        """One attempt, with as much set aside as is known to be needed when its turn has come."""
+        """Make one attempt, with the reservation known to be needed when its turn comes."""
         while True:
             with contextlib.suppress(_EstimateTooLow):
                 return await self._within(budget, call)
 
     async def _within(self, budget: Budget, call: _Call) -> Reply:
-        """One attempt, with the most that it can take set aside."""
+        """Make one attempt within a reservation of its maximum use."""
         most = self.most(call.request)
         call.most, call.held = (sum(most), self.price_of(*most)), None
         reservation = await budget.reserve(*call.most)
@@ -247,22 +250,22 @@ class ModelClient:
         try:
             reply = await self._admitted(call)
         except BaseException as problem:
-            if call.sent and _may_be_charged(problem):
+            if call.sent and may_be_charged(problem):
                 lost = call.most
-            # Struck out before its budget is free: what the ledger holds never comes to more than the caps.
+            # Remove the note before freeing the budget: the ledger's total never exceeds the caps.
             if self._ledger is not None and call.held is not None:
                 self._ledger.strike(call.held, *lost)
             budget.settle(reservation, *lost)
             raise
         self._learn(reply, call.request)
-        # Whoever asked stores the reply before anything else runs: what the others hold is queued after it.
+        # The caller stores the reply before anything else runs: notes of other calls are queued after it.
         tokens, cost = self.charge(reply, call.request)
         budget.settle(reservation, tokens, cost or 0.0)
         return reply
 
     def most(self, request: Request) -> tuple[int, int]:
-        """The most prompt and completion tokens that a request can take, as far as is known: what the service has
-        counted beyond the bounds, it may count again."""
+        """Return the maximum prompt and completion tokens of a request, as far as known: a service may again
+        count as far beyond the bounds as before."""
         prompt, room = self._bounds(request)
         return prompt + self._beyond[0], room + self._beyond[1]
 
@@ -271,7 +274,7 @@ class ModelClient:
         return prompt, (self._max_tokens or 0) * request.max_tokens_scale * request.choices
 
     def _learn(self, reply: Reply, request: Request) -> None:
-        """Heed that a service counts more than the bounds: a hidden prompt, say, or thoughts."""
+        """Learn from counts beyond the bounds, caused for example by a hidden prompt or thoughts."""
         if (usage := reply.usage) is not None:
             prompt, room = self._bounds(request)
             more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
@@ -288,18 +291,21 @@ class ModelClient:
         ticket = await self.admission.admit(tokens)
         started = clock()
         call.queued += started - came
-        verdict, used, refused_for = Verdict.OTHER, None, None
+        verdict, refused_for = Verdict.OTHER, None
+        used: int | None = 0  # zero until it is sent
         try:
+            if self._closed:
+                raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
-                used = 0
                 raise _EstimateTooLow
+            used = None
             if self._ledger is not None:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
                 started = clock()
             call.sent = True
             self._in_flight += 1
             self.begun += call.tries == 1
-            reply = await self.backend.complete(call.request)
+            reply = await complete_once(self.backend, self.kind, call.request)
             verdict = Verdict.OK
             self.answers += 1
             self.begun, self.last_failure = 0, None
@@ -326,8 +332,8 @@ class ModelClient:
                 self._excuse(call, self.last_failure)
 
     def _meaning(self, failure: CallError) -> tuple[Verdict, float | None]:
-        """What a failure says about the service, and the seconds that it asks to wait where it refuses; what asks for
-        longer than anybody would wait has not said when to come."""
+        """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait; an
+        unreasonably long request counts as none."""
         if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
             return Verdict.AWAY, 0.0
         if failure.kind not in CONGESTION:
@@ -338,22 +344,22 @@ class ModelClient:
         return Verdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
 
     def _excuse(self, call: _Call, failure: CallError | None) -> None:
-        """A refused attempt uses up none where it is the service that is closed, or away."""
+        """Do not count an attempt that failed because the service is closed or unreachable."""
         unsent = failure is not None and failure.unsent
         if self.admission.circuit == "closed":
-            # A service that was there before: nobody has taken the connection, whatever it was to carry.
+            # A service seen before: the connection failed, independent of the prompt.
             call.turned_away += unsent and self.admission.answered
             return
         away = self.admission.away
         call.knocks += away and not unsent
-        # Where nobody else waits it may be this prompt that is refused.
+        # If no other call waits, this prompt may be the cause.
         call.turned_away += unsent or (self.admission.waiting > 0 and call.knocks <= _KNOCKS)
         if not away:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:
-        """Raise ProviderError where the service wants more patience than `give_up_after` has: it refuses for that long
-        already, or for a while, and asks to come back in `asked` seconds, which is longer."""
+        """Raise ProviderError if the service needs more patience than `give_up_after`: it has refused for
+        that long, or it has refused for a while and asks to come back in `asked` seconds, which is longer."""
         patience, refused_for = self.policy.give_up_after, self.admission.refused_for
         limit = patience if asked <= patience else min(patience, _LONG_ASK)
         if self.admission.circuit != "open" or refused_for <= limit:
@@ -363,13 +369,13 @@ class ModelClient:
             f"and asks to come back in {asked:.0f} s" if asked > patience else f"for {refused_for:.0f} s now"
         )
         raise ProviderError(
-            f"The service only refuses ({said}) {how}; limits.give_up_after is {patience:g} s. "
-            "Start the same command again when it answers: it goes on where it stopped."
+            f"The service keeps refusing ({said}) {how}; limits.give_up_after is {patience:g} s. "
+            "Run the same command again when the service answers; the run resumes where it stopped."
         )
 
     def charge(self, reply: Reply, request: Request) -> tuple[int, float | None]:
-        """What an answer is charged at: tokens, and US dollars if there is a price. A service that does not count is
-        taken at its worst; one that counts less than the bytes allow, at the least they can be."""
+        """Return the charges of an answer: tokens, and US dollars if there is a price. Without counts, charge
+        the maximum; for counts below the minimum for the bytes, charge that minimum."""
         usage = reply.usage
         if usage is None:
             prompt, room = self.most(request)
@@ -381,17 +387,10 @@ class ModelClient:
         return tokens, None if self._price is None else cost_of(self._price, usage)
 
     def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
-        """The most that so many tokens can cost, in US dollars to the picodollar, by the price that the job gives; 0
+        """Return the maximum cost of these tokens, in US dollars to the picodollar, by the job's price; 0
         without one."""
         return (
             0.0
             if self._price is None
             else to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))
         )
-
-
-def _may_be_charged(problem: BaseException) -> bool:
-    """Whether a call that was sent and got no reply may have been worked on all the same."""
-    if isinstance(problem, CallError):
-        return problem.kind in MAYBE_CHARGED and not problem.unsent
-    return not isinstance(problem, ProviderError)  # else it was refused

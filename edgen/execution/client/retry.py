@@ -1,8 +1,8 @@
-"""The one place where a call is tried again.
+"""Retries of calls, in one place.
 
-Adapters make one attempt and say what went wrong; SDK retries are off; tenacity decides here. Only
-what waiting may mend (errors.RETRYABLE) is tried again, a limited number of times and for a limited
-time, with jitter, and never sooner than the server asked. All time is the running event loop's.
+Adapters make one attempt and classify failures; SDK retries are off; tenacity decides here. Only failures
+that waiting may fix (errors.RETRYABLE) are retried, a limited number of times and for a limited time, with
+jitter, and never sooner than the server asked. Times are by the running event loop's clock.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`attempts` in all, the first included. Times are in seconds.
+    """Limits and waits of retries. `attempts` includes the first. Times are in seconds.
 
-    No wait is begun that would end more than `give_up_after` after the first attempt began. An attempt that is
-    under way then ends by itself, by the adapter's timeout at the latest, unless the run is stopped before.
+    No wait begins that would end more than `give_up_after` after the start of the first attempt. A running
+    attempt may still run to its end, limited by the adapter's timeout, unless the run is stopped before.
 
-    Before attempt n + 1 there is a random wait of up to initial * 2 ** (n - 1), at most `maximum` ("full jitter":
-    M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). A wait that the server asked for is a
-    floor, with up to `initial` on top, so that those who were told the same do not come back as one. One that is
-    longer than `give_up_after` is taken as not said: who waited for it would only give up.
+    Before attempt n + 1 there is a random wait of up to initial * 2 ** (n - 1), at most `maximum` ("full
+    jitter": M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). A wait requested by
+    the server is the minimum, with up to `initial` added, so that clients with the same request do not return
+    at once. A requested wait longer than `give_up_after` is ignored: the call would only give up after it.
     """
 
     attempts: int
@@ -40,9 +40,9 @@ class RetryPolicy:
     maximum: float = 60.0
 
     def wait(self, failed: int, retry_after: float | None, rng: random.Random) -> float:
-        """Seconds to wait after the `failed`-th failure in a row (counted from 1)."""
+        """Return the seconds to wait after the `failed`-th failure in a row (counted from 1)."""
         chance = rng.random()
-        # 2 ** 64 outgrows every maximum; a float could not hold much more.
+        # 2 ** 64 exceeds every maximum; a float could not hold much more.
         backoff = chance * min(self.maximum, self.initial * 2.0 ** min(failed - 1, 64))
         if retry_after is None or retry_after > self.give_up_after:
             return backoff
@@ -50,8 +50,8 @@ class RetryPolicy:
 
 
 class Excused(msgspec.Struct):
-    """What does not count against a call: seconds that its attempts have waited for their turn (`give_up_after`), and
-    attempts that met a closed door (`attempts`, and the next wait)."""
+    """Time and attempts not counted against a call: seconds that its attempts waited for their turn
+    (`give_up_after`), and attempts that met a closed service (`attempts`, and the next wait)."""
 
     queued: float = 0.0
     turned_away: int = 0
@@ -65,11 +65,11 @@ async def call_with_retries(
     rng: random.Random,
     excused: Excused | None = None,
 ) -> T:
-    """The result of the first attempt that succeeds.
+    """Return the result of the first attempt that succeeds.
 
-    `on_retry` is told each failure that is followed by a wait, and its seconds. Raises the last
-    CallError, as it is, when it is none that waiting mends or when attempts or time are used up;
-    anything else that `attempt` raises passes through at once. `excused` is read after each attempt.
+    `on_retry` gets each failure that is followed by a wait, and its seconds. Raises the last CallError
+    unchanged if it is not retryable or attempts or time are used up; any other exception of `attempt` passes
+    through at once. `excused` is read after each attempt.
     """
     excused = excused or Excused()
     started = asyncio.get_running_loop().time()
@@ -91,7 +91,7 @@ async def _go_on(
     rng: random.Random,
     excused: Excused,
 ) -> T:
-    """The rest, after a first failure. Few calls come here, so tenacity costs the others nothing."""
+    """Retry after a first failure. Separate, so that calls without failure do not pay for tenacity."""
     clock = asyncio.get_running_loop().time
 
     def wait(state: RetryCallState) -> float:
@@ -99,7 +99,7 @@ async def _go_on(
         return policy.wait(counted, _failure(state).retry_after, rng)
 
     def stop(state: RetryCallState) -> bool:
-        # tenacity's own stops read time.monotonic, which is not the loop's clock in every loop.
+        # tenacity's own stops read time.monotonic, which is not every loop's clock.
         too_late = clock() - excused.queued + state.upcoming_sleep > started + policy.give_up_after
         most = most_attempts(_failure(state).kind, policy.attempts)
         return too_late or state.attempt_number - excused.turned_away >= most

@@ -1,13 +1,13 @@
-"""A corpus as ConvoKit reads it: https://convokit.cornell.edu/documentation/data_format.html
+"""A corpus for ConvoKit: https://convokit.cornell.edu/documentation/data_format.html
 
-Every conversation has speakers of its own. To ConvoKit a speaker is a person, whose utterances in several
-conversations it adds up and compares; here those of each conversation are drawn anew, with what only they know of
-their scenario in their metadata, beside `role`, by which they are grouped. One Teacher and one Student for all would
-be two people who change their character each time.
+Every conversation has its own speakers. To ConvoKit a speaker is a person, whose utterances in several
+conversations are combined and compared; here the speakers of each conversation are drawn anew, with their
+private knowledge of the scenario as metadata, along with `role`, which groups them. One Teacher and one
+Student for all would be two people with changing characters.
 
-A conversation is called as its first utterance, as the format has it. Timestamps are the places of turns.
-All is written in ASCII, other characters escaped as JSON has them: ConvoKit opens its files in the encoding of
-whatever machine it is on.
+A conversation is named after its first utterance, as the format requires. Timestamps are the positions of
+turns. Files are in ASCII, other characters escaped as in JSON: ConvoKit opens its files in the machine's
+encoding.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _OVERALL = {"name": "str", "synthetic": "bool", "simulated": "bool"}
 
 
 class _Metadata:
-    """Which metadata a corpus of this space has. What all roles know of a scenario, and what none does, is the
-    conversation's; what some know is theirs, and `teacher_preference` is the teacher's `preference`."""
+    """The metadata of a corpus of this space. Values that all roles or no role knows belong to the
+    conversation; those that some know belong to these speakers, and `teacher_preference` is the teacher's
+    `preference`."""
 
     def __init__(self, space: Space, layers: Sequence[LayerFacts] = ()) -> None:
         self._layers = layers
@@ -50,7 +51,7 @@ class _Metadata:
         return row | cells_of([layer for layer in self._layers if layer.whole], conversation)
 
     def utterances(self, conversation: AcceptedConversation) -> Iterator[dict[str, Any]]:
-        """Turn by turn."""
+        """Yield the utterances' metadata, turn by turn."""
         said = cells_of([layer for layer in self._layers if not layer.whole], conversation)
         for number, turn in enumerate(conversation.candidate.turns):
             labels = {name: None if cell is None else cell[number] for name, cell in said.items()}
@@ -61,7 +62,7 @@ class _Metadata:
         return {"role": role, **{_own_name(name, role): value for name, value in own.items()}}
 
     def types(self) -> dict[str, dict[str, str]]:
-        """The metadata by what they are of, with their types."""
+        """Return the metadata by object, with their types."""
         speakers = {
             _own_name(name, role): _PYTHON[type_]
             for role, columns in self.own.items()
@@ -85,7 +86,7 @@ class _Metadata:
 
 
 def _of_layers(layers: Sequence[LayerFacts]) -> Columns:
-    """The metadata that layers bring, with what they are of."""
+    """Return the metadata of layers, by object."""
     of = {True: "metadata of conversations: ", False: "metadata of utterances, those of one in each: "}
     return {
         name: (type_, of[layer.whole] + meaning)
@@ -100,7 +101,7 @@ def _own_name(column: str, role: str) -> str:
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
-    """A row a conversation, with its utterances and its speakers as the corpus has them."""
+    """Yield a row per conversation, with its utterances and speakers in the corpus's format."""
     metadata = _Metadata(run.space, run.layers)
     for conversation in run.conversations():
         name = conversation.candidate.id
@@ -134,7 +135,7 @@ _NUMBERS = {2: "two", 3: "three", 4: "four"}
 
 
 def _utterances(conversation: AcceptedConversation, metadata: _Metadata) -> list[dict[str, Any]]:
-    """The turns, each a reply to the one before it."""
+    """Return the turns, each a reply to the previous one."""
     name = conversation.candidate.id
     ids = [name, *(f"{name}-{number}" for number in range(1, len(conversation.candidate.turns)))]
     return [
@@ -155,7 +156,7 @@ def _utterances(conversation: AcceptedConversation, metadata: _Metadata) -> list
 
 
 class CorpusFiles(RowFiles):
-    """The five files of a corpus. The split is in the conversations' metadata, so no file belongs to one."""
+    """The five files of a corpus. The split is in the conversations' metadata, so files are not per split."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -184,7 +185,7 @@ class CorpusFiles(RowFiles):
         return self.open(self.folder / name, "x", end=end, encoding="ascii", newline="\n")
 
     def _object(self, name: str) -> Callable[[str, Any], None]:
-        """Begin a file of one JSON object; returns what writes a member of it."""
+        """Begin a file of one JSON object; return a function that writes a member of it."""
         file, before = self._begin(name, "\n}\n"), "{\n"
 
         def add(key: str, value: Any) -> None:

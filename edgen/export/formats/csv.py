@@ -1,7 +1,7 @@
-"""Flat turns as CSV (RFC 4180, UTF-8): a row a turn, what holds for the whole conversation repeated in each.
+"""Flat turns as CSV (RFC 4180, UTF-8): one row per turn, with the conversation's values repeated in each.
 
-What a spreadsheet would run as a formula (`edgen.core.cells`) gets an apostrophe before it, unless the user wants the texts to
-the letter.
+Cells that a spreadsheet would run as formulas (`edgen.core.spreadsheet_cells`) get an apostrophe before them,
+unless the user wants the exact texts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.core.cells import disarm
+from edgen.core.spreadsheet_cells import disarm
 from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
 from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
 from edgen.export.format import Chat, Format, Item, Row, RunReader, tried
@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
-    """A row a turn, in the order in which they were spoken."""
+    """Yield a row per turn, in spoken order."""
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
         row = read_row(_COLUMNS, scenario, conversation)
@@ -36,7 +36,8 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
 
 
 class CsvFiles(SplitFiles):
-    """A table a split, its first row the columns; `disarmed` counts the cells that got an apostrophe."""
+    """One table per split, with the columns in its first row; `disarmed` counts the cells that got an
+    apostrophe."""
 
     suffix = "csv"
 

@@ -1,4 +1,5 @@
-"""A row a turn with what it does: the dialogue acts of whatever protocol labels its turns, and the state of a guided one."""
+"""One row per turn with its acts: the dialogue acts of any protocol that labels its turns, and the state of a
+guided one."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tri
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
-    """The turns of every conversation of which at least one has a label."""
+    """Yield the turns of every conversation with at least one label."""
     for conversation in run.conversations():
         turns = conversation.candidate.turns
         if not any(turn.labels for turn in turns):

@@ -1,10 +1,10 @@
-"""A data set as the Hugging Face hub names and `datasets` reads it: Parquet or JSON Lines under `data/`.
+"""A data set for the Hugging Face hub and `datasets`: Parquet or JSON Lines under `data/`.
 
 https://huggingface.co/docs/hub/datasets-manual-configuration (file names, `configs`, `dataset_info`)
 
-The arms of a run share one table, and `arm` tells them apart. A table an arm would make the first of them
-the default, so that who loads the folder had a part of the data without knowing it; and what belongs together,
-the conversations of one scenario, would lie in several tables.
+The arms of a run share one table with a column `arm`. With a table per arm, the first would be the default,
+and users would load a part of the data unknowingly; conversations of one scenario would also be in several
+tables.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DATA = "data"
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
-    """A row a conversation, its turns as the run's own record has them."""
+    """Yield a row per conversation, with turns as in the run's own record."""
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
         row = read_row(_COLUMNS, scenario, conversation)
@@ -42,11 +42,11 @@ def _code(text: str | None) -> str:
 
 
 class HubFiles(RowFiles):
-    """Files as the hub names them: `data/train-00000-of-00005.parquet`, or `.jsonl`.
+    """Files with the hub's names: `data/train-00000-of-00005.parquet`, or `.jsonl`.
 
-    A name says how many files there are, and none is to be empty, so the rows wait in a file of their own until all
-    are known. The types of the columns are given and not guessed: a column without a value in the first rows has the
-    type that it has in the last. Raises UsageError at once where Parquet is asked for and pyarrow is missing.
+    A name states the number of files, and none may be empty, so the rows wait in a temporary file until all
+    are known. The types of the columns are given and not guessed: a column without a value in the first rows
+    has the type of the last. Raises UsageError at once if Parquet is requested and pyarrow is missing.
     """
 
     def __init__(self, staging: Staging) -> None:
@@ -87,7 +87,7 @@ class HubFiles(RowFiles):
         }
 
     def _name_files(self, split: SplitName) -> Iterator[tuple[Path, int]]:
-        """Every file of a split and its rows, which differ by one at most."""
+        """Yield every file of a split and its number of rows, which differ by at most one."""
         shards = self.staging.run.job.shards
         number = min(shards.train if split == "train" else shards.test, self._rows[split])
         for i in range(number):

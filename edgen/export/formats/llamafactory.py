@@ -1,9 +1,9 @@
-"""LLaMA-Factory's rows of preferences and of single good or bad turns, with the `dataset_info.json` that names them.
+"""Rows of preferences and of single good or bad turns for LLaMA-Factory, with a `dataset_info.json`.
 
-As data/README.md of github.com/hiyouga/LLaMA-Factory has them in its sharegpt layout. `SharegptDatasetConverter`
-(src/llamafactory/data/converter.py) takes a system message, then human and gpt by turns. A ranking data set ends on
-human, with `chosen` and `rejected` beside; any other ends on gpt, with `kto_tag` beside. What is otherwise it skips
-with a warning, so it has no row here.
+Format: data/README.md of github.com/hiyouga/LLaMA-Factory, sharegpt layout. `SharegptDatasetConverter`
+(src/llamafactory/data/converter.py) takes a system message, then alternating human and gpt messages. A
+ranking data set ends on human, with `chosen` and `rejected` as further keys; any other ends on gpt, with
+`kto_tag`. It skips other rows with a warning, so they are omitted here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ PREFERENCE = "preference"
 KTO = "kto"
 INFO = "dataset_info.json"
 
-# What dataset_info.json says of a table. LLaMA-Factory takes no default for a column once any is named.
+# The description of a table in dataset_info.json. LLaMA-Factory has no defaults for columns once one is
+# named.
 _DESCRIBED: dict[str, dict[str, Any]] = {
     PREFERENCE: {
         "ranking": True,
@@ -47,7 +48,7 @@ def _pair(pair: TurnPair) -> Item:
 
 
 def _tagged(found: Completion) -> Row | None:
-    """The row of a completion; None where its pair has no row either and was counted."""
+    """Return the row of a completion; None if its pair has no row either and was counted."""
     if not begins_with_user(found.prompt):
         return None
     value = {
@@ -59,7 +60,7 @@ def _tagged(found: Completion) -> Row | None:
 
 
 class DescribedLines(JsonLines):
-    """JSON Lines, and beside them a dataset_info.json with an entry for each table and split that has rows."""
+    """JSON Lines, and a dataset_info.json with an entry for each table and split that has rows."""
 
     def finish(self) -> Patterns:
         patterns = super().finish()

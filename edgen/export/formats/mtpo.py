@@ -1,5 +1,5 @@
 """Rows for multi-turn preference optimisation (MTPO, arXiv 2405.14655): two whole conversations of one
-scenario and a soft preference, ties and contradicted verdicts included."""
+scenario and a soft preference, with ties and contradicted verdicts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TIE = 0.5
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a pair."""
+    """Yield a row per pair."""
     given = (compared.pair.label for compared in run.compared())
-    # All labels of a run's pairs are by one source; what it says of pairs without a label is asked of it too.
+    # All labels of a run's pairs have one source, whose signal is also used for pairs without a label.
     source = next((label for label in given if label is not None), None)
     columns = ScenarioColumns(run.space)
     for compared in run.compared():
@@ -27,10 +27,10 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 
 
 def soft_preference(pair: Pair, source: Label | None) -> float | None:
-    """How probable it is that side a is preferred, by the source that labels the pairs; None where that
-    source does not say, or where the user asked for fewer pairs. A judge's log probabilities go before its verdicts.
-    Without them a tie is one half; a verdict that the strengths contradict counts as it is. `source` is any label of
-    the same run."""
+    """Return the probability that side a is preferred, by the source of the pairs' labels; None if that
+    source has no signal, or the user asked for fewer pairs. A judge's log probabilities take precedence over
+    its verdicts. Otherwise a tie is one half; a verdict that the strengths contradict counts unchanged.
+    `source` is any label of the same run."""
     if pair.label is None and pair.left_out not in ("tie", "contradicted"):
         return None
     if (told := _by_logprobs(pair, source)) is not None:
@@ -41,12 +41,12 @@ def soft_preference(pair: Pair, source: Label | None) -> float | None:
         return TIE
     signal = signal_behind(
         pair, source
-    )  # strengths come of a judge's verdicts, so nobody else's are contradicted
+    )  # strengths come from a judge's verdicts, so only these can be contradicted
     return None if signal is None else signal.p
 
 
 def _by_logprobs(pair: Pair, source: Label | None) -> float | None:
-    """The preference for side a by log probabilities of the judge that labels the pairs; None without any."""
+    """Return the preference for side a by log probabilities of the labelling judge; None without any."""
     if source is None or source.by != "oracle":
         return None
     signal = signal_behind(pair, source)

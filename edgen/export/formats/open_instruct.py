@@ -1,7 +1,7 @@
-"""open-instruct's rows for reinforcement learning with verifiers: `messages`, `ground_truth` and `dataset`.
+"""Rows for open-instruct's reinforcement learning with verifiers: `messages`, `ground_truth` and `dataset`.
 
-As `rlvr_tokenize_v3` of open_instruct/dataset_transformation.py reads them. `dataset` names the verifier of
-open_instruct/ground_truth_utils.py: general-quality_ref is a model that grades a reply beside a reference.
+Format: `rlvr_tokenize_v3` of open_instruct/dataset_transformation.py. `dataset` names the verifier of
+open_instruct/ground_truth_utils.py: general-quality_ref is a model that grades a reply against a reference.
 """
 
 from __future__ import annotations

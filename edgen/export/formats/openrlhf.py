@@ -1,8 +1,8 @@
-"""OpenRLHF's rows: preference pairs for train_dpo and train_rm, and single replies with a score.
+"""Rows for OpenRLHF: preference pairs for train_dpo and train_rm, and single replies with a score.
 
-Pairs are as `openrlhf/datasets/reward_dataset.py` reads them without `--data.prompt_key`: two message lists
-that are the same but for the last message. Its keys are options, so the second table names its own;
-they are plain texts, laid out as OpenRLHF's usual input template does it ("User: ...\\nAssistant: ").
+Format of pairs: `openrlhf/datasets/reward_dataset.py` without `--data.prompt_key`: two message lists that
+differ only in the last message. Its keys are options, so the second table has its own names; they are plain
+texts in the layout of OpenRLHF's usual input template ("User: ...\\nAssistant: ").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCORED = "scored"
 
 
 def join_messages(prompt: list[Message]) -> str:
-    """Messages as one text that the assistant goes on with."""
+    """Return messages as one text for the assistant to continue."""
     return "".join(f"{m['role'].capitalize()}: {m['content']}\n" for m in prompt) + "Assistant: "
 
 
@@ -35,7 +35,7 @@ def _scored(found: Completion) -> Row:
     value = {
         "in_text": join_messages(found.prompt),
         "out_text": found.completion["content"],
-        # OpenRLHF's unpaired losses ask for exactly 1 and 0; another number would count for neither.
+        # OpenRLHF's unpaired losses require exactly 1 and 0; another number would count for neither.
         "score": 1.0 if found.label else 0.0,
         "id": found.id,
     }

@@ -1,8 +1,8 @@
-"""REFUEL's rows: two conversations that part at round h, with a reward each (arXiv 2410.04612).
+"""Rows for REFUEL: two conversations that part at round h, with a reward each (arXiv 2410.04612).
 
-Keys as `setting_one/tokenize_mask.py` of github.com/ZhaolinGao/REFUEL has them: message lists that begin with
-the user and hold whole rounds of user and assistant; `h` counts rounds from 0, so that the first 2h + 1
-messages are shared and the next one, by the assistant, differs.
+Format: `setting_one/tokenize_mask.py` of github.com/ZhaolinGao/REFUEL: message lists that begin with the user
+and hold whole rounds of user and assistant; `h` counts rounds from 0, so that the first 2h + 1 messages are
+shared and the next one, by the assistant, differs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ TOKENS = {
 
 
 def rewards(found: Preferred) -> tuple[float, float]:
-    """The rewards of chosen and rejected, in [0, 1]: the conversations' own probabilities of understanding
-    where these gave the label, the mean strengths of rollouts where it rests on those, else p and 1 - p. Either way they
-    differ by 2p - 1."""
+    """Return the rewards of chosen and rejected, in [0, 1]: the conversations' own probabilities of
+    understanding if these gave the label, the mean strengths of rollouts if it uses those, else p and 1 - p.
+    In each case they differ by 2p - 1."""
     said = signal_behind(found.pair, found.label)
     by_probability = found.pair.signals.probability if found.label.by == "probability" else None
     own = said if isinstance(said, RolloutSignal) else by_probability
@@ -38,13 +38,13 @@ def rewards(found: Preferred) -> tuple[float, float]:
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a pair, with its tokens where a tokenizer was given."""
+    """Yield a row per pair, with its tokens if a tokenizer was given."""
     for found in rows_of_pairs(read_turn, _row)(run, chat):
         yield found if isinstance(found, LeftOut) or chat.tokens is None else _with_tokens(found, chat.tokens)
 
 
 def _with_tokens(row: Row, tokens: ChatTokenizer) -> Item:
-    """The row with the tokens of both sides up to the reply at which they part, and masks of it."""
+    """Return the row with the tokens of both sides up to the reply at which they part, and masks of it."""
     columns = {}
     for side in ("chosen", "reject"):
         found = tokens.mask_reply(row.value[side][: 2 * row.value["h"] + 2])

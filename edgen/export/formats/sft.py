@@ -1,4 +1,5 @@
-"""Single responses with their prompts: TRL's prompt-completion rows, for SFTTrainer and whatever learns the completion.
+"""Single responses with their prompts: TRL's prompt-completion rows, for SFTTrainer and other training on
+completions.
 
 https://huggingface.co/docs/trl/dataset_formats#prompt-completion
 """
@@ -13,7 +14,7 @@ from edgen.export.replies import responses
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a response; of those of a scenario that say the same after the same prompt, one."""
+    """Yield a row per response, without repeats after the same prompt of a scenario."""
     repeats = Repeats()
     for found in responses(run, chat):
         if isinstance(found, LeftOut):

@@ -1,7 +1,7 @@
 """ShareGPT rows: from and value, for LLaMA-Factory, axolotl and others.
 
-LLaMA-Factory takes a system message, then human and gpt by turns, ending on gpt; whatever else it skips with
-a warning. axolotl reads `train` of each message (message_field_training).
+LLaMA-Factory takes a system message, then alternating human and gpt messages, ending on gpt; it skips other
+rows with a warning. axolotl reads `train` of each message (message_field_training).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a conversation; of those of a scenario that say the same, one."""
+    """Yield a row per conversation, without repeats within a scenario."""
     repeats = Repeats()
     for conversation in run.conversations():
         yield _row(conversation, chat, repeats)
@@ -38,13 +38,13 @@ def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> It
 
 
 def begins_with_user(messages: list[Message]) -> bool:
-    """Whether the user speaks first, behind a system message or none."""
+    """Return whether the user speaks first, possibly after a system message."""
     said = [message for message in messages if message["role"] != "system"]
     return bool(said) and said[0]["role"] == "user"
 
 
 def in_its_words(message: Message) -> dict[str, str]:
-    """The message as ShareGPT has it."""
+    """Return the message in ShareGPT's format."""
     return {"from": NAMES[message["role"]], "value": message["content"]}
 
 

@@ -1,7 +1,7 @@
-"""SkyRL's rows, with edgen's judge as the environment.
+"""Rows for SkyRL, with edgen's judge as the environment.
 
-Columns as `skyrl/train/dataset/dataset.py` reads them and `skyrl_gym.make` hands them on: `prompt` and `env_class`; all
-others reach the environment as `extras`. `edgen.env.skyrl_replies` is the environment.
+Format: `skyrl/train/dataset/dataset.py` and `skyrl_gym.make`: `prompt` and `env_class`; all other columns
+reach the environment as `extras`. `edgen.env.skyrl_replies` is the environment.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from edgen.export.pair_rows import Preferred, read_preferred, rows_of_pairs
 
 
 def _row(found: Preferred) -> Row:
-    # No column `margin`: RewardTrainer would subtract it in its loss without being asked to.
+    # No column `margin`: RewardTrainer would subtract it in its loss unasked.
     value = {"chosen": found.chosen, "rejected": found.rejected, "p": found.label.p, "id": found.pair.id}
     return Row(found.pair.split, value, evidence=found.evidence, scenario=found.scenario)
 

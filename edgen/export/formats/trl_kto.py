@@ -19,7 +19,7 @@ def _row(found: Completion) -> Row:
 
 
 class LabelledLines(JsonLines):
-    """Counts true and false rows, for the weights that make both count alike."""
+    """JSON Lines with counts of true and false rows, for balancing weights."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -38,12 +38,12 @@ class LabelledLines(JsonLines):
 
 
 def _weights(true: int, false: int) -> str:
-    """What balances the two losses: weight times rows is the same for both."""
+    """Return the weights that balance the two losses: weight times rows is equal for both."""
     if not true or not false:
         return "No weight balances a train split that lacks one of them."
     if true == false:
         return "Both kinds of train count alike: desirable_weight and undesirable_weight can stay at 1.0."
-    # Two digits, as KTOTrainer rounds the range that it warns about.
+    # Two digits, as in KTOTrainer's warning about the range.
     name, weight = (
         ("desirable_weight", false / true) if true < false else ("undesirable_weight", true / false)
     )

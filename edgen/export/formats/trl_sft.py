@@ -12,7 +12,7 @@ from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tri
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """A row a conversation; of those of a scenario that say the same, one."""
+    """Yield a row per conversation, without repeats within a scenario."""
     repeats = Repeats()
     for conversation in run.conversations():
         messages = chat.messages(

@@ -1,6 +1,6 @@
-"""verl's rows for multi-turn fine-tuning: Parquet with a column `messages`.
+"""Rows for verl's multi-turn fine-tuning: Parquet with a column `messages`.
 
-As `verl/utils/dataset/multiturn_sft_dataset.py` reads them: the loss falls on every message whose role is assistant.
+Format: `verl/utils/dataset/multiturn_sft_dataset.py`: the loss covers every assistant message.
 """
 
 from __future__ import annotations

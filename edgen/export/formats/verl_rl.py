@@ -1,7 +1,7 @@
-"""verl's rows for reinforcement learning, with edgen's judge as the reward.
+"""Rows for verl's reinforcement learning, with edgen's judge as the reward.
 
-Columns as `verl/utils/dataset/rl_dataset.py` reads them and the reward managers of `verl/experimental/reward_loop`
-hand them on: `prompt`, `data_source`, `reward_model.ground_truth`, `extra_info`. `edgen.env.verl` scores.
+Format: `verl/utils/dataset/rl_dataset.py` and the reward managers of `verl/experimental/reward_loop`:
+`prompt`, `data_source`, `reward_model.ground_truth`, `extra_info`. `edgen.env.verl` scores.
 """
 
 from __future__ import annotations

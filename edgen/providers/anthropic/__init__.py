@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: calls one by one, and batches by the vendor's SDK."""
+"""Anthropic's Messages API: single calls, and batches through the vendor's SDK."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AnthropicProvider(Provider):
         price = PRICES.price(config.model, config.base_url)
         if price is None or config.prompt_cache == "5m":
             return price
-        if config.prompt_cache is None:  # nothing is written that is not asked for
+        if config.prompt_cache is None:  # no cache is written unless the job asks for it
             return msgspec.structs.replace(price, cache_read=None, cache_write=None)
         return PRICES.long_cache_write(price)
 

@@ -1,16 +1,16 @@
 """Anthropic's Message Batches, through Anthropic's own client.
 
-A request's `params` are what the online adapter sends, to the byte, and its answer is read as the online adapter reads
-it. Limits, states and shapes are those of Anthropic's API reference and of the SDK anthropic 2.12.
+A request's `params` equal what the online adapter sends, byte for byte, and the same code reads the answer.
+Limits, states and shapes are those of Anthropic's API reference and of the SDK anthropic 2.12.
 
-A batch is one call that holds all of its requests, and it carries no name of ours. So the custom ids end with a mark made
-of its token. What was begun without anybody hearing of it is looked for among the batches that are newer than the newest
-one before it and have as many requests; the custom ids tell whose it is once it has ended, and not before.
+A batch is one call that holds all of its requests, and it cannot carry a name of ours. So the custom ids end
+with a mark made from its token. To find a batch whose creation was not confirmed, look among the batches that
+are newer than the last known one and hold as many requests. Custom ids identify a batch only after it has
+ended.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -21,6 +21,7 @@ import msgspec
 from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind
+from edgen.core.threads import run_in_thread
 from edgen.core.values import Request
 from edgen.providers.anthropic.online import AnthropicBackend, classify, read_reply
 from edgen.providers.batches import (
@@ -41,61 +42,63 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _BATCHES = "v1/messages/batches"
-_CHUNK = 1 << 20  # bytes of a file that are held at a time
+_CHUNK = 1 << 20  # bytes of a file held in memory at a time
 _PAGE = 100  # batches asked for at a time
 _DAY = 86_400.0  # seconds: no two clocks are that far apart
 _encode = msgspec.json.Encoder().encode
 
 
 class AnthropicBatches(SdkBatches):
-    """The batches of one workspace, for one backend."""
+    """Client of the batches of one workspace, for one backend."""
 
-    # 256 MB at most, the braces around the requests included.
+    # 256 MB at most, including the braces around the requests.
     limits = BatchLimits(requests=100_000, bytes=255_000_000)
-    # A call that takes longer than ten minutes is none that the service answers; its SDK's own timeout says so, too.
+    # The service answers no call after more than ten minutes; its SDK uses the same timeout.
     settles: float | None = 600.0
 
     def __init__(self, backend: AnthropicBackend, environ: Mapping[str, str], patience: float) -> None:
         super().__init__(backend, environ, patience, classify, ("anthropic", "AnthropicError"))
-        self._strangers: set[tuple[str, str]] = set()  # tokens, each with a batch that is not its own
+        self._strangers: set[tuple[str, str]] = set()  # tokens, each with a batch that belongs to another one
 
     @cached_property
     def client(self) -> AsyncAnthropic:
-        """Anthropic's client, its retries off, whatever ANTHROPIC_… says elsewhere."""
+        """Anthropic's client, without retries and without settings from ANTHROPIC_… variables."""
         module = load_sdk("anthropic", "anthropic")
         made: AsyncAnthropic = module.AsyncAnthropic(
-            api_key="none",  # else the client looks for one by itself; this is not sent
+            api_key="none",  # else the client looks for one itself; this value is not sent
             base_url=str(self._base),
             max_retries=0,
-            timeout=self._http.timeout,  # the client's own may be taken for nobody's, and be 600 s
+            timeout=self._http.timeout,  # else the client may take its own default of 600 s
             http_client=self._http,
             open_telemetry=False,
         )
-        made._custom_headers = {}  # those of ANTHROPIC_CUSTOM_HEADERS, which are meant for somebody else
+        # drop those of ANTHROPIC_CUSTOM_HEADERS, which are meant for other programs
+        made._custom_headers = {}
         return made
 
     # -- lines
 
     def line(self, name: str, request: Request) -> bytes:
-        """The request as a line of a file. Raises CallError for half of a character."""
+        """Return the request as a line of a file. Raises CallError for a lone surrogate."""
         return b'{"custom_id":%b,"params":%b}' % (_encode(name), self._backend.body(request))
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """What a line of a result file says; None if it is none. Never raises."""
+        """Read a line of a result file; None if it is invalid. Never raises."""
         return read_line(line, self._credentials.secrets)
 
     # -- calls
 
     async def upload(self, file: Path, token: str) -> str | None:  # noqa: ARG002
-        """Nothing goes up. Returns the newest batch that there is: what is begun from now on is newer. Raises CallError,
-        and OSError for the file."""
-        await asyncio.to_thread(file.stat)
+        """Return the newest batch, without uploading: batches created from now on are newer. Raises
+        CallError, and OSError for the file."""
+        await run_in_thread(file.stat)
         with self._calls.calling():
             page = await self.client.messages.batches.list(limit=1)
             return self._id(page.data[0]) if page.data else None
 
     async def create(self, sending: Sending) -> RemoteBatch:
-        """Send all requests, read from the disk as they are sent. Raises CallError, and OSError for the file."""
+        """Send all requests, read from disk while they are sent. Raises CallError, and OSError for the
+        file."""
         from anthropic.types.messages import MessageBatch
 
         body = _Body(sending.file)
@@ -107,9 +110,9 @@ class AnthropicBatches(SdkBatches):
         return self._remote(batch)
 
     async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
-        """The batch that was begun for `sending`, or those that may be it and have not ended.
+        """Return the batch that was created for `sending`, or the running ones that may be it.
 
-        One whose results are gone is taken for it where no other is: it may have been paid.
+        A batch whose results are gone counts as the one if no other does: it may have been paid.
         """
         working, unknown = [], None
         with self._calls.calling():
@@ -126,7 +129,7 @@ class AnthropicBatches(SdkBatches):
         return Suspects(tuple(working)) if working else unknown
 
     async def _since(self, sending: Sending) -> AsyncIterator[Any]:
-        """The batches that were begun after the one that was the newest, the newest first."""
+        """Yield the batches created after the last known one, newest first."""
         async for batch in self.client.messages.batches.list(limit=_PAGE):
             made, asked_at = getattr(batch, "created_at", None), sending.asked_at
             old = isinstance(made, datetime) and asked_at is not None and made.timestamp() < asked_at - _DAY
@@ -135,7 +138,7 @@ class AnthropicBatches(SdkBatches):
             yield batch
 
     async def _is_of(self, sending: Sending, remote: RemoteBatch) -> bool | None:
-        """Whether a batch that has ended is the one that was sent, by the mark of any of its requests; None where its
+        """Return whether an ended batch is the one that was sent, by the mark of any request; None if its
         results are gone."""
         known = (sending.token, remote.id)
         if known in self._strangers:
@@ -154,7 +157,7 @@ class AnthropicBatches(SdkBatches):
         return ours
 
     async def _first_name(self, remote_id: str) -> str:
-        """The first custom id in the results of a batch; empty where there is none."""
+        """Return the first custom id in the results of a batch; empty if there is none."""
         left = b""
         async for chunk in self._results(remote_id):
             *lines, left = (left + chunk).split(b"\n")
@@ -164,12 +167,12 @@ class AnthropicBatches(SdkBatches):
         return read_text_member(read_members(left).get("custom_id")) or ""
 
     async def state(self, remote_id: str) -> RemoteBatch:
-        """How a batch stands."""
+        """Return the state of a batch."""
         with self._calls.calling():
             return self._remote(await self.client.messages.batches.retrieve(remote_id))
 
     async def forget(self, file_id: str) -> None:
-        """There is no file."""
+        """Do nothing: there is no file."""
 
     async def _cancel(self, remote_id: str) -> None:
         await self.client.messages.batches.cancel(remote_id)
@@ -179,7 +182,8 @@ class AnthropicBatches(SdkBatches):
             await sink.write(chunk)
 
     async def _results(self, remote_id: str) -> AsyncIterator[bytes]:
-        """The results of a batch as they come. They are asked for where the batch is, whatever address it names."""
+        """Yield the results of a batch as they arrive. The request goes to the batch's own path;
+        the address in the batch object is ignored."""
         url = str(append_path(self._base, f"{_BATCHES}/{remote_id}/results"))
         async with self._http.stream("GET", URL(url).human_repr()) as answer:
             if answer.status_code != 200:
@@ -187,10 +191,10 @@ class AnthropicBatches(SdkBatches):
             async for chunk in answer.aiter_bytes(_CHUNK):
                 yield chunk
 
-    # -- how a batch stands
+    # -- state of a batch
 
     def _remote(self, batch: Any) -> RemoteBatch:
-        """Anthropic's batch object. What a server leaves out, or gives another type than it should, is left out."""
+        """Read Anthropic's batch object. Missing fields and fields of a wrong type are ignored."""
         name = self._id(batch)
         found = getattr(batch, "request_counts", None)
         counts = {kind: count for kind in _KINDS if isinstance(count := getattr(found, kind, None), int)}
@@ -203,8 +207,8 @@ class AnthropicBatches(SdkBatches):
             id=name,
             state="ended" if ended else "working",
             outcome=_outcome(counts, there=there) if ended else None,
-            files=(name,) if there else (),  # the results go by the name of their batch
-            done=done if ended and counts else None,  # nothing is counted before the end
+            files=(name,) if there else (),  # result files are named after their batch
+            done=done if ended and counts else None,  # counts are given only at the end
             total=sum(counts.values()) if counts else None,
         )
 
@@ -213,14 +217,15 @@ _KINDS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
 def _outcome(counts: Mapping[str, int], *, there: bool) -> Literal["completed", "expired", "cancelled"]:
-    """How a batch ended; one whose results are gone was worked on."""
+    """Return how a batch ended; one whose results are gone was worked on."""
     if there and counts.get("canceled"):
         return "cancelled"
     return "expired" if there and counts.get("expired") else "completed"
 
 
 class _Body:
-    """What begins a batch: the lines of a file as a list of requests, read from the disk as they are sent."""
+    """Request body that creates a batch: the lines of a file as a list, read from disk while they are
+    sent."""
 
     _BEGIN, _END = b'{"requests":[', b"]}"
 
@@ -232,10 +237,10 @@ class _Body:
         yield self._BEGIN
         with self._file.open("rb") as file:
             last = b""
-            while chunk := await asyncio.to_thread(file.read, _CHUNK):
+            while chunk := await run_in_thread(file.read, _CHUNK):
                 if last:
                     yield last
-                last = chunk.replace(b"\n", b",")  # there is no line feed within a line
+                last = chunk.replace(b"\n", b",")  # a line contains no line feed
         yield last[:-1] + self._END
 
 
@@ -259,7 +264,7 @@ _WHY = {
 
 
 def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | None:
-    """What a line of a result file says, without `secrets`; None if it is none. Never raises."""
+    """Read a line of a result file, without `secrets`; None if it is invalid. Never raises."""
     parts = read_members(line)
     name = read_text_member(parts.get("custom_id"))
     if name is None or "result" not in parts:
@@ -278,4 +283,4 @@ def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | N
         wrong = read_error(body)
         status = _STATUSES.get(wrong.type if wrong is not None else "", 500)
     broken = call_error(status, {}, body, classify=classify, now=0.0, secrets=secrets)
-    return LineResult(name, failure=CallError(broken.kind, broken.message))  # no answer to a call
+    return LineResult(name, failure=CallError(broken.kind, broken.message))  # not an answer to a call

@@ -1,4 +1,4 @@
-"""What a job says of Anthropic's Messages API."""
+"""Settings of Anthropic's Messages API in a job."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class AnthropicConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env", "prompt_cache"}
 
     base_url: Url = "https://api.anthropic.com"
-    """Where the service is, without /v1/messages."""
+    """Address of the service, without /v1/messages."""
     api_key_env: EnvName = "ANTHROPIC_API_KEY"
     """The NAME of the environment variable that holds the key, never the key."""
     max_tokens: Positive = 8192
-    """Tokens of one answer, at most; the service demands a number. Thoughts count."""
+    """Maximum tokens of one answer, thoughts included; the service requires a number."""
     top_k: Positive | None = None
-    """From how many of the likeliest tokens one is drawn; null: the service's own default."""
+    """Number of likeliest tokens that one is drawn from; null: the service's default."""
     reasoning_effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    """How much the model does for an answer (`output_config.effort`); null: the model's own default."""
+    """Effort of the model for an answer (`output_config.effort`); null: the model's default."""
     service_tier: Literal["auto", "standard_only"] | None = None
-    """Whether priority capacity may be used; null: the service's own default."""
+    """Whether priority capacity may be used; null: the service's default."""
     prompt_cache: Literal["5m", "1h"] | None = None
-    """How long the service keeps what prompts have in common: the system message and, in self-play, what was said so far;
-    null: it keeps nothing."""
+    """How long the service caches common prefixes: the system message and, in self-play, the dialogue so far;
+    null: no caching."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Other fields of the request, as they are; they are kept in the run, so no key belongs here."""
+    """Further fields of the request, sent unchanged. They are stored with the run, so put no key here."""

@@ -1,9 +1,9 @@
 """Anthropic's Messages API over HTTP, version 2023-06-01.
 
-System messages become the `system` field. `extra_body` is merged last and shallowly, but for its `output_config`,
-whose keys join edgen's. Thoughts are no part of the text. An answer that ends with the stop reason `refusal` is a
-Reply whose refusal is the service's explanation. Fields, stop reasons and error types are those of the API reference
-and of the SDK anthropic 2.12.
+System messages become the `system` field. `extra_body` is merged last and shallowly; the keys of its
+`output_config` join edgen's. Thoughts are not part of the text. An answer with the stop reason `refusal`
+becomes a Reply whose refusal is the service's explanation. Fields, stop reasons and error types are those of
+the API reference and of the SDK anthropic 2.12.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AnthropicBackend(HttpBackend):
         self._messages = append_path(self.base, "v1/messages")
         self._models = append_path(self.base, "v1/models")
         self._tail = functools.cache(functools.partial(_tail, config))
-        self._tail(1, None)  # what cannot be sent is refused before any call
+        self._tail(1, None)  # reject what cannot be sent before any call
         self._kept = None if config.prompt_cache is None else _cache_control(config.prompt_cache)
 
     async def complete(self, request: Request) -> Reply:
@@ -40,7 +40,7 @@ class AnthropicBackend(HttpBackend):
         return await self.ask(self._messages, self.body(request), read_reply)
 
     def body(self, request: Request) -> bytes:
-        """The JSON that a call sends. Raises CallError for half of a character."""
+        """Return the JSON body of a call. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, request.schema)
         system = "\n\n".join(message.content for message in request.messages if message.role == "system")
         said = [message for message in request.messages if message.role != "system"]
@@ -48,17 +48,19 @@ class AnthropicBackend(HttpBackend):
         return before + (b',"system":' + encode_prompt(self._marked(system)) if system else b"") + tail
 
     def _kept_to_the_last(self, said: list[Message]) -> list[Any]:
-        """The messages; the last one of a dialogue is marked, since the next prompt begins with all of them."""
+        """Return the messages with the last one of a dialogue marked for caching: the next prompt begins with
+        all of them."""
         if self._kept is None or not any(message.role == "assistant" for message in said):
             return said
         return [*said[:-1], {"role": said[-1].role, "content": self._marked(said[-1].content)}]
 
     def _marked(self, text: str) -> Any:
-        """A text that the service's prompt cache keeps, with all that stands before it, where the job wants that."""
+        """Return a text block, marked for the prompt cache with everything before it if the job wants
+        that."""
         return text if self._kept is None else [{"type": "text", "text": text, "cache_control": self._kept}]
 
     async def models(self) -> list[str] | None:
-        """The names that the service offers, None where it keeps no list. Raises CallError."""
+        """Return the names that the service offers, None if it keeps no list. Raises CallError."""
         names: list[str] = []
         query = {"limit": "1000"}
         for _ in range(_MAX_PAGES):
@@ -72,13 +74,13 @@ class AnthropicBackend(HttpBackend):
         return names
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------
 
 _MAX_PAGES = 20
 
 
 def _cache_control(ttl: str) -> dict[str, str]:
-    """The marker of a block; five minutes are what is meant without a word."""
+    """Return the cache marker of a block; five minutes are the service's default."""
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
 
 
@@ -87,9 +89,10 @@ def _headers(key: str | None) -> dict[str, str]:
 
 
 def _tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
-    """What follows messages and system: `max_tokens` is multiplied by `scale`; `schema` is what the answer has to fit.
+    """Return the JSON after messages and system.
 
-    Raises InputError for an `extra_body` that would change what the adapter is.
+    `max_tokens` is multiplied by `scale`; the answer has to fit `schema`. Raises InputError for an
+    `extra_body` that changes fields owned by the adapter.
     """
     refuse_extra(config.extra_body, _NOT_EXTRA)
     output = config.extra_body.get("output_config") or {}
@@ -121,7 +124,7 @@ _NOT_EXTRA = {
 }
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- replies -----------------------------------------------------------------------------
 
 
 class _Block(msgspec.Struct):
@@ -138,9 +141,9 @@ class _Message(msgspec.Struct):
     content: list[_Block]
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
-    usage: Any = None  # whatever is wrong with it, the answer is paid for
+    usage: Any = None  # the answer is paid for even if this is invalid
     model: str | None = None
-    simulated: Any = None  # `edgen simulator` says so
+    simulated: Any = None  # set by `edgen simulator`
 
 
 class _Model(msgspec.Struct):
@@ -167,7 +170,7 @@ _FINISH: dict[str | None, FinishReason] = {
 
 
 def read_reply(body: bytes) -> Reply | None:
-    """A message as a Reply; None if the body is none."""
+    """Read a message as a Reply; None if the body is invalid."""
     answer = decode(_MESSAGE, body)
     if answer is None:
         return None
@@ -189,8 +192,8 @@ def _describe_refusal(details: _StopDetails | None) -> str:
 
 
 def _read_counts(usage: Any, text: str) -> Usage | None:
-    """The prompt's tokens are those that were read anew, read from the prompt cache, and written to it. What was written
-    is told as a sum, or apart by how long it is kept."""
+    """Return the usage. Prompt tokens are the sum of uncached, cache-read and cache-written ones. Writes are
+    given as a sum, or separately by lifetime."""
     if not isinstance(usage, dict):
         return None
     read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
@@ -205,7 +208,7 @@ def _read_counts(usage: Any, text: str) -> Usage | None:
     return read_usage(prompt, usage.get("output_tokens"), text, read, written)
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------
 
 _KIND_OF_TYPE = {
     "authentication_error": FailureKind.AUTHENTICATION,
@@ -218,13 +221,13 @@ _KIND_OF_TYPE = {
     "timeout_error": FailureKind.TIMEOUT,
     "overloaded_error": FailureKind.OVERLOADED,
 }
-# The service words an empty account and a spent limit as requests that are wrong.
+# The service reports an empty account and a reached spending limit as invalid requests.
 _NO_MONEY = re.compile(r"credit balance is too low|reached your specified .{0,40}usage limits", re.IGNORECASE)
 _OVERFLOW = re.compile(r"prompt is too long|exceed(s)? (the )?context (limit|window)", re.IGNORECASE)
 
 
 def classify(status: int, error: ErrorBody) -> FailureKind:
-    """The kind of a failure: by the error's wording where one word stands for several, by its type, by the status."""
+    """Return the kind of a failure: by its wording if a type is ambiguous, then by type, then by status."""
     if _NO_MONEY.search(error.message):
         return FailureKind.QUOTA
     if status in (400, 413) and _OVERFLOW.search(error.message):

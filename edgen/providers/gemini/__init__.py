@@ -11,7 +11,7 @@ from edgen.providers.batches import BatchServices
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.prices import PriceList
 
-# In the order in which Google's own client looks them up.
+# In the order of Google's own client.
 KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 TIERS = ("standard", "flex", "priority")
 HOST = "generativelanguage.googleapis.com"

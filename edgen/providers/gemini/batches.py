@@ -1,10 +1,10 @@
 """The Gemini Developer API's batches, through Google's google-genai client.
 
-A line's request is what the online adapter sends, to the byte, and its answer is read as the online adapter reads
-it. Limits, states and shapes are those of Google's "Batch API" and "Rate limits" pages and of its generated client
-library. A batch is found again by its display name, which is its token. How a batch stands is asked without the
-client, whose `batches.get` leaves out how many requests are done and why a batch failed. The client sends a piece
-of an upload up to three times; each piece names its place in the file, so that does no harm.
+A line's request equals what the online adapter sends, byte for byte, and the same code reads the answer.
+Limits, states and shapes are those of Google's "Batch API" and "Rate limits" pages and of its generated
+client library. A batch is found by its display name, which is its token. The state of a batch is read without
+the client, whose `batches.get` omits the number of finished requests and the failure. The client sends a
+piece of an upload up to three times; each piece names its offset, so that is idempotent.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 class GeminiBatches(SdkBatches):
-    """The batches of one project, for one backend."""
+    """Client of the batches of one project, for one backend."""
 
-    # Google bounds the bytes and not the requests; this many, so that one that expires takes no more with it.
+    # Google limits bytes, not requests; this number limits the loss if a batch expires.
     limits = BatchLimits(requests=50_000, bytes=2_000_000_000)
 
     def __init__(self, backend: GeminiBackend, environ: Mapping[str, str], patience: float) -> None:
@@ -61,19 +61,20 @@ class GeminiBatches(SdkBatches):
 
     @cached_property
     def client(self) -> AsyncClient:
-        """Google's client for the Developer API, whatever GOOGLE_… says elsewhere; it tries once."""
+        """Google's client for the Developer API, without settings from GOOGLE_… variables and without
+        retries."""
         genai: Any = load_sdk("google.genai", "gemini")
-        # It remarks on keys in the environment, which it is not to use, and on states that it does not know.
+        # It warns of keys in the environment, which it must not use, and of unknown states.
         logging.getLogger("google_genai").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", module=r"google\.genai")
-        trusted = system_certificates()  # or the client makes contexts of its own for what is never used
+        trusted = system_certificates()  # else the client creates contexts that are never used
         made: AsyncClient = genai.Client(
-            api_key="none",  # the client wants one; this is not sent
+            api_key="none",  # the client requires one; it is not sent
             vertexai=False,
             http_options={
                 "base_url": str(self._base),
                 "api_version": "v1beta",
-                # Milliseconds; it has to be said, or the client waits for ever.
+                # Milliseconds; without this the client waits forever.
                 "timeout": max(1, round(self._patience * 1000)),
                 "retry_options": {"attempts": 1},
                 "httpx_async_client": self._http,
@@ -86,11 +87,11 @@ class GeminiBatches(SdkBatches):
     # -- lines
 
     def line(self, name: str, request: Request) -> bytes:
-        """The request as a line of an input file. Raises CallError for half of a character."""
+        """Return the request as a line of an input file. Raises CallError for a lone surrogate."""
         return b'{"key":%b,"request":%b}' % (_encode(name), self._backend.body(request))
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """What a line of a result file says; None if it is none. Never raises."""
+        """Read a line of a result file; None if it is invalid. Never raises."""
         return read_line(line, self._credentials.secrets)
 
     # -- calls
@@ -104,7 +105,7 @@ class GeminiBatches(SdkBatches):
         return self._calls.read_id(made.name)
 
     async def create(self, sending: Sending) -> RemoteBatch:
-        """Have Google begin."""
+        """Create a batch at Google."""
         with self._calls.calling():
             job = await self.client.batches.create(
                 model=self._model, src=sending.file_id or "", config={"display_name": sending.token}
@@ -112,7 +113,7 @@ class GeminiBatches(SdkBatches):
         return RemoteBatch(id=self._calls.read_id(job.name), state="working")
 
     async def find(self, sending: Sending) -> RemoteBatch | None:
-        """The batch begun with that token. The list is in no order that Google states, so all of it is looked at."""
+        """Return the batch created with that token. The list's order is unspecified, so search all of it."""
         with self._calls.calling():
             async for job in await self.client.batches.list(config={"page_size": _PAGE}):
                 if job.display_name == sending.token:
@@ -120,7 +121,7 @@ class GeminiBatches(SdkBatches):
         return None
 
     async def state(self, remote_id: str) -> RemoteBatch:
-        """How a batch stands."""
+        """Return the state of a batch."""
         url = str(append_path(self._base, f"v1beta/{_batch_path(remote_id)}"))
         with self._calls.calling():
             answer = await self._http.get(url)
@@ -137,11 +138,11 @@ class GeminiBatches(SdkBatches):
     async def _fetch(self, file_id: str, sink: Sink) -> None:
         await self.client.files.download(file=file_id, destination=sink)  # type: ignore[call-overload]
 
-    # -- how a batch stands
+    # -- state of a batch
 
     def _remote(self, remote_id: str, operation: bytes) -> RemoteBatch:
-        """Google's long-running operation of a batch: its state and counts are in its metadata, where its result
-        file is as well as in its response."""
+        """Read Google's long-running operation: state and counts are in its metadata, the result file also in
+        its response."""
         parts = read_members(operation)
         metadata = read_members(parts.get("metadata", b""))
         if read_text_member(parts.get("name")) is None and not metadata:
@@ -158,7 +159,7 @@ class GeminiBatches(SdkBatches):
             for output in outputs
             if (name := read_text_member(read_members(output).get("responsesFile")))
         }
-        done = None if total is None else (good or 0) + (bad or 0)  # Google leaves out what is 0
+        done = None if total is None else (good or 0) + (bad or 0)  # Google omits zeros
         if done:
             self._filled |= files
         return RemoteBatch(
@@ -172,17 +173,18 @@ class GeminiBatches(SdkBatches):
         )
 
     def _refusal(self, error: bytes | None) -> CallError:
-        """Why a batch was refused as a whole."""
+        """Return the reason why a batch was refused as a whole."""
         body = b'{"error":%b}' % (error or b"null")
         wrong = read_error(body)
         if wrong is None:
             return refusal_without_reason()
         broken = self._calls.failure(_http_status(wrong), {}, body)
-        return CallError(broken.kind, broken.message, retry_after=broken.retry_after)  # no answer to a call
+        # not an answer to a call
+        return CallError(broken.kind, broken.message, retry_after=broken.retry_after)
 
 
 def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | None:
-    """What a line of a result file says, without `secrets`; None if it is none. Never raises."""
+    """Read a line of a result file, without `secrets`; None if it is invalid. Never raises."""
     parts = read_members(line)
     name = read_text_member(parts.get("key"))
     if name is None or "request" in parts:  # the line of a request
@@ -206,16 +208,17 @@ def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | N
 
 
 def _batch_path(remote_id: str) -> str:
-    """`batches/NAME`. Raises CallError for what is no name of a batch, which would be asked for elsewhere."""
+    """Return `batches/NAME`. Raises CallError for an invalid name, which would lead to another path."""
     if not re.fullmatch(r"(batches/)?[A-Za-z0-9][A-Za-z0-9._-]*", remote_id):
         raise CallError(
-            FailureKind.NOT_FOUND, f"{clean_message(remote_id)} is no name of a batch, as in batches/abc123"
+            FailureKind.NOT_FOUND,
+            f"{clean_message(remote_id)} is not the name of a batch, such as batches/abc123",
         )
     return remote_id if remote_id.startswith("batches/") else f"batches/{remote_id}"
 
 
 def _count(value: bytes | None) -> int | None:
-    """A 64-bit integer as Google writes it, which is as a string."""
+    """Read a 64-bit integer, which Google writes as a string."""
     written = read_text_member(value)
     return (
         int(written)
@@ -232,11 +235,11 @@ _ENDED: dict[str, Literal["completed", "expired", "cancelled", "failed"]] = {
     "FAILED": "failed",
 }
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------
 
 _CANCELLED = 499
 _WHOLE_BATCH = re.compile(r"(?i)\bbatch\b|\bexpired\b")
-# google.rpc.Code to HTTP, as google/rpc/code.proto has it.
+# google.rpc.Code to HTTP, by code.proto of google/rpc.
 _STATUSES = {
     "CANCELLED": (1, _CANCELLED),
     "UNKNOWN": (2, 500),
@@ -259,7 +262,7 @@ _BY_NUMBER = dict(_STATUSES.values())
 
 
 def _http_status(error: ErrorBody) -> int:
-    """The HTTP status of an error in a line: it names that, a google.rpc.Code, or the word of one."""
+    """Return the HTTP status of an error in a line: given as that, as a google.rpc.Code, or as its name."""
     code = int(error.code) if re.fullmatch(r"\d{1,3}", error.code) else 0
     if 400 <= code < 600:
         return code
@@ -267,7 +270,7 @@ def _http_status(error: ErrorBody) -> int:
 
 
 def _classify(status: int, error: ErrorBody) -> FailureKind:
-    """As online; but Google says of a file that is gone that it may not be ours."""
+    """Classify as online, except that Google reports a missing file as possibly not ours."""
     if status == 403 and "may not exist" in error.message:
         return FailureKind.NOT_FOUND
     return classify(status, error)

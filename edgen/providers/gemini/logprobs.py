@@ -1,5 +1,5 @@
-"""Log probabilities as Google lists them, in a candidate's `logprobsResult`: the tokens that were chosen, and beside them the
-likely ones at each place. What is 0 is left out.
+"""Log probabilities in Google's format, a candidate's `logprobsResult`: the chosen tokens and the likeliest
+ones at each place. Zeros are omitted.
 
 https://ai.google.dev/api/generate-content#LogprobsResult
 """
@@ -11,7 +11,7 @@ from edgen.providers.tokens import Told, join_tokens, read_token
 
 
 def read_tokens(result: object) -> tuple[Token, ...] | None:
-    """The tokens of an answer; None where none are told, or what is told cannot be true."""
+    """Return the tokens of an answer; None if they are missing or invalid."""
     chosen, top = _list(result, "chosenCandidates"), _list(result, "topCandidates")
     return join_tokens(
         [_read(one) for one in chosen], [[_read(it) for it in _list(one, "candidates")] for one in top]

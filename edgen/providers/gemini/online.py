@@ -1,9 +1,9 @@
 """The Gemini API's generateContent over HTTP, in the wire format of Google's google-genai client.
 
-System messages become the system instruction, the assistant is called "model". `extra_body` is
-merged last: shallowly, but for its generationConfig, whose keys join edgen's. A prompt that the
-service blocks is a Reply without text whose refusal is the block reason; thoughts are no part of the
-text. The key travels in a header, never in the address.
+System messages become the system instruction, the assistant is called "model". `extra_body` is merged last
+and shallowly; the keys of its generationConfig join edgen's. A prompt that the service blocks is a Reply
+without text whose refusal is the block reason; thoughts are not part of the text. The key is sent in a
+header, never in the address.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class GeminiModel(HttpBackend):
         super().__init__(config, credentials, link, classify)
         self._generate = append_path(self.base, f"{path}:generateContent")
         self._tail = functools.cache(functools.partial(_tail, config))
-        self._tail(1, None, None, 1)  # what cannot be sent is refused before any call
+        self._tail(1, None, None, 1)  # reject what cannot be sent before any call
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
         return await self.ask(self._generate, self.body(request), read_reply)
 
     def body(self, request: Request) -> bytes:
-        """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
+        """Return the JSON body of a call or of a batch line. Raises CallError for a lone surrogate."""
         before, after = self._tail(
             request.max_tokens_scale, request.schema, request.logprobs, request.choices
         )
@@ -48,7 +48,7 @@ class GeminiModel(HttpBackend):
         return _contents(request) + before + seed + after + b"}"
 
     async def models(self) -> list[str] | None:
-        """None: nobody says which there are."""
+        """Return None: the service has no list."""
         return None
 
 
@@ -61,7 +61,7 @@ class GeminiBackend(GeminiModel):
         self._models = append_path(self.base, "v1beta/models")
 
     async def models(self) -> list[str] | None:
-        """The models that can generate content, without the prefix "models/". Raises CallError."""
+        """Return the models that can generate content, without the prefix "models/". Raises CallError."""
         names: list[str] = []
         query = {"pageSize": "1000"}
         for _ in range(_MAX_PAGES):
@@ -75,7 +75,7 @@ class GeminiBackend(GeminiModel):
         return names
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------
 
 _MAX_PAGES = 20
 
@@ -91,14 +91,14 @@ _OPEN = {
 
 
 def model_path(model: str) -> str:
-    """`models/NAME`, or a full resource name as it is. Raises InputError if it is neither."""
+    """Return `models/NAME`, or a full resource name unchanged. Raises InputError for anything else."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*", model):
-        raise InputError(f"the model {model!r} is no name of a Gemini model, as in gemini-2.5-flash.")
+        raise InputError(f"the model {model!r} is not the name of a Gemini model, such as gemini-2.5-flash.")
     return model if "/" in model else f"models/{model}"
 
 
 def _contents(request: Request) -> bytes:
-    """`{"contents":[…]` and the system instruction, where there is one, without the closing brace."""
+    """Return `{"contents":[…]` and the system instruction, if there is one, without the closing brace."""
     system = []
     contents = []
     for message in request.messages:
@@ -113,11 +113,11 @@ def _contents(request: Request) -> bytes:
 def _parameters(
     config: GeminiSettings, scale: int, schema: bytes | None, top: int | None, choices: int
 ) -> dict[str, Any]:
-    """The body but for contents, system instruction and an automatic seed, tokens multiplied by `scale`; `schema` is
-    what the answer has to fit, `top` how many likely tokens are to be told at each place, `choices` how many answers
-    there are to be.
+    """Return the body without contents, system instruction and automatic seed.
 
-    Raises InputError for an `extra_body` that would change what the adapter is.
+    Tokens are multiplied by `scale`; the answer has to fit `schema`; `top` likely tokens are returned at each
+    place; `choices` is the number of answers. Raises InputError for an `extra_body` that changes fields owned
+    by the adapter.
     """
     if config.extra_body.get("contents"):
         raise InputError("extra_body cannot set 'contents': the prompt writes them. Remove it from the job.")
@@ -149,7 +149,8 @@ def _parameters(
 
 
 def _tail(config: GeminiSettings, *asked: Any) -> tuple[bytes, bytes]:
-    """What stands before and behind the automatic seed; without one, all of it and nothing. `asked`: see `_parameters`."""
+    """Return the JSON before and after the automatic seed; without a seed, all of it and nothing. `asked`:
+    see `_parameters`."""
     sent = _parameters(config, *asked)
     generation = sent.get("generationConfig", {})
     if config.seed != "auto" or "seed" in generation:
@@ -161,7 +162,7 @@ def _tail(config: GeminiSettings, *asked: Any) -> tuple[bytes, bytes]:
     return before + (b"," if generation else b"") + b'"seed":', b"}"
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- replies -----------------------------------------------------------------------------
 
 
 class _Part(msgspec.Struct, rename="camel"):
@@ -188,9 +189,9 @@ class _Feedback(msgspec.Struct, rename="camel"):
 class _Answer(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
     prompt_feedback: _Feedback | None = None
-    usage_metadata: Any = None  # whatever is wrong with it, the answer is paid for
+    usage_metadata: Any = None  # the answer is paid for even if this is invalid
     model_version: str | None = None
-    simulated: Any = None  # `edgen simulator` says so
+    simulated: Any = None  # set by `edgen simulator`
 
 
 class _Model(msgspec.Struct, rename="camel"):
@@ -222,12 +223,12 @@ _FINISH: dict[str | None, FinishReason] = {
 
 
 def finish(reason: str | None) -> FinishReason:
-    """Google's finish reason in edgen's words."""
+    """Translate Google's finish reason."""
     return _FINISH.get(reason, "other")
 
 
 def read_reply(body: bytes) -> Reply | None:
-    """The candidates, or the block, as a Reply; None if the body holds neither."""
+    """Read the candidates, or the block, as a Reply; None if the body has neither."""
     answer = decode(_ANSWER, body)
     if answer is None:
         return None
@@ -257,13 +258,13 @@ def _read_candidate(candidate: _Candidate, answer: _Answer) -> Reply:
 
 
 def _written_by(answer: _Answer) -> dict[str, Any]:
-    """What a Reply says of who wrote it."""
+    """Return the Reply fields that name the author."""
     model = scrub(answer.model_version) if answer.model_version else None
     return {"model": model, "simulated": answer.simulated is True}
 
 
 def _read_counts(usage: Any, text: str) -> Usage | None:
-    """Thoughts are paid for as part of the completion. The service leaves out what is 0."""
+    """Return the usage. Thoughts are billed as completion. The service omits zeros."""
     if not isinstance(usage, dict):
         return None
     completion = add_counts(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount"))
@@ -275,29 +276,29 @@ def _describe_block(reason: str | None, message: str | None) -> str:
     return scrub(f"{reason}: {message}" if message else reason or "")
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------
 
 
 def classify(status: int, error: ErrorBody) -> FailureKind:
-    """The kind of a failure: Google's typed details and wording first, the status where they are silent."""
+    """Return the kind of a failure: Google's typed details and wording first, then the status."""
     reasons = {str(detail.get("reason")) for detail in error.details}
     if "API_KEY_INVALID" in reasons or (status == 400 and re.search(r"(?i)\bAPI key\b", error.message)):
         return FailureKind.AUTHENTICATION
     if status == 400:
         if re.search(r"(?i)token count .*exceeds the maximum", error.message):
             return FailureKind.CONTEXT_OVERFLOW
-        # No free tier where the caller is, or no billing: the same for every request.
+        # No free tier for the caller's location, or no billing: every request fails alike.
         return FailureKind.PERMISSION if error.status == "FAILED_PRECONDITION" else FailureKind.BAD_REQUEST
     if status == 429:
         if "MODEL_CAPACITY_EXHAUSTED" in reasons:
             return FailureKind.OVERLOADED
-        # A day's quota is not mended by waiting for minutes, whatever the RetryInfo beside it says.
+        # Waiting for minutes does not restore a daily quota, even if RetryInfo says so.
         return FailureKind.QUOTA if "PerDay" in _quota_ids(error) else FailureKind.RATE_LIMIT
     return kind_of_status(status)
 
 
 def _quota_ids(error: ErrorBody) -> str:
-    """The ids of all quotas that a 429 names, as one text."""
+    """Return the ids of all quotas that a 429 names, as one text."""
     violations = [v for detail in error.details for v in _mappings(detail.get("violations"))]
     return " ".join(str(v.get("quotaId")) for v in violations)
 

@@ -1,4 +1,4 @@
-"""How the Gemini API is told how much to think: by a level, and models before Gemini 3 by tokens.
+"""Thinking settings of the Gemini API: a level, or tokens for models before Gemini 3.
 
 Tokens and levels are those of Google's own translation of OpenAI's `reasoning_effort`
 (ai.google.dev/gemini-api/docs/openai, "Thinking").
@@ -17,7 +17,7 @@ _BY_TOKENS = re.compile(r"(^|/)gemini-2\.")
 
 
 def thinking_config(config: GeminiSettings) -> dict[str, Any] | None:
-    """The `thinkingConfig` of a request, None where the job says nothing."""
+    """Return the `thinkingConfig` of a request, None if the job sets nothing."""
     effort = config.reasoning_effort
     if effort is None:
         return None
@@ -25,7 +25,7 @@ def thinking_config(config: GeminiSettings) -> dict[str, Any] | None:
 
 
 def effort_problem(config: GeminiSettings) -> str | None:
-    """Why the model cannot be told this effort, None if it can."""
+    """Explain why the model does not support this effort; None if it does."""
     known = tuple(_TOKENS) if _counts(config) else _LEVELS
     if config.reasoning_effort in (None, *known):
         return None
@@ -33,5 +33,5 @@ def effort_problem(config: GeminiSettings) -> str | None:
 
 
 def _counts(config: GeminiSettings) -> bool:
-    """Whether the model knows no levels."""
+    """Return whether the model takes tokens instead of levels."""
     return _BY_TOKENS.search(config.model) is not None

@@ -1,10 +1,10 @@
-"""The Gemini API through Google's `google-generativeai` SDK, which is past its end of life."""
+"""The Gemini API through Google's end-of-life `google-generativeai` SDK."""
 
 from __future__ import annotations
 
 from edgen.config.backends import Price
 from edgen.core.errors import InputError
-from edgen.core.extras import install_command
+from edgen.core.extras import install_command, require_versions
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.gemini import HOST, KEY_NAMES, PRICES
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
@@ -18,19 +18,21 @@ class GoogleGenerativeAIProvider(Provider):
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
 
     def schema_problem(self, config: GoogleGenerativeAIConfig, schema: bytes) -> str:  # noqa: ARG002
-        """The SDK has no field for a JSON Schema."""
+        """Return the problem: the SDK has no field for a JSON Schema."""
         return "the SDK takes none; `type: gemini` reaches the same models and does"
 
     def create(self, config: GoogleGenerativeAIConfig, key: Key, link: Link) -> Backend:
-        """Raises InputError if the SDK is not installed or a setting is unknown to it; warns that it is at its end.
+        """Build the backend, and warn that the SDK is at its end of life. Raises InputError if the SDK is not
+        installed or does not know a setting.
 
-        How many connections there may be does not matter: gRPC puts all calls on one. Nor does the environment: gRPC
-        finds a proxy by itself, and goes through it in a tunnel.
+        The number of connections has no effect: gRPC puts all calls on one. The environment has none either:
+        gRPC finds a proxy on its own and tunnels through it.
         """
         from edgen.providers.google_generativeai.online import GoogleGenerativeAIBackend, warn_of_end
 
         if config.seed is not None:
             raise InputError("type: google-generativeai cannot send a seed; remove it, or use type: gemini.")
+        require_versions("google-generativeai")
         try:
             backend = GoogleGenerativeAIBackend(config, key, link.timeout)
         except ImportError:
@@ -43,7 +45,8 @@ class GoogleGenerativeAIProvider(Provider):
         return backend
 
     def key_request(self, config: GoogleGenerativeAIConfig) -> KeyRequest:
-        """Raises InputError for an endpoint that gRPC, which connects to it by TLS, would read as something else."""
+        """Return the key request. Raises InputError for an endpoint that gRPC, which connects by TLS, would
+        read differently."""
         url = f"https://{HOST if config.endpoint is None else config.endpoint}"
         if "/" in (config.endpoint or "") or place_of(url) is None:
             raise InputError(f"endpoint {config.endpoint!r} must be a host, or a host and a port: HOST:443.")
@@ -51,7 +54,7 @@ class GoogleGenerativeAIProvider(Provider):
         return KeyRequest(names, url, self.name, required=True)
 
     def list_price(self, config: GoogleGenerativeAIConfig) -> Price | None:
-        """The older way to the same service is billed alike."""
+        """Return the price of the Gemini API, which bills this SDK's calls alike."""
         host = config.endpoint
         return PRICES.price(config.model, host if host is None or "//" in host else f"//{host}")
 

@@ -1,4 +1,4 @@
-"""What a job says of the Gemini API through the google-generativeai SDK."""
+"""Settings of the Gemini API through the google-generativeai SDK in a job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edgen.config.backends import BackendConfig, EnvName, Positive
 class GoogleGenerativeAIConfig(
     BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="google-generativeai"
 ):
-    """The Gemini API through the google-generativeai SDK, which is past its end of life."""
+    """The Gemini API through the end-of-life google-generativeai SDK."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env"}
 
@@ -21,6 +21,6 @@ class GoogleGenerativeAIConfig(
     api_key_env: EnvName | None = None
     """The NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
     top_k: Positive | None = None
-    """From how many of the likeliest tokens one is drawn; null: the service's own default."""
+    """Number of likeliest tokens that one is drawn from; null: the service's default."""
     safety_settings: dict[str, str] = msgspec.field(default_factory=dict)
     """Thresholds by category, in Gemini's own names."""

@@ -1,9 +1,9 @@
-"""The Gemini API through Google's `google-generativeai` SDK, which is past its end of life.
+"""The Gemini API through Google's end-of-life `google-generativeai` SDK.
 
-An opt-in extra for those who must stay with the SDK: `type: gemini` reaches the same service without
-it, takes a seed and leaves thoughts out. The SDK's transport is gRPC on asyncio, opened in the loop
-of the first call; its own retries are off. Its client is made here and not by `configure`, which is
-one for the whole process and would mix the keys of two backends.
+An opt-in extra for users who must stay with the SDK: `type: gemini` reaches the same service without it,
+takes a seed and leaves thoughts out. The SDK's transport is gRPC on asyncio, opened in the loop of the first
+call, without retries. Its client is made here and not by `configure`, which is global to the process and
+would mix the keys of two backends.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger("edgen")
 
 @functools.cache
 def warn_of_end() -> None:
-    """Say once in a process that the SDK is at its end."""
+    """Warn once per process that the SDK is at its end of life."""
     log.warning(
         "google-generativeai is past its end of life (2025-11-30) and gets no fixes; "
         "its successor in a job is type: gemini."
@@ -47,7 +47,7 @@ def warn_of_end() -> None:
 
 
 class GoogleGenerativeAIBackend:
-    """One model behind the SDK."""
+    """One model, called through the SDK."""
 
     def __init__(self, config: GoogleGenerativeAIConfig, key: Key, timeout: float) -> None:
         self.model = config.model
@@ -59,9 +59,9 @@ class GoogleGenerativeAIBackend:
         self._client: Any = None
         self._models: Any = None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its own notice; `warn_of_end` words it
+            warnings.simplefilter("ignore")  # hide its own notice; `warn_of_end` replaces it
             import google.generativeai as sdk
-        self._sdk: Any = sdk  # half typed
+        self._sdk: Any = sdk  # partly typed
         try:
             self._sdk_model(())
         except (KeyError, ValueError, TypeError) as problem:
@@ -91,7 +91,7 @@ class GoogleGenerativeAIBackend:
         return without_secrets(read_reply(answer), _secrets(self._key))
 
     async def models(self) -> list[str] | None:
-        """The models that can generate content, without the prefix "models/". Raises CallError."""
+        """Return the models that can generate content, without the prefix "models/". Raises CallError."""
         if self._models is None:
             from google.ai import generativelanguage
 
@@ -112,7 +112,7 @@ class GoogleGenerativeAIBackend:
                     await client.transport.close()
 
     def _sdk_model(self, messages: tuple[Message, ...]) -> Any:
-        """The SDK's model object, which is cheap and holds the system instruction of one request."""
+        """Return the SDK's model object, which is cheap and holds the system instruction of one request."""
         config = self._config
         system = [message.content for message in messages if message.role == "system"]
         settings = {
@@ -135,7 +135,7 @@ class GoogleGenerativeAIBackend:
         return self._client
 
     def _channel(self) -> dict[str, Any]:
-        # Without one, the SDK would send the machine's own Google credentials.
+        # Without a value, the SDK would send the machine's own Google credentials.
         options = {"api_key": self._key.value or "none"}
         if self._config.endpoint:
             options["api_endpoint"] = self._config.endpoint
@@ -143,7 +143,7 @@ class GoogleGenerativeAIBackend:
 
 
 def read_reply(answer: Any) -> Reply:
-    """The SDK's answer as a Reply. Raises CallError if it holds neither a candidate nor a block."""
+    """Read the SDK's answer as a Reply. Raises CallError if it has neither candidate nor block."""
     text, refusal = "", None
     if answer.candidates:
         candidate = answer.candidates[0]
@@ -172,18 +172,18 @@ def _read_counts(usage: Any, text: str) -> Usage | None:
 
 
 def _completion(usage: Any) -> int:
-    """Thoughts are paid for, and this SDK knows them by the total alone."""
+    """Return the completion tokens. Thoughts are billed, but this SDK counts them only in the total."""
     return max(int(usage.candidates_token_count), int(usage.total_token_count - usage.prompt_token_count))
 
 
 def _name(value: Any) -> str:
-    """The name of an enum's value; its number where the SDK is older than the value."""
+    """Return the name of an enum's value; its number if the SDK does not know the value."""
     return getattr(value, "name", None) or str(value)
 
 
 @contextlib.contextmanager
 def _translate_errors(key: Key) -> Iterator[None]:
-    """Turns what the SDK raises into CallError; cancellation passes through."""
+    """Translate the SDK's exceptions to CallError within the body; cancellation passes through."""
     from google.api_core.exceptions import GoogleAPIError
     from google.auth.exceptions import GoogleAuthError
     from grpc import RpcError
@@ -194,7 +194,7 @@ def _translate_errors(key: Key) -> Iterator[None]:
         raise add_hint(translate(error, _secrets(key), time.time()), key.hint) from None
 
 
-# gRPC says UNAVAILABLE both for a service that is full and for one that cannot be reached.
+# gRPC reports UNAVAILABLE both for an overloaded service and for an unreachable one.
 _UNREACHABLE = re.compile(
     r"(?i)failed to connect|dns resolution|name resolution|socket closed|backends failing"
 )
@@ -205,14 +205,14 @@ def _secrets(key: Key) -> Secrets:
 
 
 def translate(error: Exception, secrets: Secrets, now: float) -> CallError:
-    """The CallError for what the SDK, its transport or its credentials raised."""
+    """Return the CallError for an exception of the SDK, its transport or its credentials."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError
 
     words = clean_message(str(error), secrets)
     if isinstance(error, GoogleAuthError):
         return CallError(FailureKind.AUTHENTICATION, words)
-    if isinstance(error, ValueError):  # what cannot be put into a message of the protocol
+    if isinstance(error, ValueError):  # a value that does not fit a protocol message
         return CallError(FailureKind.BAD_REQUEST, words)
     if not isinstance(error, GoogleAPICallError):
         return CallError(FailureKind.CONNECTION, words)
@@ -232,7 +232,7 @@ def translate(error: Exception, secrets: Secrets, now: float) -> CallError:
 
 
 def _details(messages: Any) -> tuple[dict[str, Any], ...]:
-    """Google's typed error details as the dictionaries that the HTTP API has in their place."""
+    """Return Google's typed error details as the dictionaries of the HTTP API."""
     from google.protobuf.json_format import MessageToDict
 
     plain = []

@@ -1,4 +1,4 @@
-"""The services that litellm speaks to, by the library itself (the extra `litellm`): calls one by one."""
+"""The services that litellm supports, through the library (the extra `litellm`): single calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from edgen.core.errors import Problem
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.litellm.config import LitellmConfig
 
-# What consent to a host names in the place of a variable: litellm finds out by itself who calls.
+# Name used in consents in place of a variable: litellm finds the credentials itself.
 LIBRARY = "LITELLM_AUTH"
 
 
@@ -63,7 +63,7 @@ class LitellmProvider(Provider):
 
 
 def _find_option(config: LitellmConfig, *fields: str) -> str | None:
-    """What is wrong where `options` sets a field of the request that edgen would set."""
+    """Return the problem if `options` sets a request field that edgen sets."""
     found = next((field for field in fields if field in config.options), None)
     return None if found is None else f"its options set {found}, too; keep one of the two"
 

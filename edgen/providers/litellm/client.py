@@ -1,8 +1,8 @@
-"""The way out that litellm is given: one request a call, to one place, with a key that litellm never sees.
+"""The HTTP client given to litellm: one request per call, to one place, with a key that litellm never sees.
 
-litellm holds a stand-in for the key. `Door` puts the key in its place when a request leaves, so nothing that litellm
-logs, caches or raises can hold it. A request to another place, or with a key from elsewhere, is not sent; neither is a
-second one of the same call, so that nothing is tried again behind edgen's back.
+litellm gets a placeholder. `Door` replaces it with the key when a request leaves, so nothing that litellm
+logs, caches or raises can contain it. Requests to another place or with a key from elsewhere are not sent. A
+second request of the same call is not sent either, so litellm cannot retry.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _ANOTHERS = frozenset(["content-encoding", "content-length", "transfer-encoding"
 
 
 class Exchange:
-    """What went over the wire for one call: an answer of any status, or why there is none.
+    """The HTTP exchange of one call: an answer of any status, or the reason why there is none.
 
-    `secrets` are keys that litellm found by itself.
+    `secrets` are keys that litellm found on its own.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,8 @@ EXCHANGE: ContextVar[Exchange] = ContextVar("what goes over the wire for a call"
 
 
 class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
-    """Where the requests for `address` leave. `key` None: they carry none. `library`: litellm brings its own."""
+    """A transport that sends requests only to `address`. `key` None: without a key. `library`: litellm brings
+    its own."""
 
     def __init__(self, http: Http, address: URL, key: Key) -> None:
         self.stand_in = f"edgen-{secrets.token_hex(16)}"
@@ -58,8 +59,8 @@ class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
         self._key = key
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and keep what comes back. What fails is kept, too, and fails in litellm as a broken
-        connection does."""
+        """Send a request and keep the response. Failures are kept, too, and raised to litellm as connection
+        errors."""
         exchange = EXCHANGE.get()
         try:
             await self._send(request, exchange)
@@ -89,9 +90,9 @@ class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
             exchange.headers, exchange.body = CIMultiDict(cleaned), answer.replace(key.encode(), b"[key]")
 
     def _headers(self, request: httpx.Request, exchange: Exchange) -> dict[str, str]:
-        """The headers of a request, with the key in place of what stands for it. Raises CallError where it would go
-        elsewhere, or has a key from elsewhere."""
-        if place_of(str(request.url).partition("?")[0]) != self._where:
+        """Return the headers of a request, with the key in place of the placeholder. Raises CallError if it
+        would go elsewhere or has a key from elsewhere."""
+        if self._where is None or place_of(str(request.url).partition("?")[0]) != self._where:
             raise _astray(
                 f"litellm calls {request.url.host}, and not {self._where.name if self._where else ''}"
             )
@@ -119,7 +120,7 @@ def _astray(what: str) -> CallError:
 
 
 def client_for(door: Door, config: LitellmConfig, address: str, timeout: float) -> Any:
-    """The client that litellm is handed: one that its own handlers take, and those of OpenAI's SDK, too."""
+    """Build the client given to litellm, accepted by its own handlers and by OpenAI's SDK."""
     options: Any = {
         "api_key": door.stand_in,
         "http_client": httpx.AsyncClient(transport=door, follow_redirects=False, trust_env=False),
@@ -133,13 +134,13 @@ def client_for(door: Door, config: LitellmConfig, address: str, timeout: float) 
 
 
 def _both(sdk: AsyncOpenAI, door: Door, timeout: float) -> Any:
-    """litellm takes one argument `client`, and some of its services want one kind, some the other."""
+    """Combine both clients: litellm has one argument `client`, and its services want different kinds."""
     handlers = load_litellm().llms.custom_httpx.http_handler
 
     class Client(handlers.AsyncHTTPHandler):  # type: ignore[misc,name-defined]
         api_key = sdk.api_key
         _base_url = sdk._base_url
-        chat = sdk.chat  # of releases before 1.107, which call the SDK's own method
+        chat = sdk.chat  # releases before 1.107 call the SDK's own method
 
         async def post(self, url: str, *args: Any, **options: Any) -> Any:
             if "cast_to" in options:

@@ -1,4 +1,4 @@
-"""What a job says of a model that litellm speaks to."""
+"""Settings of a model through litellm in a job."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from edgen.config.backends import BackendConfig, EnvName, Text, Url
 
 
 class LitellmConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="litellm"):
-    """A model of one of the services that litellm speaks to."""
+    """A model of a service that litellm supports."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env", "auth"}
 
     model: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*/\S+\Z", max_length=300)]
     """Service and model as litellm names them: `groq/openai/gpt-oss-20b`."""
     base_url: Url | None = None
-    """Where the service is, as litellm's `api_base` has it; null: the service's own host, where edgen knows it."""
+    """Address of the service, litellm's `api_base`; null: the service's own host, if edgen knows it."""
     api_key_env: EnvName | None = None
-    """The NAME of the environment variable that holds the key; null: the service's usual one, where edgen knows it."""
+    """The NAME of the environment variable that holds the key; null: the service's usual one, if edgen knows
+    it."""
     auth: Literal["key", "library"] = "key"
-    """`library`: litellm finds out by itself who calls, by profiles of AWS, accounts of Google and the like."""
+    """`library`: litellm finds the credentials itself, such as AWS profiles and Google accounts."""
     api_version: Text | None = None
-    """Which version of an API is spoken, where a service wants to be told (Azure)."""
+    """API version, for services that require it (Azure)."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Other arguments of `litellm.completion`, as it names them (`top_k`, `aws_region_name`); no key belongs here."""
+    """Further arguments of `litellm.completion` by its own names (`top_k`, `aws_region_name`). Put no key
+    here."""

@@ -1,4 +1,5 @@
-"""What a call through litellm means that brought no reply: told by the service's answer first, then by litellm's words."""
+"""Classification of failed calls through litellm: by the service's answer first, then by litellm's
+message."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from edgen.providers.failures import ErrorBody, Secrets, call_error, clean_messa
 from edgen.providers.litellm.client import Exchange
 from edgen.providers.openai import online as chat
 
-# litellm's exceptions that say more than a status of 400 does.
+# litellm's exceptions that are more specific than a status of 400.
 _KINDS = (
     ("ContextWindowExceededError", FailureKind.CONTEXT_OVERFLOW),
     ("AuthenticationError", FailureKind.AUTHENTICATION),
@@ -20,14 +21,15 @@ _KINDS = (
     ("NotFoundError", FailureKind.NOT_FOUND),
     ("RateLimitError", FailureKind.RATE_LIMIT),
 )
-# Services that word an empty account as a request that is wrong, or as too many of them.
+# Services that report an empty account as an invalid request, or as too many of them.
 _NO_MONEY = re.compile(
     r"credit balance is too low|insufficient[_ ](quota|balance|credits?|funds)", re.IGNORECASE
 )
 
 
 def failure_of(error: Exception, exchange: Exchange, litellm: Any, secrets: Secrets) -> CallError:
-    """The CallError for what litellm raised. Raises InputError for a setting that the service does not have."""
+    """Return the CallError for litellm's exception. Raises InputError for a setting that the service does not
+    support."""
     if exchange.failure is not None:
         return exchange.failure
     exceptions = litellm.exceptions
@@ -65,7 +67,7 @@ def _kind_by_name(error: Exception, exceptions: Any) -> FailureKind:
 
 
 def block_of(error: Exception, exchange: Exchange, litellm: Any) -> Reply | None:
-    """The Reply for a prompt that a service's moderation turned away; None for any other failure."""
+    """Return the Reply for a prompt that a service's moderation blocked; None for any other failure."""
     if exchange.failure is not None or exchange.status not in (400, 403):
         return None
     if isinstance(error, litellm.exceptions.ContentPolicyViolationError):

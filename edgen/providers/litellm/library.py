@@ -1,6 +1,6 @@
-"""litellm, imported when a job first needs it (5 s of work), and kept to what edgen asks of it.
+"""litellm, imported when a job first needs it (5 s) and reduced to what edgen uses.
 
-It is told to fetch no price list and to read no `.env`, and says nothing on stdout.
+It fetches no price list, reads no `.env` and prints nothing on stdout.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import os
 from typing import Any
 
 from edgen.core.errors import InputError
-from edgen.core.extras import install_command
+from edgen.core.extras import install_command, require_versions
 
-# Its lists of prices and headers are the installed ones, and a `.env` of the current folder is not read.
+# Use the installed lists of prices and headers; do not read a `.env` of the current folder.
 _ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_OFFLINE_MODE": "True",
@@ -23,7 +23,9 @@ _ENVIRONMENT = {
 
 
 def load_litellm() -> Any:
-    """The module. Raises InputError where it is not installed, or is told to change what a job asks for."""
+    """Import litellm. Raises InputError if it is missing, of an unsupported version, or configured to change
+    requests."""
+    require_versions("litellm")
     os.environ.update(_ENVIRONMENT)
     try:
         module: Any = importlib.import_module("litellm")
@@ -31,10 +33,10 @@ def load_litellm() -> Any:
         raise InputError(
             f"a backend of type litellm needs more packages: `{install_command('litellm')}`."
         ) from None
-    module.suppress_debug_info = True  # advice of its own, which it prints on stdout
+    module.suppress_debug_info = True  # hints that it prints on stdout
     logger = logging.getLogger("LiteLLM")
     if logger.level == logging.NOTSET and "LITELLM_LOG" not in os.environ:
-        logger.setLevel(logging.ERROR)  # it warns of each answer that ends in a way that it does not know
+        logger.setLevel(logging.ERROR)  # it warns of each unknown finish reason
     for name in ("drop_params", "modify_params"):
         if getattr(module, name, False):
             raise InputError(

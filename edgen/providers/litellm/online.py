@@ -1,7 +1,7 @@
-"""A model of any service that litellm speaks to: calls one by one, through `litellm.acompletion`.
+"""Models of any service that litellm supports: single calls, through `litellm.acompletion`.
 
-litellm writes the request and reads the answer; `client.Door` sends it over edgen's own session. litellm's retries,
-fallbacks, caches and callbacks play no part. What is sent and read is litellm 1.109's to say.
+litellm writes the request and reads the answer; `client.Door` sends it over edgen's own session. litellm's
+retries, fallbacks, caches and callbacks are off. Requests and answers are those of litellm 1.109.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger("edgen")
 
 
 class LitellmBackend:
-    """One model. Raises InputError where litellm is not installed, or does not know the service."""
+    """One model. Raises InputError if litellm is not installed or does not know the service."""
 
     def __init__(self, config: LitellmConfig, key: Key, link: Link) -> None:
         self.model = config.model
@@ -59,7 +59,7 @@ class LitellmBackend:
         return f"{type(self).__name__}(model={self.model!r})"
 
     def _sdk_address(self, door: Door) -> str:
-        """The address that OpenAI's SDK is to be given, where litellm uses it for the service."""
+        """Return the address for OpenAI's SDK, if litellm uses it for the service."""
         config = self._config
         try:
             found = self._litellm.get_llm_provider(
@@ -67,13 +67,15 @@ class LitellmBackend:
             )
         except self._litellm.exceptions.BadRequestError:
             raise InputError(
-                f"litellm {metadata.version('litellm')} knows no service {service_name(config.model)!r}: "
+                f"litellm {metadata.version('litellm')} does not know the service "
+                f"{service_name(config.model)!r}: "
                 "https://docs.litellm.ai/docs/providers lists those that it has."
             ) from None
         return config.base_url or found[3] or f"{address_of(config)}/v1"
 
     async def complete(self, request: Request) -> Reply:
-        """Make one attempt. Raises CallError, and InputError for a setting that the service does not have."""
+        """Make one attempt. Raises CallError, and InputError for a setting that the service does not
+        support."""
         exchange = Exchange()
         token = EXCHANGE.set(exchange)
         try:
@@ -98,7 +100,7 @@ class LitellmBackend:
         return without_secrets(reply, (*self._http.secrets, *exchange.secrets))
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        """The arguments of a call. Raises CallError for half of a character."""
+        """Return the arguments of a call. Raises CallError for a lone surrogate."""
         asked = {**self._fixed, "messages": msgspec.json.decode(encode_prompt(request.messages))}
         if self._config.max_tokens:
             asked["max_tokens"] = self._config.max_tokens * request.max_tokens_scale
@@ -115,7 +117,7 @@ class LitellmBackend:
         return self._credentials.explain(failure_of(error, exchange, self._litellm, secrets))
 
     def _remark(self, answer: Any) -> None:
-        """Say once that answers end for a reason that nobody knows."""
+        """Warn once of an unknown finish reason."""
         reason = _native_reason(answer.choices[0])
         if not self._remarked and _finish_reason(answer.choices[0]) == "other" and reason:
             self._remarked = True
@@ -126,7 +128,7 @@ class LitellmBackend:
             )
 
     async def models(self) -> list[str] | None:
-        """None: litellm asks no service for its list."""
+        """Return None: litellm lists no models."""
         return None
 
     async def aclose(self) -> None:
@@ -143,12 +145,12 @@ def _past_edgen(model: str) -> str:
     )
 
 
-# --- what is asked -------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------
 
 
 def _arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
-    """The arguments of `acompletion` that are the same for all calls. Nothing is tried again, and nothing is left out that
-    the service does not take."""
+    """Return the arguments of `acompletion` shared by all calls: no retries, and no silent dropping of
+    unsupported settings."""
     sent = {
         "api_key": stand_in,
         "api_base": config.base_url,
@@ -175,22 +177,23 @@ def _response_format(schema: bytes) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": settings}
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- replies -----------------------------------------------------------------------------
 
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
-# The ways in which services say "stop", lower case; litellm takes any other word for it, too, and keeps the word.
+# Services' words for "stop", lower case. litellm maps any other word to it, too, but keeps the word.
 _STOPS = frozenset(["stop", "end_turn", "stop_sequence", "complete", "eos", "eos_token"])
 
 
 class _Marked(msgspec.Struct):
-    simulated: Any = None  # `edgen simulator` says so
+    simulated: Any = None  # set by `edgen simulator`
 
 
 _MARKED = msgspec.json.Decoder(_Marked)
 
 
 def read_reply(answer: Any, body: bytes) -> Reply | None:
-    """The first choice of litellm's ModelResponse as a Reply; None if there is none. `body` is what the service sent."""
+    """Read the first choice of litellm's ModelResponse as a Reply; None if there is none. `body` is the
+    service's answer."""
     if not answer.choices:
         return None
     choice = answer.choices[0]
@@ -211,7 +214,7 @@ def read_reply(answer: Any, body: bytes) -> Reply | None:
 
 
 def _tokens(choice: Any) -> tuple[Token, ...] | None:
-    """The tokens of a choice, which litellm has in OpenAI's form whoever told them; None where there are none."""
+    """Return the tokens of a choice, always in OpenAI's format in litellm; None if there are none."""
     told = getattr(choice, "logprobs", None)
     return None if told is None else read_tokens(told.model_dump().get("content"))
 
@@ -222,6 +225,6 @@ def _finish_reason(choice: Any) -> FinishReason:
 
 
 def _native_reason(choice: Any) -> str | None:
-    """The service's own word for why an answer ended, where it is not litellm's."""
+    """Return the service's own finish reason, if it differs from litellm's."""
     reason = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
     return None if reason is None else str(reason)

@@ -1,4 +1,4 @@
-"""What models cost by the price list that the installed litellm brings, which is read without importing it."""
+"""Prices from the list of the installed litellm, read without importing it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MILLION = 1_000_000
 
 
 def find_price(model: str) -> Price | None:
-    """The price of a model at its own service; None where litellm has none, or none that tokens alone tell. Its zeros
-    stand for prices that nobody filled in."""
+    """Return the price of a model at its own service; None if litellm has none, or none by tokens alone. Its
+    zeros are missing prices."""
     entry = _listed().get(model) or _listed().get(model.partition("/")[2])
     if entry is None or entry.get("litellm_provider") != model.partition("/")[0]:
         return None
@@ -46,12 +46,12 @@ def _price(entry: dict[str, Any], name: str) -> float:
 
 @functools.cache
 def _listed() -> dict[str, dict[str, Any]]:
-    """The entries by model; none where litellm is not installed."""
+    """Return the entries by model; empty if litellm is not installed."""
     found = importlib.util.find_spec("litellm")
     if found is None or not found.submodule_search_locations:
         return {}
     try:
         text = Path(found.submodule_search_locations[0], _LIST).read_bytes()
         return msgspec.json.decode(text, type=dict[str, dict[str, Any]])
-    except (OSError, msgspec.DecodeError):  # a release that keeps it elsewhere: the job says the price
+    except (OSError, msgspec.DecodeError):  # another release may keep it elsewhere: the job states the price
         return {}

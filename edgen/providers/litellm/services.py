@@ -1,6 +1,6 @@
-"""The services of litellm that edgen knows: whose key they take, and the host that litellm 1.109 calls.
+"""The litellm services that edgen knows: their key variables, and the hosts that litellm 1.109 calls.
 
-Any other service is named by the job: its address, and the variable of its key.
+For any other service the job states the address and the key's variable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from edgen.providers.litellm.config import LitellmConfig
 
 
 class Service(NamedTuple):
-    """The variables that may hold its key, the usual one first, and its address."""
+    """A service's address and the variables that may hold its key, the usual one first."""
 
     variables: tuple[str, ...]
     address: str
@@ -42,17 +42,17 @@ SERVICES = {
 
 
 def service_name(model: str) -> str:
-    """What stands before the first slash of a model: the service, as litellm names it."""
+    """Return the part of a model before the first slash: litellm's name of the service."""
     return model.partition("/")[0]
 
 
 def address_of(config: LitellmConfig) -> str:
-    """Where a backend's calls go. Raises InputError where edgen does not know it."""
+    """Return the address of a backend's calls. Raises InputError if edgen does not know it."""
     return config.base_url or _known(config, "base_url").address
 
 
 def variables_of(config: LitellmConfig) -> tuple[str, ...]:
-    """The variables that may hold a backend's key. Raises InputError where edgen does not know them."""
+    """Return the variables that may hold a backend's key. Raises InputError if edgen does not know them."""
     return (config.api_key_env,) if config.api_key_env else _known(config, "api_key_env").variables
 
 
@@ -69,9 +69,9 @@ _UNKNOWN = {
 }
 
 
-# --- what is wrong -------------------------------------------------------------------------------
+# --- problems -------------------------------------------------------------------------------
 
-# Arguments that edgen writes, and those that would make litellm do something else than one call.
+# Arguments that edgen sets, and those that would make litellm do more than one call.
 _OWN = {
     "acompletion",
     "api_base",
@@ -106,7 +106,7 @@ _OWN = {
 
 
 def config_problems(config: LitellmConfig) -> Iterator[Problem]:
-    """What cannot be asked, and what stands in the job and may be a key; none of that is repeated."""
+    """Yield unsupported settings and values that may be keys, without repeating the values."""
     service = service_name(config.model)
     if config.base_url is None and service not in SERVICES:
         yield Problem("base_url", _UNKNOWN["base_url"].format(service))

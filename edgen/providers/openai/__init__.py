@@ -1,4 +1,4 @@
-"""OpenAI and whatever speaks its API: calls one by one, and batches."""
+"""OpenAI and services that speak its API: single calls, and batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
 from edgen.providers.prices import PriceList
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.openai.com")
-# Which vocabulary a model reads with, by how its name begins: OpenAI's tiktoken, `model.py`.
+# Vocabularies by prefix of the model name: `model.py` of OpenAI's tiktoken.
 _VOCABULARIES = (
     (re.compile(r"(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|o1|o3|o4)(?![a-z0-9])"), "o200k_base"),
     (re.compile(r"(gpt-4|gpt-3\.5)(?![a-z0-9])"), "cl100k_base"),
@@ -21,7 +21,7 @@ _VOCABULARIES = (
 
 
 class ServiceProvider(Provider):
-    """What providers of services that speak OpenAI's APIs share."""
+    """Base of providers whose services speak OpenAI's APIs."""
 
     sends = frozenset(OPTIONAL)
     prices = PRICES

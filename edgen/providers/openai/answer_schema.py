@@ -1,8 +1,8 @@
-"""How OpenAI's APIs are told of the JSON Schema that an answer has to fit.
+"""JSON Schemas of answers in OpenAI's APIs.
 
-`strict` makes the service hold the model to it, and takes a part of JSON Schema alone: every object names all its
-properties as required and has no others. A schema beyond that is sent without `strict`, as a wish. What is in the part
-is as of OpenAI's guide "Structured model outputs", section "Supported schemas".
+`strict` makes the service enforce the schema. It supports only a subset of JSON Schema, in which every object
+requires all its properties and allows no others. A schema beyond that is sent without `strict`, as a wish.
+Source: OpenAI's guide "Structured model outputs", section "Supported schemas".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-NAME = "answer"  # the APIs want one; the model may see it
+NAME = "answer"  # required by the APIs; the model may see it
 
 _KEYWORDS = frozenset(
     [
@@ -45,19 +45,19 @@ _FORMATS = frozenset(["date-time", "time", "date", "duration", "email", "hostnam
 
 
 def schema_settings(schema: bytes) -> dict[str, Any]:
-    """Name, schema and strictness, as both APIs have them."""
+    """Return name, schema and strictness, as in both APIs."""
     return {"name": NAME, "schema": msgspec.Raw(schema), "strict": is_strict(schema)}
 
 
 @functools.lru_cache(maxsize=64)
 def is_strict(schema: bytes) -> bool:
-    """Whether the schema is in the part of JSON Schema that `strict` takes."""
+    """Return whether the schema is in the subset of JSON Schema that `strict` supports."""
     whole = msgspec.json.decode(schema)
     return whole.get("type") == "object" and "anyOf" not in whole and all(map(_is_taken, _parts(whole)))
 
 
 def _parts(schema: Any) -> Iterator[Any]:
-    """The schema and all schemas in it."""
+    """Yield the schema and all schemas in it."""
     waiting = [schema]
     while waiting:
         yield (part := waiting.pop())

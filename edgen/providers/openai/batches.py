@@ -1,9 +1,9 @@
-"""OpenAI's Batch API, and those that speak like it, through OpenAI's own client.
+"""OpenAI's Batch API, and services that speak like it, through OpenAI's own client.
 
-A line's body is what the online adapter sends, to the byte, and its answer is read as the online adapter reads it.
-Limits, states and shapes are those of OpenAI's Batch guide and API reference; the lines of vLLM's `run-batch`
-(`vllm/entrypoints/openai/run_batch.py`), which has an error beside a response without a body, are read as well.
-A batch is found again by its metadata, which hold its token as `edgen`.
+A line's body equals what the online adapter sends, byte for byte, and the same code reads the answer. Limits,
+states and shapes are those of OpenAI's Batch guide and API reference. Lines of vLLM's `run-batch`
+(`vllm/entrypoints/openai/run_batch.py`), which have an error next to a response without a body, are
+supported, too. A batch is found by its metadata, which hold its token as `edgen`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ from edgen.providers.sdk_batches import (
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_CHUNK = 1 << 20  # bytes of a result file that are held at a time
-_PAGE = 100  # batches asked for at a time, the most there is
+_CHUNK = 1 << 20  # bytes of a result file held in memory at a time
+_PAGE = 100  # batches per page, the maximum
 _encode = msgspec.json.Encoder().encode
 
 
 class Endpoint(NamedTuple):
-    """What a batch is of: the path of every line, wherever the service lives, and how its answers are read."""
+    """Endpoint of a batch: the path of every line, wherever the service lives, and the reader of its
+    answers."""
 
     path: Literal["/v1/chat/completions", "/v1/responses"]
     read_reply: Callable[[bytes], Reply | None]
@@ -60,7 +61,7 @@ COMPLETIONS = Endpoint("/v1/chat/completions", read_reply, classify)
 
 
 class OpenAIBatches(SdkBatches):
-    """The batches of one account, for one backend."""
+    """Client of the batches of one account, for one backend."""
 
     limits = BatchLimits(requests=50_000, bytes=200_000_000)
     endpoint = COMPLETIONS
@@ -70,13 +71,13 @@ class OpenAIBatches(SdkBatches):
 
     @cached_property
     def client(self) -> AsyncOpenAI:
-        """OpenAI's client, its retries off. What organisation and project are used is the key's to say."""
+        """OpenAI's client, without retries. The key determines organisation and project."""
         module = load_sdk("openai", "openai")
         made: AsyncOpenAI = module.AsyncOpenAI(
-            api_key="none",  # the client wants one; this is not sent
+            api_key="none",  # the client requires one; it is not sent
             base_url=str(self._base),
             max_retries=0,
-            timeout=self._http.timeout,  # the client's own may be taken for nobody's, and be 600 s
+            timeout=self._http.timeout,  # else the client may take its own default of 600 s
             http_client=self._http,
             default_query=self._backend.query,
         )
@@ -86,7 +87,7 @@ class OpenAIBatches(SdkBatches):
     # -- lines
 
     def line(self, name: str, request: Request) -> bytes:
-        """The request as a line of an input file. Raises CallError for half of a character."""
+        """Return the request as a line of an input file. Raises CallError for a lone surrogate."""
         return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}' % (
             _encode(name),
             self.endpoint.path.encode(),
@@ -94,13 +95,14 @@ class OpenAIBatches(SdkBatches):
         )
 
     def read(self, line: bytes) -> LineResult | NeverBegun | None:
-        """What a line of an output or error file says; None if it is none. Never raises."""
+        """Read a line of an output or error file; None if it is invalid. Never raises."""
         return read_line(line, self._credentials.secrets, self.endpoint)
 
     # -- calls
 
     async def upload(self, file: Path, token: str) -> str:
-        """Upload an input file, read from the disk as it is sent. Raises CallError, and OSError for the file."""
+        """Upload an input file, read from disk while it is sent. Raises CallError, and OSError for the
+        file."""
         with file.open("rb") as data:
             with self._calls.calling():
                 made = await self.client.files.create(
@@ -109,7 +111,7 @@ class OpenAIBatches(SdkBatches):
             return self._id(made)
 
     async def create(self, sending: Sending) -> RemoteBatch:
-        """Have OpenAI begin. SERVER_ERROR where it does not find the file, which it may not yet."""
+        """Create a batch at OpenAI. Raises SERVER_ERROR if the service does not find the file yet."""
         try:
             with self._calls.calling():
                 batch = await self.client.batches.create(
@@ -125,8 +127,8 @@ class OpenAIBatches(SdkBatches):
         return self._remote(batch)
 
     async def find(self, sending: Sending) -> RemoteBatch | None:
-        """The batch begun with that token. The list has the newest first; it is walked to its end, for no two clocks
-        agree on where to stop."""
+        """Return the batch created with that token. Search the whole list, newest first, since clocks may
+        differ."""
         with self._calls.calling():
             async for batch in self.client.batches.list(limit=_PAGE):
                 if (batch.metadata or {}).get("edgen") == sending.token:
@@ -134,7 +136,7 @@ class OpenAIBatches(SdkBatches):
         return None
 
     async def state(self, remote_id: str) -> RemoteBatch:
-        """How a batch stands."""
+        """Return the state of a batch."""
         with self._calls.calling():
             batch = await self.client.batches.retrieve(remote_id)
         return self._remote(batch)
@@ -150,10 +152,10 @@ class OpenAIBatches(SdkBatches):
             async for chunk in response.iter_bytes(_CHUNK):
                 await sink.write(chunk)
 
-    # -- how a batch stands
+    # -- state of a batch
 
     def _remote(self, batch: Any) -> RemoteBatch:
-        """OpenAI's batch object. What a server leaves out, or gives another type than it should, is left out."""
+        """Read OpenAI's batch object. Missing fields and fields of a wrong type are ignored."""
         outcome = _ENDED.get(str(getattr(batch, "status", None)))
         files = [getattr(batch, f"{name}_file_id", None) for name in ("output", "error")]
         counts = getattr(batch, "request_counts", None)
@@ -172,7 +174,8 @@ class OpenAIBatches(SdkBatches):
         )
 
     def _refusal(self, errors: Any) -> CallError:
-        """Why a batch was refused as a whole: its kind by the first error, the first few in words."""
+        """Return the reason why a batch was rejected as a whole: kind of the first error, text of the first
+        few."""
         data = getattr(errors, "data", None)
         found = [_Refused.of(item) for item in data] if isinstance(data, list) else []
         if not found:
@@ -183,7 +186,7 @@ class OpenAIBatches(SdkBatches):
 
 
 class _Refused(msgspec.Struct, frozen=True):
-    """One of the errors that a batch was refused with. `line` counts from 1."""
+    """One of the errors for which a batch was refused. `line` counts from 1."""
 
     code: str
     message: str
@@ -221,13 +224,13 @@ def _count(counts: Any, name: str) -> int | None:
 def read_line(
     line: bytes, secrets: Secrets = (), endpoint: Endpoint = COMPLETIONS
 ) -> LineResult | NeverBegun | None:
-    """What a line of an output or error file says, without `secrets`; None if it is none. Never raises."""
+    """Read a line of an output or error file, without `secrets`; None if it is invalid. Never raises."""
     parts = read_members(line)
     name = read_text_member(parts.get("custom_id"))
     if name is None or "body" in parts:  # the line of a request
         return None
     response, error = read_members(parts.get("response", b"")), parts.get("error", b"null")
-    # vLLM's is a bare sentence, or an object with OpenAI's inside.
+    # vLLM's is a bare sentence, or an object that contains OpenAI's.
     error = b'{"error":%b}' % read_members(error).get("error", error)
     wrong = read_error(error)
     if wrong is not None and wrong.code in _NEVER_BEGUN:
@@ -255,16 +258,16 @@ _ENDED: dict[str, Literal["completed", "expired", "cancelled", "failed"]] = {
 }
 # Codes of lines whose request was never worked on.
 _NEVER_BEGUN = frozenset({"batch_expired", "batch_cancelled", "batch_canceled"})
-# Codes of whole batches that are no fault of their lines.
+# Codes of whole batches that are not caused by their lines.
 _WHOLE = {
-    "token_limit_exceeded": FailureKind.RATE_LIMIT,  # of what may wait in the queue for one model
+    "token_limit_exceeded": FailureKind.RATE_LIMIT,  # of tokens queued for one model
     "request_limit_exceeded": FailureKind.RATE_LIMIT,
     "rate_limit_exceeded": FailureKind.RATE_LIMIT,
     "server_error": FailureKind.SERVER_ERROR,
     "internal_error": FailureKind.SERVER_ERROR,
 }
 _NO_ROOM = re.compile(r"enqueued (token|request)s? limit|limit[^.]{0,100} enqueued", re.IGNORECASE)
-# A file that was just uploaded is reported to be unknown for a while; the words differ between services.
+# A new file is reported as unknown for a while; the wording differs between services.
 _NO_FILE = re.compile(
     r"(cannot|can't|could not) find (the )?(input )?file|no such file|file\b.{0,200}\b(not (be )?found|not exist)",
     re.IGNORECASE,

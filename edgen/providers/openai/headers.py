@@ -1,4 +1,4 @@
-"""The headers of a service that speaks OpenAI's APIs, and what is wrong with those that a job asks for."""
+"""Headers for services that speak OpenAI's APIs, and problems of the job's headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]{0,63})\}")
 
 
 def write_headers(config: ServiceConfig, key: str | None, variables: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a call. One that names a variable without a value is left out."""
+    """Return the headers of a call. A header whose variable has no value is left out."""
     written = {
         name: _VARIABLE.sub(lambda found: variables[found[1]], value)
         for name, value in config.headers.items()
@@ -27,17 +27,17 @@ def write_headers(config: ServiceConfig, key: str | None, variables: Mapping[str
 
 
 def named_variables(config: ServiceConfig) -> Iterator[tuple[str, str]]:
-    """Every header that names a variable, and the variable."""
+    """Yield every header that names a variable, and the variable."""
     for name, value in config.headers.items():
         for variable in _VARIABLE.findall(value):
             yield name, variable
 
 
-# --- what is wrong -------------------------------------------------------------------------------
+# --- problems --------------------------------------------------------------------------------
 
 
 def service_problems(config: ServiceConfig) -> list[Problem]:
-    """What cannot be sent, and what stands in the job and may be a key; none of it is repeated."""
+    """Return unsendable headers and values that may be keys, without repeating them."""
     found = [*_header_problems(config), *_query_problems(config), *_command_problems(config)]
     if len(set(config.urls)) < len(config.urls):
         found.append(Problem("more_base_urls", "a server is here twice"))
@@ -54,10 +54,10 @@ def _header_problems(config: ServiceConfig) -> Iterator[Problem]:
 
 
 def _wrong_header(name: str, value: str, taken: set[str], seen: set[str]) -> str | None:
-    """What is wrong with one header, None if nothing is."""
+    """Return the problem of one header, None if it has none."""
     lower = name.lower()
     if not _HEADER.fullmatch(name):
-        return "this is no name of a header: letters, digits and hyphens"
+        return "this is not a valid header name: letters, digits and hyphens"
     if lower in OWN_HEADERS:
         return "edgen writes this header itself; remove it"
     if lower in taken:

@@ -1,7 +1,7 @@
-"""Log probabilities as OpenAI's APIs list them: a token with its bytes, and the likely ones in its place.
+"""Log probabilities in the format of OpenAI's APIs: a token with its bytes, and the likely ones at its place.
 
-https://platform.openai.com/docs/api-reference/chat/object: `choices[].logprobs.content`; those of an `output_text` of
-the Responses API have the same fields.
+https://platform.openai.com/docs/api-reference/chat/object: `choices[].logprobs.content`; those of an
+`output_text` of the Responses API have the same fields.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from edgen.providers.tokens import Told, join_tokens, read_token
 
 
 def read_tokens(listed: object) -> tuple[Token, ...] | None:
-    """The tokens of an answer; None where none are told, or what is told cannot be true."""
+    """Return the tokens of an answer; None if they are missing or invalid."""
     if not isinstance(listed, list):
         return None
     return join_tokens([_read(one) for one in listed], [_read_top(one) for one in listed])

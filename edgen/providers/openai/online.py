@@ -1,12 +1,12 @@
-"""Any Chat Completions server: OpenAI, vLLM, llama.cpp, Ollama and the many that speak like them.
+"""Chat Completions servers: OpenAI, vLLM, llama.cpp, Ollama and many compatible ones.
 
-A request is written from bytes made once, around its messages; an answer is read by the few fields
-that count. `extra_body` is merged last and shallowly: a key there replaces what edgen would send
-(a `max_tokens` there is not scaled, a null is sent as null). Reasoning that a server keeps apart
-(`reasoning_content`) is no part of the text. A prompt that a service's moderation turns away is a
-Reply without text whose refusal is the service's message.
+A request is built from constant bytes around its messages; of an answer only the needed fields are read.
+`extra_body` is merged last and shallowly: a key there replaces what edgen would send (a `max_tokens` there is
+not scaled, a null is sent as null). Reasoning that a server keeps apart (`reasoning_content`) is not part of
+the text. A prompt that a service's moderation blocks is a Reply without text whose refusal is the service's
+message.
 
-A key comes along only where `edgen.providers.trust` lets it: `edgen.providers.keys` says which.
+`edgen.providers.keys` selects the key, which is sent only if `edgen.providers.trust` allows it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from edgen.providers.usage import read_member, read_usage
 
 
 class OpenAIBackend(ServiceBackend):
-    """One model behind one Chat Completions endpoint."""
+    """One model at one Chat Completions endpoint."""
 
     def __init__(self, config: OpenAIConfig, key: Key, link: Link) -> None:
         super().__init__(config, key, link, classify)
@@ -41,7 +41,7 @@ class OpenAIBackend(ServiceBackend):
         self._head = b'{"model":' + encode(config.extra_body.get("model", config.model)) + b',"messages":'
         self._room = room_field(config)
         self._tail = functools.cache(functools.partial(_tail, config))
-        self._tail(1, self._room, None, None)  # what cannot be sent is refused before any call
+        self._tail(1, self._room, None, None)  # reject what cannot be sent before any call
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
@@ -52,11 +52,11 @@ class OpenAIBackend(ServiceBackend):
         except CallError as refusal:
             if not (used == _OLDER and self._config.max_tokens_field == "auto" and _wants_newer(refusal)):
                 raise
-            self._room = _NEWER  # from now on: what was refused cost nothing
+            self._room = _NEWER  # for all later calls: the refused one cost nothing
             return await self._ask(request)
 
     def unknown_reason(self, body: bytes) -> str | None:
-        """Why an answer ended, where that is none of the reasons that services give."""
+        """Return the finish reason if it is unknown."""
         answer = decode(_COMPLETION, body)
         reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
         return None if reason in _FINISH or reason in _TOOLS else reason
@@ -65,7 +65,7 @@ class OpenAIBackend(ServiceBackend):
         return self.ask(self._completions, self.body(request), read_reply_or_block, is_answer)
 
     def body(self, request: Request) -> bytes:
-        """The JSON that a call sends, and a line of a batch holds. Raises CallError for half of a character."""
+        """Return the JSON body of a call or of a batch line. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, self._room, request.schema, request.logprobs)
         end = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         if request.choices > 1:
@@ -73,23 +73,23 @@ class OpenAIBackend(ServiceBackend):
         return self._head + encode_prompt(request.messages) + tail + end
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------
 
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 
 
 def room_field(config: OpenAIConfig) -> str:
-    """What the service calls max_tokens, as far as is known before it is asked."""
+    """Return the service's name for max_tokens, as far as known before a call."""
     if config.max_tokens_field != "auto":
         return config.max_tokens_field
     host = base_address(config.base_url).host or ""
-    # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
+    # OpenAI's newer models refuse max_tokens; most other servers support only that.
     openai = host == "api.openai.com" or host.endswith(".api.openai.com")
     return _NEWER if openai else _OLDER
 
 
 def _wants_newer(refusal: CallError) -> bool:
-    """Whether a service refused `max_tokens` for its newer name, which it then names."""
+    """Return whether a service refused `max_tokens` and named the newer field."""
     return (
         refusal.status in (400, 422)
         and re.search(r"(?i)max_?completion_?tokens", refusal.message) is not None
@@ -97,11 +97,11 @@ def _wants_newer(refusal: CallError) -> bool:
 
 
 def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:
-    """What follows the messages, without the closing brace: all but an automatic seed; `max_tokens`, which is called
-    `room`, multiplied by `scale`; `schema` is what the answer has to fit, `top` how many likely tokens are to be told
-    at each place.
+    """Return the JSON after the messages, without automatic seed and closing brace.
 
-    Raises InputError for an `extra_body` that would change what the adapter is.
+    `max_tokens`, called `room`, is multiplied by `scale`; the answer has to fit `schema`; `top` likely tokens
+    are returned at each place. Raises InputError for an `extra_body` that changes fields owned by the
+    adapter.
     """
     refuse_extra(
         config.extra_body, {"messages": "the prompt writes them", "stream": "answers are read whole"}
@@ -124,7 +124,7 @@ def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top
     return b"" if text == b"{}" else b"," + text[1:-1]
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- replies -----------------------------------------------------------------------------
 
 
 class _Part(msgspec.Struct):
@@ -145,16 +145,16 @@ class _Choice(msgspec.Struct):
 
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
-    usage: Any = None  # whatever is wrong with it, the answer is paid for
+    usage: Any = None  # the answer is paid for even if this is invalid
     model: str | None = None
-    simulated: Any = None  # `edgen simulator` says so
+    simulated: Any = None  # set by `edgen simulator`
 
 
 _COMPLETION = msgspec.json.Decoder(_Completion)
 
 _FINISH: dict[str | None, FinishReason] = {
     "stop": "stop",
-    "eos_token": "stop",  # text-generation-inference, as the next
+    "eos_token": "stop",  # text-generation-inference, like the next
     "stop_sequence": "stop",
     None: "stop",
     "length": "length",
@@ -165,7 +165,8 @@ _TOOLS = ("tool_calls", "function_call")
 
 
 def read_counts(usage: Any, names: tuple[str, str, str], text: str) -> Usage | None:
-    """The usage by what OpenAI's APIs call tokens of the prompt, of the completion, and what the prompt's were."""
+    """Return the usage. `names` are an API's names for prompt tokens, completion tokens and prompt
+    details."""
     if not isinstance(usage, dict):
         return None
     prompt, completion, details = map(usage.get, names)
@@ -174,11 +175,11 @@ def read_counts(usage: Any, names: tuple[str, str, str], text: str) -> Usage | N
 
 
 def read_reply(body: bytes) -> Reply | None:
-    """The choices of a completion as a Reply; None if the body is no completion."""
+    """Read the choices of a completion as a Reply; None if the body is not a completion."""
     answer = decode(_COMPLETION, body)
     if answer is None:
         return None
-    # One that ended so is none: a router's provider broke off in the middle.
+    # Such a choice is a failure: a router's provider broke off in the middle.
     choices = [_read_choice(one, answer) for one in answer.choices if one.finish_reason != "error"]
     if not choices:
         return None
@@ -206,8 +207,8 @@ def _read_choice(choice: _Choice, answer: _Completion) -> Reply:
     )
 
 
-# Azure's code and words, OpenAI's, OpenRouter's. "Your account was flagged" is none of them: that is
-# about every prompt.
+# Codes and wordings of Azure, OpenAI and OpenRouter. "Your account was flagged" is excluded: it concerns
+# every prompt.
 _MODERATED = re.compile(
     r"moderation|content[_ ]?(filter|management policy|policy)|flagged_input"
     r"|\b(input|prompt|content|text|message|request|response|output)s? (was|were|is|are|(has|have) been) flagged",
@@ -216,7 +217,7 @@ _MODERATED = re.compile(
 
 
 def read_block(body: bytes) -> Reply | None:
-    """The error that a service's moderation answers one prompt with, as a Reply; None if it is none."""
+    """Read a moderation error about one prompt as a Reply; None if it is another error."""
     error = read_error(body)
     if error is None or (error.code.isdecimal() and error.code not in ("400", "403")):
         return None
@@ -227,16 +228,16 @@ def read_block(body: bytes) -> Reply | None:
 
 
 def read_reply_or_block(body: bytes) -> Reply | None:
-    """What an answer holds that `is_answer`; None where it is neither."""
+    """Read a response that `is_answer` accepts; None if it is neither reply nor block."""
     return read_reply(body) or read_block(body)
 
 
 def is_answer(status: int, body: bytes) -> bool:
-    """Whether there is a reply to read: a 200, or moderation's word on one prompt."""
+    """Return whether there is a reply to read: a 200, or a moderation error about one prompt."""
     return status == 200 or (status in (400, 403) and read_block(body) is not None)
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------
 
 _KIND_OF_WORD = {
     "invalid_api_key": FailureKind.AUTHENTICATION,
@@ -247,14 +248,14 @@ _KIND_OF_WORD = {
     "context_length_exceeded": FailureKind.CONTEXT_OVERFLOW,
     "exceed_context_size_error": FailureKind.CONTEXT_OVERFLOW,  # llama.cpp
 }
-# OpenAI and vLLM; vLLM without chat; older vLLM, where the prompt leaves no room; llama.cpp; SGLang.
+# OpenAI and vLLM; vLLM without chat; older vLLM, if the prompt leaves no room; llama.cpp; SGLang.
 _OVERFLOW = re.compile(
     r"maximum context length|maximum model length|too long to fit into the model"
     r"|max_tokens must be at least 1, got -|exceeds? the available context|model's context length",
     re.IGNORECASE,
 )
 
-# llama.cpp, whose parser takes a model's answer apart; Ollama.
+# llama.cpp, whose parser reads the model's answer; Ollama.
 _UNREADABLE = re.compile(
     r"Failed to parse input at pos|produced output that does not match the expected|error parsing tool call",
     re.IGNORECASE,
@@ -262,7 +263,7 @@ _UNREADABLE = re.compile(
 
 
 def classify(status: int, error: ErrorBody) -> FailureKind:
-    """The kind of a failure: by the error's own word, then by its wording, then by the status."""
+    """Return the kind of a failure: by the error's type, then by its wording, then by the status."""
     kind = _KIND_OF_WORD.get(error.code) or _KIND_OF_WORD.get(error.type)
     if kind is not None:
         return kind
@@ -271,5 +272,5 @@ def classify(status: int, error: ErrorBody) -> FailureKind:
     if status == 500 and _UNREADABLE.search(error.message):
         return FailureKind.BAD_OUTPUT
     if status == 429 and error.message.startswith("Request too large for"):
-        return FailureKind.BAD_REQUEST  # more tokens than a whole minute allows: waiting is no help
+        return FailureKind.BAD_REQUEST  # more tokens than a minute allows: waiting does not help
     return kind_of_status(status)

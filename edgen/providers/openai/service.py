@@ -1,6 +1,6 @@
-"""How a service that speaks OpenAI's APIs is reached: its addresses, and the keys that it is sent.
+"""Connection to a service that speaks OpenAI's APIs: its addresses and keys.
 
-Nothing here knows a service by its name: what sets one apart stands in the job.
+This module knows no service by name: the job states all differences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger("edgen")
 
 
 class ServiceBackend(HttpBackend):
-    """One model behind one such service."""
+    """One model at one such service."""
 
     def __init__(self, config: ServiceConfig, key: Key, link: Link, classify: Classify) -> None:
         def write(value: str | None) -> Mapping[str, str]:
@@ -36,12 +36,12 @@ class ServiceBackend(HttpBackend):
         self._remarked: set[str] = set()
 
     def address(self, path: str) -> URL:
-        """The address of a path of the service."""
+        """Return the address of a path of the service."""
         url = append_path(self.base, path)
         return url.with_query(self.query) if self.query else url
 
     async def models(self) -> list[str] | None:
-        """The names that the service offers, None where it keeps no list. Raises CallError."""
+        """Return the names that the service offers, None if it keeps no list. Raises CallError."""
         try:
             body = await self._http.get(self.address("models"))
         except CallError as error:
@@ -52,11 +52,11 @@ class ServiceBackend(HttpBackend):
         return None if listing is None else [scrub(model.id) for model in listing.data]
 
     def unknown_reason(self, body: bytes) -> str | None:
-        """Why an answer ended, where that is none of the reasons that services give."""
+        """Return the finish reason if it is unknown."""
         raise NotImplementedError
 
     def remark(self, reply: Reply, body: bytes) -> None:
-        """Say once what is odd about the service's answers, and how they are taken."""
+        """Warn once of oddities in the service's answers, and say how they are read."""
         if reply.finish_reason == "other" and "stop" not in self._remarked:
             self._remarked.add("stop")
             if (reason := self.unknown_reason(body)) is not None:
@@ -92,11 +92,12 @@ _LISTING = msgspec.json.Decoder(_Listing)
 _COUNTED = msgspec.json.Decoder(_Counted)
 
 
-# --- what is asked for ---------------------------------------------------------------------------
+# --- key requests ---------------------------------------------------------------------------
 
 
 def service_key_request(config: ServiceConfig) -> KeyRequest | None:
-    """The key of the service, None where it is sent none. Raises InputError for an address that is none."""
+    """Return the key request of the service, None if it needs no key. Raises InputError for an invalid
+    address."""
     if config.auth == "none":
         return None
     asked = http_key_request((config.api_key_env,), config.base_url)
@@ -104,7 +105,7 @@ def service_key_request(config: ServiceConfig) -> KeyRequest | None:
 
 
 def service_header_requests(config: ServiceConfig) -> tuple[KeyRequest, ...]:
-    """Every variable that a header names. Raises InputError for an address that is none."""
+    """Return a request for every variable that a header names. Raises InputError for an invalid address."""
     return tuple(
         http_key_request((variable,), config.base_url)._replace(header=name)
         for name, variable in named_variables(config)

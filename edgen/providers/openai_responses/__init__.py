@@ -1,4 +1,5 @@
-"""OpenAI's Responses API: calls one by one and batches, to the models and at the prices of the Chat Completions API."""
+"""OpenAI's Responses API: single calls and batches, with the models and prices of the Chat Completions
+API."""
 
 from __future__ import annotations
 

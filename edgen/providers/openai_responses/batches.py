@@ -1,4 +1,4 @@
-"""OpenAI's batches of responses: those of completions, with another path in each line and other answers."""
+"""OpenAI's batches of responses, which differ from completions by path and answer format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ RESPONSES = completions.Endpoint("/v1/responses", read_reply, classify)
 
 
 class ResponsesBatches(completions.OpenAIBatches):
-    """The batches of one account, for one backend."""
+    """Client of the batches of one account, for one backend."""
 
     endpoint = RESPONSES
 
 
 def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | None:
-    """What a line of an output or error file says, without `secrets`; None if it is none. Never raises."""
+    """Read a line of an output or error file, without `secrets`; None if it is invalid. Never raises."""
     return completions.read_line(line, secrets, RESPONSES)

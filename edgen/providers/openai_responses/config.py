@@ -1,4 +1,4 @@
-"""What a job says of a service that speaks OpenAI's Responses API."""
+"""Settings of a service that speaks OpenAI's Responses API in a job."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ class OpenAIResponsesConfig(
     KNOBS: ClassVar[frozenset[str]] = ServiceConfig.KNOBS | {"store"}
 
     store: bool = False
-    """Whether the service keeps answers for its own pages and later calls; edgen needs none of that."""
+    """Whether the service stores answers for its own pages and later calls; edgen does not need that."""

@@ -1,8 +1,9 @@
 """The Responses API over HTTP.
 
-Messages are the request's `input`; effort goes into `reasoning`, verbosity into `text`. `extra_body` is merged last and
-shallowly, but for these two, whose keys join edgen's. An answer's text is that of its messages; reasoning items are no
-part of it. What was incomplete says why in `incomplete_details`. Fields are those of the SDK openai 3.52.
+Messages are the request's `input`; effort goes into `reasoning`, verbosity into `text`. `extra_body` is
+merged last and shallowly; the keys of these two join edgen's. An answer's text is that of its messages,
+without reasoning items. `incomplete_details` explains incomplete answers. Fields are those of the SDK openai
+3.52.
 """
 
 from __future__ import annotations
@@ -26,31 +27,31 @@ from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 
 
 class ResponsesBackend(ServiceBackend):
-    """One model behind one Responses endpoint."""
+    """One model at one Responses endpoint."""
 
     def __init__(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> None:
         super().__init__(config, key, link, classify)
         self._responses = self.address("responses")
         self._tail = functools.cache(functools.partial(_tail, config))
-        self._tail(1, None, None)  # what cannot be sent is refused before any call
+        self._tail(1, None, None)  # reject what cannot be sent before any call
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
         return await self.ask(self._responses, self.body(request), _read_reply_or_block, chat.is_answer)
 
     def unknown_reason(self, body: bytes) -> str | None:
-        """Why a response is incomplete, where that is none of the reasons that the service gives."""
+        """Return why a response is incomplete if the reason is unknown."""
         answer = decode(_RESPONSE, body)
         details = None if answer is None else answer.incomplete_details
         return None if details is None or details.reason in _INCOMPLETE else details.reason
 
     def body(self, request: Request) -> bytes:
-        """The JSON that a call sends. Raises CallError for half of a character."""
+        """Return the JSON body of a call. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, request.schema, request.logprobs)
         return b'{"input":' + encode_prompt(request.messages) + tail
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------
 
 _NOT_EXTRA = {
     "input": "the prompt writes it",
@@ -61,10 +62,10 @@ _NOT_EXTRA = {
 
 
 def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: int | None) -> bytes:
-    """What follows the input: `max_tokens` is multiplied by `scale`; `schema` is what the answer has to fit, `top` how
-    many likely tokens are to be told at each place.
+    """Return the JSON after the input.
 
-    Raises InputError for an `extra_body` that would change what the adapter is.
+    `max_tokens` is multiplied by `scale`; the answer has to fit `schema`; `top` likely tokens are returned at
+    each place. Raises InputError for an `extra_body` that changes fields owned by the adapter.
     """
     refuse_extra(config.extra_body, _NOT_EXTRA)
     sent: dict[str, Any] = {
@@ -94,7 +95,7 @@ def _format(schema: bytes) -> dict[str, Any]:
     return {"type": "json_schema", **schema_settings(schema)}
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- replies -----------------------------------------------------------------------------
 
 
 class _Part(msgspec.Struct):
@@ -117,9 +118,9 @@ class _Response(msgspec.Struct):
     output: list[_Item]
     status: str | None = None
     incomplete_details: _Incomplete | None = None
-    usage: Any = None  # whatever is wrong with it, the answer is paid for
+    usage: Any = None  # the answer is paid for even if this is invalid
     model: str | None = None
-    simulated: Any = None  # `edgen simulator` says so
+    simulated: Any = None  # set by `edgen simulator`
 
 
 _RESPONSE = msgspec.json.Decoder(_Response)
@@ -130,7 +131,7 @@ _INCOMPLETE: dict[str | None, FinishReason] = {
 
 
 def read_reply(body: bytes) -> Reply | None:
-    """A response as a Reply; None if the body is none, or one that failed or is not finished."""
+    """Read a response as a Reply; None if the body is invalid, failed or unfinished."""
     answer = decode(_RESPONSE, body)
     if answer is None or answer.status not in ("completed", "incomplete", None):
         return None
@@ -158,15 +159,15 @@ def _read_reply_or_block(body: bytes) -> Reply | None:
 
 
 def _tokens(parts: list[_Part]) -> tuple[Token, ...] | None:
-    """The tokens of all texts, one after the other; None where one has none."""
+    """Return the tokens of all texts in sequence; None if a text has none."""
     told = [read_tokens(part.logprobs) for part in parts if part.type == "output_text"]
     found = [tokens for tokens in told if tokens is not None]
     return tuple(itertools.chain.from_iterable(found)) if found and len(found) == len(told) else None
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------
 
-# Codes of a response that failed, which comes with a 200.
+# Codes of failed responses, which come with a 200.
 _KIND_OF_CODE = {
     "rate_limit_exceeded": FailureKind.RATE_LIMIT,
     "server_error": FailureKind.SERVER_ERROR,
@@ -175,7 +176,7 @@ _KIND_OF_CODE = {
 
 
 def classify(status: int, error: ErrorBody) -> FailureKind:
-    """The kind of a failure: by the code of a response that failed, else as of a completion."""
+    """Return the kind of a failure: by the code of a failed response, else as of a completion."""
     if status == 500 and error.code in _KIND_OF_CODE:
         return _KIND_OF_CODE[error.code]
     return chat.classify(status, error)

@@ -1,4 +1,4 @@
-"""Gemini on Google Cloud's Vertex AI: calls one by one, with the tokens that google-auth gets."""
+"""Gemini on Google Cloud's Vertex AI: single calls, with tokens from google-auth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
 
-# What consent to a host names in the place of a variable: google-auth looks up by itself who calls.
+# Name used in consents in place of a variable: google-auth finds the credentials itself.
 LIBRARY = "GOOGLE_AUTH"
 
 

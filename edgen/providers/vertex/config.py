@@ -1,4 +1,4 @@
-"""What a job says of Gemini on Vertex AI."""
+"""Settings of Gemini on Vertex AI in a job."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from edgen.providers.gemini.config import GeminiSettings
 
 
 class VertexConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", tag="vertex"):
-    """Gemini on Vertex AI over HTTP. google-auth finds out who calls, as it does for Google's own tools."""
+    """Gemini on Vertex AI over HTTP. google-auth finds the credentials as for Google's own tools."""
 
     project: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9.:-]{3,80}\Z")]
     """The Google Cloud project that is billed."""
     location: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}\Z")] = "global"
     """The region that answers."""
     base_url: Url | None = None
-    """Where the service is; null: the location's own host."""
+    """Address of the service; null: the location's own host."""

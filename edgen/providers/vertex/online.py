@@ -1,8 +1,9 @@
-"""Gemini on Vertex AI over HTTP: the Gemini API's requests and answers at another address, with an access token.
+"""Gemini on Vertex AI over HTTP: the Gemini API's requests and answers at another address, with an access
+token.
 
-google-auth gets the token as Google's own tools do: from the file that GOOGLE_APPLICATION_CREDENTIALS names, from
-`gcloud auth application-default login`, or from the machine that it runs on. It is got in a thread, once for all calls
-that wait, and again after a 401.
+google-auth gets the token as Google's own tools do: from the file that GOOGLE_APPLICATION_CREDENTIALS names,
+from `gcloud auth application-default login`, or from the machine that it runs on. It is fetched in a thread,
+once for all waiting calls, and again after a 401.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.extras import install_command
+from edgen.core.extras import install_command, require_versions
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import clean_message
@@ -39,9 +40,10 @@ def _header(token: str | None) -> dict[str, str]:
 
 
 class AccessTokens(KeySource):
-    """Tokens of whoever calls. Raises InputError where google-auth is not installed."""
+    """Access tokens of the caller. Raises InputError if google-auth is not installed."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
+        require_versions("vertex")
         try:
             import google.auth
             import google.auth.exceptions
@@ -56,7 +58,7 @@ class AccessTokens(KeySource):
         self._caller: Any = None
 
     async def _new_key(self) -> str:
-        """Raises CallError where google-auth gets none."""
+        """Get a new token. Raises CallError if google-auth returns none."""
         return await asyncio.to_thread(self._token)
 
     def _token(self) -> str:

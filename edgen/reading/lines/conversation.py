@@ -1,157 +1,191 @@
-"""Turns out of lines: everything that is neither in a strict form nor JSON.
+"""Turns out of lines: everything that is not JSON.
 
-`find_in_lines` splits a text at the lines that start a turn, ends each turn where the layout says so, and keeps what
+`find_in_lines` cuts a text at the lines that start a turn, ends each turn where the layout says so, and keeps what
 stands around the turns apart. Linear in the text's length.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from edgen.reading.assembly import Found
-from edgen.reading.lines.groups import cut_at_end, drop_nested, has_heading, split_groups
-from edgen.reading.lines.role_lines import RoleLine, find_role_lines, unadorned
+from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
+from edgen.reading.lines.halves import has_half, unadorned
+from edgen.reading.lines.role_lines import Lines, RoleLine, split_lines
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
+from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import (
     CLOSERS,
+    CLOSING_MARKS,
+    ODD_ENDS,
     find_closing,
     find_layout_openers,
+    holds_invisible,
     is_silent,
     note_words_behind,
     unwrap,
+    unwrap_plain,
 )
 
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # Code that opens at the end of a turn's first line.
 _CODE = re.compile(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
-_BLOCKQUOTE = re.compile(r"(?m)^[^\S\n]{0,12}>[^\S\n]?")
+_BLOCKQUOTE = re.compile(r"\n[^\S\n]{0,12}>[^\S\n]?")
+_STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
+_RULES = ("---", "***", "___", "===")
+_STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = re.compile(r"(?i)\][^\S\n]{1,9}Probability")
 
 
 @dataclass(slots=True)
 class LineConversation(Found):
-    """One conversation as it stands in a text, behind this `head`."""
+    """One conversation as it stands in a text, after this `head`."""
 
     head: str = ""
-    finished: bool = False  # an end marker or a probability stands behind its turns
+    finished: bool = False  # an end marker or a probability stands after its turns
 
     @property
     def speakers(self) -> int:
+        """How many roles say something."""
         return len({role for role, text, _ in self.entries if not is_silent(text)})
 
 
-# No reply holds more; what stands behind them is not looked at.
+# No reply holds more; what follows them is not looked at.
 MAX_CONVERSATIONS = 100
 
 
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     """The conversation in a text: the first in which two roles speak, one under a heading before others; None if no
     line starts a turn."""
-    starts = find_role_lines(text, roles)
-    inline = len(starts) < 2 and _INLINE.of(roles).search(text) is not None
+    found = split_lines(text, roles)
+    inline = len(found.lines) < 2 and _INLINE.of(roles).search(text) is not None
     if inline:
-        text = _FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text))
-        starts = find_role_lines(text, roles)
-    if not starts:
+        found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
+    if not found.lines:
         return None
-    quoted = all(line.prefix.lstrip().startswith(">") for line in starts)
+    quoted = ">" in found.lines[0].prefix and all(
+        line.prefix.lstrip().startswith(">") for line in found.lines
+    )
     if quoted:
-        text = _BLOCKQUOTE.sub("", text)
-        starts = find_role_lines(text, roles)
-    groups = split_groups(text, starts)[:MAX_CONVERSATIONS]
-    blocks = [_block(text, group, begin, end, roles) for group, begin, end in groups]
+        found = _without_quote_marks(found)
+    inside = look_inside(found.lines)
+    blocks = [_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
-    preface = not has_heading(text, groups[0]) and not blocks[0].finished
+    if len(blocks) == 1:
+        return blocks[0]
+    preface = surroundings.HEADING.search(found.head) is None and not blocks[0].finished
     order = blocks[1:] + blocks[:1] if preface else blocks
     chosen = next((block for block in order if block.speakers > 1), order[0])
     if any(block.speakers > 1 and block is not chosen for block in (blocks[1:] if preface else blocks)):
         chosen.repairs.append(Repair.EXTRA_CONVERSATION)
         return chosen
-    begin, end = groups[blocks.index(chosen)][1:]
-    if surroundings.has_words(text[:begin]):
+    if chosen is not blocks[0]:
         chosen.repairs.append(Repair.PREAMBLE)
-    if surroundings.has_words(text[end:]):
+    if chosen is not blocks[-1]:
         chosen.repairs.append(Repair.POSTAMBLE)
     return chosen
 
 
-def _block(text: str, lines: list[RoleLine], begin: int, end: int, roles: RoleWords) -> LineConversation:
-    """The conversation whose role lines are given, in text[begin:end]."""
-    lines, over = cut_at_end(text, drop_nested(text, lines, end), end)
-    head = text[begin : lines[0].start]
-    bodies = [
-        text[line.text : lines[i + 1].start if i + 1 < len(lines) else over] for i, line in enumerate(lines)
-    ]
-    departs = _departs(lines, head, bodies)
-    bodies = [b.replace('\\"', '"') if b[:40].lstrip().startswith('\\"') else b for b in bodies]
-    openers = find_layout_openers(bodies)
-    fenced = len(surroundings.FENCE.findall(head)) % 2 == 1
-    given, rest = surroundings.split_probabilities(head)
+def _without_quote_marks(found: Lines) -> Lines:
+    """The lines of a Markdown quotation without the marks before them."""
+    for line in found.lines:
+        line.prefix = _BLOCKQUOTE.sub("", "\n" + line.prefix, 1).lstrip("\n")
+        line.label = _BLOCKQUOTE.sub("\n", line.label, 1)
+        line.body = _BLOCKQUOTE.sub("\n", line.body)
+    found.lead = _BLOCKQUOTE.sub("\n", found.lead)
+    return found
+
+
+def _block(group: Group, inside: Inside, roles: RoleWords) -> LineConversation:
+    """The conversation of a group of lines."""
+    texts = [line.body.strip() for line in group.lines]
+    drop_nested(group, [text[:1] for text in texts])
+    cut_at_end(group, inside)
+    lines, head = group.lines, group.head
+    if len(lines) < len(texts):
+        texts = [line.body.strip() for line in lines]
+    firsts = [text[:1] for text in texts]
+    departs = _departs(group, firsts)
+    if "\\" in firsts:
+        for line in lines:
+            if line.body.lstrip().startswith('\\"'):
+                line.body = line.body.replace('\\"', '"')
+        texts = [line.body.strip() for line in lines]
+        firsts = [text[:1] for text in texts]
+    fenced = ("```" in head or "~~~" in head) and len(surroundings.FENCE.findall(head)) % 2 == 1
+    given, rest = surroundings.split_probabilities(head) if head else ([], "")
     bracketed = _bracketed(head)
-    noted = {
-        Repair.CODE_FENCE: fenced,
-        Repair.PREAMBLE: surroundings.has_words(rest),
-        Repair.LAYOUT: departs or not bracketed,
-        Repair.ROLE_NAME: any(line.named for line in lines),
-        Repair.ROLE_ALIAS: any(line.aliased for line in lines),
-    }
-    block = LineConversation(head=head, repairs=[name for name, found in noted.items() if found])
-    reader = _Reader(block, openers, fenced, bracketed, _listed(bodies), roles)
-    tail = ""
-    for i, (line, body) in enumerate(zip(lines, bodies, strict=True)):
-        tail = reader.turn(line, body, last=i + 1 == len(lines))
-    if bracketed and "]" not in text[lines[-1].text : end]:
+    block = LineConversation(head=head)
+    repairs = block.repairs
+    if fenced:
+        repairs.append(Repair.CODE_FENCE)
+    if rest and surroundings.has_words(rest):
+        repairs.append(Repair.PREAMBLE)
+    if departs or not bracketed:
+        repairs.append(Repair.LAYOUT)
+    if not group.plain:
+        repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
+        repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
+    reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _listed(texts), roles)
+    reader.turns(lines, texts, inside)
+    tail = reader.turn(lines[-1], lines[-1].body, last=True)
+    if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
-    _tail(block, tail, text[over:end], given)
+    _tail(block, tail, group.late, given)
     return block
 
 
 def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> None:
-    """Read what stands behind the last turn; `late` are the role lines behind the conversation's end."""
-    if surroundings.FENCE.search(tail):
+    """Read what stands after the last turn; `late` are the role lines after the conversation's end."""
+    if ("```" in tail or "~~~" in tail) and surroundings.FENCE.search(tail):
         block.repairs.append(Repair.CODE_FENCE)
     values, rest = surroundings.split_probabilities(tail)
     values = values or surroundings.split_probabilities(late)[0]
     block.probabilities = values or given
-    if late and any(ended for _, _, ended in block.entries):
+    ended = any(ended for _, _, ended in block.entries)
+    if late and ended:
         block.repairs.append(Repair.AFTER_END_MARKER)
     marked = find_marker(rest)
     if marked is not None:
         rest = marked.said + rest[marked.end :]
-        if not any(ended for _, _, ended in block.entries):
+        if not ended:
             block.unspoken = True
             block.repairs += marked.repairs
-    block.finished = bool(values) or block.unspoken or any(ended for _, _, ended in block.entries)
+    block.finished = bool(values) or block.unspoken or ended
     if surroundings.has_words(rest):
         block.repairs.append(Repair.POSTAMBLE)
 
 
-def _listed(bodies: list[str]) -> bool:
+def _listed(texts: list[str]) -> bool:
     """Whether all turns but perhaps the last end with the comma of a list."""
-    inner = bodies[:-1]
-    return bool(inner) and all(body.rstrip().endswith((",", ",\\")) for body in inner)
+    ends = {text[-1:] for text in texts[:-1]}
+    return ends == {","} or (
+        ends != set() and ends <= {",", "\\"} and all(text.endswith((",", ",\\")) for text in texts[:-1])
+    )
 
 
 def _bracketed(head: str) -> bool:
     """Whether the list that the turns stand in was opened."""
-    return any(line.strip().endswith(("[", "{")) for line in head.split("\n")[-6:])
+    return ("[" in head or "{" in head) and any(
+        line.strip().endswith(("[", "{")) for line in head.split("\n")[-6:]
+    )
 
 
-def _departs(lines: list[RoleLine], head: str, bodies: list[str]) -> bool:
+def _departs(group: Group, firsts: list[str]) -> bool:
     """Whether the lines are written otherwise than in the published layout."""
-    if "onversation" not in head:
+    if "onversation" not in group.head or {*firsts} != {'"'}:
         return True
-    if any(line.prefix.strip() or line.kind != "colon" for line in lines):
+    if "".join({line.prefix for line in group.lines}).strip():
         return True
-    return any(body.lstrip()[:1] != '"' for body in bodies)
+    return not group.plain and any(line.kind != "colon" for line in group.lines)
 
 
 @dataclass(slots=True)
@@ -165,11 +199,56 @@ class _Reader:
     listed: bool
     roles: RoleWords
 
+    def turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside) -> None:
+        """Add all turns but the last, whose stripped bodies are `texts`. A turn of which only the ends may belong to the
+        layout is read here, any other by `turn`. What no turn has is not looked for in each of them."""
+        whole = inside.whole
+        escaped, invisible = "\\" in whole, holds_invisible(whole)
+        marked = inside.marked
+        several, staged = "\n" in whole, '"' in self.openers
+        halved = any(prefix and not prefix.isspace() for prefix in {line.prefix for line in lines})
+        listed, openers, entries = self.listed, self.openers, self.block.entries
+        for line, text in zip(lines[:-1], texts, strict=False):
+            said: str | None = text
+            if (invisible and holds_invisible(text)) or (marked and may_mark(fold(text))):
+                said = None
+            elif several and ("\n" in text or (line.body[:1] == "\n" and text[:1] in _STOPPERS)):
+                said = self._without_rule(line.body.rstrip()).strip() or None
+            if said is not None:
+                if listed and said[-1:] == ",":
+                    said = said[:-1].rstrip()
+                if halved and has_half(line.prefix, said):
+                    said = unadorned(line, said, self.roles).strip()
+                first = said[:1]
+                if first in openers:
+                    said = unwrap_plain(said, first)
+                elif (staged and first in _STAGES) or (escaped and '\\"' in said):
+                    said = None
+            if said is None or said[-1:] in ODD_ENDS or said[-2:-1] in CLOSING_MARKS:
+                self.turn(line, line.body, last=False)
+            else:
+                entries.append((line.role, said, False))
+
+    def _without_rule(self, said: str) -> str:
+        """The text of a turn without a rule at its end; nothing if another line may end it."""
+        while said.endswith(_RULES) and "```" not in said:
+            last = said.rfind("\n")
+            if last < 0 or len({*said[last:].strip()}) != 1:
+                break
+            said = said[:last].rstrip()
+        start = said.find("\n")
+        if start < 0 or ("\n" not in said.lstrip() and said.lstrip()[:1] not in _STOPPERS):
+            return said
+        found = surroundings.STOP.search(said, start)
+        if found is None:
+            return said
+        ends = found.lastgroup == "rule" and surroundings.RULES.match(said, found.start())
+        return said[: found.start()] if ends else ""
+
     def turn(self, line: RoleLine, body: str, *, last: bool) -> str:
         """Add the turn; what is behind it is returned, and named where it is words."""
         repairs = self.block.repairs
-        may = may_mark(body)
-        marked = find_marker(body) if may else None
+        marked = find_marker(body)
         said = body if marked is None else _closed(marked.said, body[marked.end :], self.openers)
         end, closed = self._end(said, last)
         if last and marked is not None and not closed and _attached(marked.said, body[marked.end :]):
@@ -179,7 +258,7 @@ class _Reader:
         if self.listed and marked is None and text.rstrip().endswith(","):
             text = text.rstrip()[:-1]
         text = unwrap(unadorned(line, text.rstrip(), self.roles), self.openers, repairs)
-        if may and marked is None and (bare := find_marker(text)) is not None:
+        if marked is None and (bare := find_marker(text)) is not None:
             repairs += bare.repairs
             self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
             return body[end:]
@@ -221,8 +300,9 @@ class _Reader:
             return len(body)
         in_code = _CODE.search(body, max(0, line_end - 24), line_end) is not None
         held_back = labelled = -1
-        for match in surroundings.STOP.finditer(said, line_end + 1):
-            kind, at = match.lastgroup, match.start()
+        pattern = surroundings.LAST_STOP if last else surroundings.STOP
+        for match in pattern.finditer(said, line_end):
+            kind, at = match.lastgroup, match.start() + 1
             if kind == "fence":
                 if self.fenced and last and not in_code and not match["fence"].strip("`~ \t\r"):
                     return at
@@ -244,7 +324,7 @@ class _Reader:
             return last or self.bracketed
         newline = said.find("\n", at)
         if kind == "rule":
-            return last or newline < 0
+            return last or newline < 0 or surroundings.RULES.match(said, at - 1) is not None
         if kind == "likely":
             line = said[at : newline if newline >= 0 else len(said)]
             return last and surroundings.value_of_line(line) is not None
@@ -288,6 +368,10 @@ def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
 
 def _last_closing(body: str, closers: str, start: int, stop: int) -> int:
     """Where the last line of body[start:stop] ends that a closing quotation mark ends; -1 if none does."""
+    at = start + len(body[start:stop].rstrip(" \t\r\n,;.]}")) - 1
+    if at >= start and body[at] in closers and body[at - 1] != "\\":
+        newline = body.find("\n", at, stop)
+        return stop if newline < 0 else newline
     marks = {closer: body.rfind(closer, start, stop) for closer in closers}
     end = stop
     while (at := max(marks.values())) >= 0:

@@ -1,151 +1,195 @@
 """Which role lines make up one conversation: those under one heading, up to its end.
 
-Role lines also stand where nobody speaks: inside a quoted turn, in an explanation behind the probability, in a second
-conversation. Linear in the text's length.
+Role lines also stand where nobody speaks: inside a quoted turn, in an explanation after the probability, in a second
+conversation. Every rule here looks first for the words or marks without which it cannot apply. Linear in the length.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from itertools import pairwise
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from edgen.reading.lines.role_lines import RoleLine
+import msgspec
+
+from edgen.reading.lines.role_lines import Lines, RoleLine, keep
 from edgen.reading.text import surroundings
+from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import CLOSERS, find_closing
 
 # What may follow a heading with a conversation under it, a role line apart.
 _BEGINS = re.compile(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
-_BLANK = re.compile(r"(?:[^\S\n]*+\n)*+")
 _GIVES = re.compile(
-    r"(?im)^(?:[^\w\n]|_){0,16}+(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}$"
+    r"(?i)\n(?:[^\w\n]|_){0,16}+(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
 )
 _EXPLANATION = re.compile(
     r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary|rationale|evaluation"
     r"|assessment|breakdown|justification)\b"
 )
+_DOUBLE = frozenset('"“')
 _PROSE = re.compile(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
 
-Group = tuple[list[RoleLine], int, int]
+
+class Inside(NamedTuple):
+    """The text of all turns but the last, and what may stand in it: headings, probabilities, end markers."""
+
+    whole: str
+    headed: bool
+    given: bool
+    marked: bool
 
 
-def split_groups(text: str, starts: list[RoleLine]) -> list[Group]:
-    """The role lines under each heading, with where the text of the group begins and ends."""
-    lines = {line.start for line in starts}
-    headings = [
+def look_inside(lines: Sequence[RoleLine]) -> Inside:
+    """Look for the words without which no heading, probability or end marker can stand within the turns."""
+    whole = "\x1f".join([line.body.rstrip() for line in lines[:-1]])
+    words, several = fold(whole), "\n" in whole
+    return Inside(
+        whole,
+        several and surroundings.may_head(words),
+        several and surroundings.may_give(words),
+        may_mark(words),
+    )
+
+
+class Group(msgspec.Struct):
+    """The role lines of one conversation. `head` stands before them, `late` after its end; `plain` as in `Lines`."""
+
+    head: str
+    lines: list[RoleLine]
+    plain: bool
+    late: str = ""
+
+
+def split_groups(found: Lines, inside: Inside) -> list[Group]:
+    """The role lines under each heading."""
+    groups = [Group(found.head, found.lines, found.plain)]
+    if not inside.headed:
+        return groups
+    lines = found.lines
+    first = 0
+    for number, line in enumerate(lines[:-1]):
+        at = _heading_in(line.body, lines, number)
+        if at >= 0:
+            groups[-1].lines = lines[first : number + 1]
+            groups.append(Group(line.body[at + 1 :], lines[number + 1 :], found.plain))
+            line.body = line.body[:at]
+            first = number + 1
+    return groups
+
+
+def _heading_in(body: str, lines: Sequence[RoleLine], number: int) -> int:
+    """Where the line break before the heading of the next conversation stands in a turn's body; -1 if there is none."""
+    if not surroundings.may_head(fold(body)):
+        return -1
+    end = len(body.rstrip())
+    breaks = [
         heading.start()
-        for heading in surroundings.HEADING.finditer(text, starts[0].text)
-        if _BEGINS.match(text, heading.end()) or _next_line(text, heading.end()) in lines
+        for heading in surroundings.HEADING_BELOW.finditer(body)
+        if heading.end() >= end or _BEGINS.match(body, heading.end())
     ]
-    cuts = [(0, 0)]
-    for number, (before, line) in enumerate(pairwise(starts), 1):
-        between = headings[bisect_left(headings, before.start) : bisect_left(headings, line.start)]
-        # The first and the last are enough to look at, however many a turn holds.
-        ends = dict.fromkeys((*between[:1], *between[-1:]))
-        cuts += [(number, at) for at in ends if not _inside_quotes(text, starts, number, at)][:1]
-    cuts.append((len(starts), len(text)))
-    return [(starts[first:last], begin, end) for (first, begin), (last, end) in pairwise(cuts)]
+    # The first and the last are enough to look at, however many a turn holds.
+    for at in dict.fromkeys((*breaks[:1], *breaks[-1:])):
+        if not _inside_quotes(body, at, lines, number):
+            return at
+    return -1
 
 
-def _next_line(text: str, at: int) -> int:
-    """Where the first line behind `at` starts that is not blank."""
-    following = _BLANK.match(text, at)
-    return following.end() if following is not None else at
-
-
-def _inside_quotes(text: str, starts: list[RoleLine], number: int, at: int) -> bool:
-    """Whether `at`, before the role line of this number, is inside a turn's quotation marks, which close behind it."""
-    if not _is_quoted_open(text, starts[number - 1].text, at):
+def _inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -> bool:
+    """Whether a place in the body of this line is inside a turn's quotation marks, which close after it."""
+    if not _is_quoted_open(body[:at]):
         return False
-    later = (starts[i] for i in range(number, len(starts)))
-    quoted = (line.start for line in later if _is_quoted(text, line.text))
-    return _closes_one(text[at : next(quoted, len(text))])
+    rest = [body[at:]]
+    for line in lines[number + 1 :]:
+        if _is_quoted(line.body):
+            break
+        rest += (line.label, line.body)
+    return _closes_one("".join(rest))
 
 
-def has_heading(text: str, group: Group) -> bool:
-    """Whether a heading stands before the group's first turn."""
-    return surroundings.HEADING.search(text, group[1], group[0][0].start) is not None
-
-
-def cut_at_end(text: str, lines: list[RoleLine], end: int) -> tuple[list[RoleLine], int]:
-    """The role lines of the conversation alone, and where the text behind its last turn starts.
+def cut_at_end(group: Group, inside: Inside) -> None:
+    """Leave the role lines of the conversation alone; the text from the first line after its end on is `late`.
 
     It ends with the turn that holds the end marker, or at the probability, once both sides spoke and an explanation
     follows: later role lines only speak about it.
     """
-    bounds = [*(line.start for line in lines[1:]), end]
-    given = _explained(text, lines, end)
-    marked = may_mark(text[lines[0].text : lines[-1].start])
+    if not (inside.given or inside.marked):
+        return
+    lines, marked = group.lines, inside.marked
+    given = _explained(lines) if inside.given else len(lines)
     for i, line in enumerate(lines[:-1]):
-        if bounds[i] > given or (marked and find_marker(text[line.text : bounds[i]]) is not None):
-            return lines[: i + 1], bounds[i]
-    return lines, end
+        if i >= given or (marked and find_marker(line.body) is not None):
+            group.late = "".join([part for line in lines[i + 1 :] for part in (line.label, line.body)])[1:]
+            group.lines = lines[: i + 1]
+            return
 
 
-def _explained(text: str, lines: list[RoleLine], end: int) -> int:
-    """Where a line gives the probability between two role lines, an explanation behind it; `end` if none does.
+def _explained(lines: Sequence[RoleLine]) -> int:
+    """Which line's body gives the probability with an explanation after it; the number of lines if none does.
 
-    Mere prose behind it may be a lesson about probability: it counts only if neither another probability nor an end
+    Mere prose after it may be a lesson about probability: it counts only if neither another probability nor an end
     marker comes later, and no more turns follow than stand before.
     """
     both = next((i for i, line in enumerate(lines) if line.role != lines[0].role), len(lines))
-    start = lines[both].text if both + 1 < len(lines) else end
-    matches = list(_GIVES.finditer(text, start, end))
-    last = len(text) if matches and find_marker(text[start:end]) else matches[-1].start() if matches else 0
-    i = both
-    for match in matches:
-        while i + 1 < len(lines) and lines[i + 1].start <= match.start():
-            i += 1
-        if i + 1 == len(lines):
-            break
-        value = surroundings.value_of_line(match.group())
-        if value is None or not any(c.isdigit() for c in value):
-            continue
-        following = lines[i + 1].start
-        behind = text[match.end() : min(match.end() + 300, following)]
-        ends = last < following and len(lines) <= 2 * (i + 1) and _PROSE.match(behind) is not None
-        if (ends or _EXPLANATION.match(behind)) and not _is_quoted_open(text, lines[i].text, match.start()):
-            return match.start()
-    return end
+    marked, last = False, -1
+    for i in range(both, len(lines) - 1):
+        body = lines[i].body
+        for match in _GIVES.finditer(body):
+            value = surroundings.value_of_line(match.group()[1:])
+            if value is None or not any(c.isdigit() for c in value):
+                continue
+            if last < 0:
+                rest = [line.body for line in lines[both:]]
+                marked = find_marker("\n".join(rest)) is not None
+                last = max(j for j in range(both, len(lines)) if _GIVES.search(lines[j].body))
+            ends = not marked and i == last and len(lines) <= 2 * (i + 1)
+            later = body[match.end() : match.end() + 300] + "\n"
+            prose = ends and _PROSE.match(later) is not None
+            if (prose or _EXPLANATION.match(later)) and not _is_quoted_open(body[: match.start() + 1]):
+                return i
+    return len(lines)
 
 
-def drop_nested(text: str, lines: list[RoleLine], end: int) -> list[RoleLine]:
-    """Without role lines inside a turn's open quotation marks: those without quotation marks that follow a quoted turn,
-    up to the one that closes it, if that comes before the next quoted turn."""
-    bounds = [*(line.start for line in lines[1:]), end]
-    quoted = [_is_quoted(text, line.text, bound) for line, bound in zip(lines, bounds, strict=True)]
+def drop_nested(group: Group, firsts: Sequence[str]) -> None:
+    """Leave out role lines inside a turn's open quotation marks: those without quotation marks that follow a quoted
+    turn, up to the one that closes it, if that comes before the next quoted turn. `firsts`: each turn's first
+    character."""
+    kinds = {*firsts}
+    if kinds <= _DOUBLE or not kinds & _DOUBLE:
+        return
+    lines = group.lines
+    quoted = [first in _DOUBLE for first in firsts]
     kept: list[RoleLine] = []
     i = 0
     while i < len(lines):
         kept.append(lines[i])
         i += 1
         turn_ends = i == len(lines) or quoted[i] or not quoted[i - 1]
-        if not turn_ends and _is_quoted_open(text, lines[i - 1].text, bounds[i - 1]):
-            stops = (j for j in range(i, len(lines)) if quoted[j] or _closes(text, lines[j].text, bounds[j]))
+        if not turn_ends and _is_quoted_open(lines[i - 1].body):
+            stops = (j for j in range(i, len(lines)) if quoted[j] or _closes(lines[j].body))
             stop = next(stops, None)
             if stop is not None and not quoted[stop]:
                 i = stop + 1
-    return kept
+    group.lines = keep(Lines("", lines), kept).lines
 
 
-def _is_quoted(text: str, start: int, end: int | None = None) -> bool:
-    """Whether a turn whose text starts at `start` begins with a quotation mark."""
-    return text[start : start + 40 if end is None else min(start + 40, end)].lstrip()[:1] in ('"', "“")
+def _is_quoted(body: str) -> bool:
+    """Whether a turn begins with a quotation mark."""
+    return body.lstrip()[:1] in ('"', "“")
 
 
-def _is_quoted_open(text: str, start: int, end: int) -> bool:
-    """Whether such a turn begins with a quotation mark that is still open at `end`."""
-    body = text[start:end].strip()
-    if body[:1] not in ('"', "“") or not _is_quoted(text, start, end):
+def _is_quoted_open(text: str) -> bool:
+    """Whether a turn begins with a quotation mark that is still open at the end of this text."""
+    body = text.strip()
+    if body[:1] not in ('"', "“") or not _is_quoted(text):
         return False
     return find_closing(body, CLOSERS[body[0]], 1, len(body)) < 0 and (
         body[0] != '"' or body.count('"') % 2 == 1
     )
 
 
-def _closes(text: str, start: int, end: int) -> bool:
-    body = text[start:end].rstrip(" \t\r\n,]")
+def _closes(text: str) -> bool:
+    body = text.rstrip(" \t\r\n,]")
     return body.endswith(('"', "”")) and _closes_one(body)
 
 

@@ -1,83 +1,160 @@
-"""The lines at which a turn starts, and how a reply writes them. One pass, bounded work per line."""
+"""Split a reply at the lines that start a turn, and read the marks of each: one pass, bounded work per line.
+
+`split_lines` cuts the text at every label with `re.split`, so that the labels and the bodies between them, put together
+again, are the text. The rules below then decide which labels count; the text of a label that does not count goes back
+to the body before it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
-from collections.abc import Iterable
-from itertools import islice
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from edgen.reading.roles import RolePattern, RoleWords
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
-_PREFIX = r"""
-    ^(?P<prefix>(?:[^\w\n]|_){0,40}+
-    (?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,3}+)
+# Decoration, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
+_KEYS = "role|speaker|name|who|from|author|character"
+_BEFORE = r"""
+    (?:_{1,9}+[^\w\n]{0,9}+)?+(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?+
+    (?:(?=[\d\#tler])(?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,7}+)?+
+    (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
+""".replace("KEYS", _KEYS)
+_PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
+# The same before a role, where nothing but a colon behind its name shows quickly that it has no numbers and no key.
+_AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
+_ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
+_SPEAKS = r"(?:says|said|asks|asked|replies|replied|responds|responded|answers|answered)"
+_NOTE = rf"(?:[([][^()\[\]\n]{{1,60}}[)\]]|[,/][ ]?[\w .'’]{{1,30}}|[ ]{_SPEAKS})"
+_COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
+_SEPARATOR = rf"""
+    (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
+    |([^\S\n]{{0,3}}(?:[|>→]|[-=]>)|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t)
+    |([^\S\n]{{1,3}}[-–—]{{1,2}}(?=[^\S\n])|—)
+    |[^\S\n]{{0,8}}(?=\n|\Z))
 """
-_NOTE = r"(?:[([][^()\[\]\n]{1,60}[)\]]|[,/][ ]?[\w .'’]{1,30}|[ ](?:says|said|asks|asked|replies|responds|answers))"
-_SEPARATOR = r"""
-    (?:(?P<colon>[^\S\n]{0,3}[:：](?!:))
-    |(?P<tag>[^\S\n]{0,3}(?:[|>→]|[-=]>)|(?<=\])[^\S\n]{1,4}(?=\S))
-    |(?P<dash>[^\S\n]{1,3}[-–—]{1,2}(?=[^\S\n])|—)
-    |(?P<alone>[^\S\n]{0,8}(?=\n|\Z)))
-"""
+# Where a colon follows at once, nothing else is tried.
 _NAME = rf"""
-    (?P<name>(?P<role>%s)(?:[ ]?\#?\d{{1,2}}\b|[ ][A-Z]\b|s\b)?)
-    (?P<closing>(?:{_MARK}){{0,4}}?)
-    (?P<note>[ ]?{_NOTE})?
-    (?P<after>(?:[*_"'”`\])]){{0,4}})
+    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b|[ ][A-Z]\b|s\b)?))
+    (?:(?=[:：])|(?:{_MARK}){{0,4}}?
+    ([ ]?{_NOTE})?
+    (?:[*_"'”`\])]){{0,4}})
 """
-_BY_NAME = r"""(?P<person>[^\W\d_][\w.'’-]{0,24}(?:[ ][^\W\d_][\w.'’-]{0,24}){0,3})[ ]?
-    [(\[][ ]?(?P<of>ROLE)[ ]?[)\]](?P<by>(?:[*_"'”`]){0,4})"""
+_WORD = r"[^\W\d_][\w.'’-]{0,24}+"
+_BY_NAME = rf"""({_WORD}(?:[ ]{_WORD}){{0,3}}+)[ ]?
+    [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
+# The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
+# colon, tag and dash; a person's name and the role in brackets behind it.
 _ROLE = RolePattern(
-    rf"{_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}(?P<bycolon>[^\S\n]{{0,3}}[:：]))",
-    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+    rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}))", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
-_ALIAS = RolePattern(
-    rf"{_PREFIX}{_NAME % 'ROLE|ALIAS'}(?P<colon>[^\S\n]{{0,3}}[:：](?!:))",
-    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+# The same without people, for texts in which no role stands in brackets.
+_ROLE_ALONE = RolePattern(
+    rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}{_SEPARATOR}(?:((?!))())?)", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
+_ALIAS = RolePattern(rf"({_PREFIX}{_NAME % 'ROLE|ALIAS'}{_COLON})", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
 # Any other name at the start of a line, looked at only where the reply says whose name it is.
 _NAMED = re.compile(
-    rf"{_PREFIX}(?P<name>[^\W\d_][\w.'’-]{{0,24}}+(?:[ ][^\W\d_][\w.'’-]{{0,24}}+){{0,3}})(?:[*_\"'”`\])]){{0,4}}(?P<colon>[ ]?[:：])",
+    rf"({_PREFIX}({_WORD}(?:[ ]{_WORD}){{0,3}})(?:[*_\"'”`\])]){{0,4}}[ ]?[:：])",
     re.VERBOSE | re.MULTILINE,
 )
+# The key of a text under a name, perhaps with the mark of a block; a rule under a name.
+_KEY = re.compile(
+    r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue|speech)[\"']?[^\S\n]{0,2}[:=]"
+    r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
+)
+_UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
+_SCANNER = json.JSONDecoder()
+_BOLD = frozenset("*_")
 _KINDS = ("colon", "tag", "alone", "dash")
 
 
-class RoleLine(msgspec.Struct, frozen=True):
-    """A line that starts a turn: who speaks, where the line and its text start, how it is written."""
+class RoleLine(msgspec.Struct, gc=False):
+    """A line that starts a turn, and what stands between it and the next one.
+
+    role: who speaks.
+    label: the text of the label, from the line break before it on.
+    body: the text between this label and the next one.
+    prefix: what stands before the role's name.
+    kind: what separates the name from the text: a colon, a tag, a line break ("alone") or a dash.
+    named: whether a name or a note stands next to the role.
+    aliased: whether another word stands for the role.
+    form: how the role is written, "" for the bare word.
+    start, text: where the line and its text start; only `find_role_lines` sets them.
+    """
 
     role: str
-    start: int
-    text: int
+    label: str
+    body: str
     prefix: str
     kind: str = "colon"
     named: bool = False
     aliased: bool = False
     form: str = ""
+    start: int = 0
+    text: int = 0
+
+
+class Lines(msgspec.Struct):
+    """A text cut at the lines that start a turn.
+
+    lead: what stands before the first of them, from a line break on.
+    lines: the lines that start a turn.
+    plain: whether each is a role's bare name and a colon.
+    """
+
+    lead: str
+    lines: list[RoleLine]
+    plain: bool = False
+
+    @property
+    def head(self) -> str:
+        """The text before the first turn."""
+        return self.lead[1:]
 
 
 # No conversation has more; what follows is left in the last turn.
 MAX_LINES = 20_000
 
 
-def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
-    """The lines that start a turn, in the one manner that the reply uses for it."""
-    found, names = _with_roles(text, roles)
+def split_lines(text: str, roles: RoleWords) -> Lines:
+    """Cut a text at the lines that start a turn, in the one manner that the reply uses for it."""
+    found, names = _at_roles(text, roles)
+    if found.plain and not names and count_speakers(found.lines) > 1:
+        return _without_examples(found)
     if names:
-        found = _with_names(text, found, names)
+        found = _at_names(found, names)
     found = _without_odd_forms(found)
+    lines = found.lines
+    kinds = {line.kind for line in lines}
     for kind in _KINDS:
-        of_kind = [line for line in found if line.kind == kind]
-        if count_speakers(of_kind) > 1:
-            return _without_examples(of_kind)
-    if count_speakers(found) > 1:
+        if kind in kinds:
+            of_kind = lines if len(kinds) == 1 else [line for line in lines if line.kind == kind]
+            if count_speakers(of_kind) > 1:
+                return _without_examples(found if of_kind is lines else keep(found, of_kind))
+    if count_speakers(lines) > 1:
         return found
-    matches = islice(_ALIAS.of(roles).finditer(text), MAX_LINES)
-    aliased = [line for match in matches if (line := _aliased(text, match, roles))]
-    return aliased if count_speakers(aliased) > 1 else found
+    aliased = _at_aliases(text, roles)
+    return aliased if count_speakers(aliased.lines) > 1 else found
+
+
+def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
+    """The lines that start a turn, with their places in the text."""
+    found = split_lines(text, roles)
+    at = len(found.lead)
+    for line in found.lines:
+        line.start = at
+        at += len(line.label)
+        line.text = at - 1
+        at += len(line.body)
+    return found.lines
 
 
 def count_speakers(lines: Iterable[RoleLine]) -> int:
@@ -85,27 +162,49 @@ def count_speakers(lines: Iterable[RoleLine]) -> int:
     return len({line.role for line in lines})
 
 
-def _without_odd_forms(lines: list[RoleLine]) -> list[RoleLine]:
+def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
+    """The text cut at some of its lines only; the others become part of what stands before them."""
+    if len(kept) == len(found.lines):
+        return found
+    left = {id(line) for line in kept}
+    pieces = [found.lead]
+    bodies: list[list[str]] = [pieces]
+    for line in found.lines:
+        if id(line) in left:
+            bodies.append([line.body])
+        else:
+            bodies[-1] += (line.label, line.body)
+    for line, body in zip(kept, bodies[1:], strict=True):
+        line.body = "".join(body)
+    return Lines("".join(pieces), list(kept))
+
+
+def _without_odd_forms(found: Lines) -> Lines:
     """Without `Students: 20`, `Student A: 3/4` and `Teacher, one thing:` inside a turn: such forms count only if they
     start lines in more than one turn, or if the role has no plain form."""
+    lines = found.lines
     if not any(line.form for line in lines):
-        return lines
+        return found
     plain_roles = {line.role for line in lines if not line.form}
     turns: dict[tuple[str, str], set[int]] = {}
     turn = 0
     for line in lines:
         turn += not line.form
         turns.setdefault((line.role, line.form), set()).add(turn)
-    return [
-        line
-        for line in lines
-        if not line.form or line.role not in plain_roles or len(turns[line.role, line.form]) > 1
-    ]
+    return keep(
+        found,
+        [
+            line
+            for line in lines
+            if not line.form
+            or line.role not in plain_roles
+            or (len(turns[line.role, line.form]) > 1 and line.form != "article")
+        ],
+    )
 
 
 def _form(added: str, note: str | None) -> str:
-    """How a role is written, "" if as the bare word, perhaps with a number or a note. `added` stands behind the
-    word."""
+    """How a role is written, "" if as the bare word, perhaps with a number or a note. `added` stands after the word."""
     if note is not None and note.lstrip()[:1] in (",", "/"):
         return "comma"
     if added and not added.strip(" #").isdigit():
@@ -113,92 +212,188 @@ def _form(added: str, note: str | None) -> str:
     return ""
 
 
-def _without_examples(lines: list[RoleLine]) -> list[RoleLine]:
+def _without_examples(found: Lines) -> Lines:
     """Without numbered lines and objects (`{"student": `) where most lines are neither: these stand inside a turn."""
-    plain_lines = [line for line in lines if not any(c.isdigit() or c == "{" for c in line.prefix)]
+    lines = found.lines
+    prefixes = {line.prefix for line in lines}
+    marked = {prefix for prefix in prefixes if any(c.isdigit() or c == "{" for c in prefix)}
+    if not marked or len(marked) == len(prefixes):
+        return found
+    plain_lines = [line for line in lines if line.prefix not in marked]
     few = len(lines) - len(plain_lines) < len(plain_lines)
-    return plain_lines if few and count_speakers(plain_lines) > 1 else lines
+    return keep(found, plain_lines) if few and count_speakers(plain_lines) > 1 else found
 
 
-def _with_roles(text: str, roles: RoleWords) -> tuple[list[RoleLine], dict[str, str]]:
-    """The lines that name a role, and the people of whom they say which role they have."""
-    found: list[RoleLine] = []
+def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
+    """The text cut at the lines that name a role, and the people of whom they say which role they have."""
+    bracketed = "(" in text or text.count("[") > 1
+    pattern = _ROLE if bracketed else _ROLE_ALONE
+    lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
+    if (bare := _at_bare_names(lead, parts, roles)) is not None:
+        return bare, _people(bare.lines)
+    by_name = roles.by_name
+    lines: list[RoleLine] = []
     names: dict[str, str] = {}
-    for match in islice(_ROLE.of(roles).finditer(text), MAX_LINES):
-        line = _line(text, match, roles)
-        found.append(line)
-        beside = match["person"] or match["note"]
-        if beside is not None:
-            names.setdefault(beside.strip(" ()[],/").lower(), line.role)
-    if len(found) == 2 and not names:
-        for line, end in zip(found, (found[1].start, len(text)), strict=True):
-            said = text[line.text : end].lstrip(" ").partition("\n")[0]
-            if len(said) <= 60:
-                names[said.strip(" *_,.").lower()] = line.role
-    return found, names
-
-
-def _with_names(text: str, found: list[RoleLine], names: dict[str, str]) -> list[RoleLine]:
-    """The lines that start a turn, those under somebody's name among them. Where two lines only say who is who
-    (`Teacher: Ms. R`), they are no turns themselves."""
-    named: list[RoleLine] = []
-    for match in islice(_NAMED.finditer(text), MAX_LINES):
-        role = names.get(match["name"].rstrip(".").lower()) or names.get(match["name"].lower())
-        if role is not None:
-            named.append(RoleLine(role, match.start(), _text_start(text, match), match["prefix"], named=True))
-    if len(found) == 2 and not any(line.named for line in found):
-        return named if count_speakers(named) > 1 else found
-    taken = {line.start for line in named}
-    return sorted((*named, *(f for f in found if f.start not in taken)), key=lambda line: line.start)
-
-
-def _line(text: str, match: re.Match[str], roles: RoleWords) -> RoleLine:
-    if match["of"] is not None:
-        role = roles.by_name[match["of"].lower()]
-        return RoleLine(role, match.start(), _text_start(text, match), match["prefix"], named=True)
-    prefix, name, word, note = match.group("prefix", "name", "role", "note")
-    role = roles.by_name[word.lower()]
-    kind = match.lastgroup or "colon"  # the separator is the last thing matched
-    if kind == "alone" and prefix.rstrip().endswith(("[", "<")):
-        kind = "tag"
-    named = note is not None or not (name == word or roles.is_bare(name))
-    start = _text_start(text, match)
-    return RoleLine(role, match.start(), start, prefix, kind, named, form=_form(name[len(word) :], note))
-
-
-def _aliased(text: str, match: re.Match[str], roles: RoleWords) -> RoleLine | None:
-    name = roles.by_name.get(match["role"].lower())
-    role = name or roles.alias(match["name"])
-    if role is None:
-        return None
-    return RoleLine(role, match.start(), _text_start(text, match), match["prefix"], aliased=name is None)
-
-
-def _text_start(text: str, match: re.Match[str]) -> int:
-    """Where what is said starts: behind the colon and behind the marks that close a bold name."""
-    at = match.end()
-    prefix = match["prefix"]
-    mark = text[at : at + 1]
-    if mark and mark in "*_" and mark in prefix:
-        while text[at : at + 1] == mark and at - match.end() < 3:
-            at += 1
-    return at
-
-
-def unadorned(line: RoleLine, text: str, roles: RoleWords) -> str:
-    """What a line introduces without the other half of the marks that stand before the role."""
-    prefix = line.prefix.rstrip()
-    if prefix.endswith("|") and text.startswith(">"):
-        text = text[1:]
-    if prefix.endswith(("**", "__")) and text.endswith(prefix[-2:]) and text.count(prefix[-2:]) % 2:
-        text = text[:-2]
-    if line.kind == "tag" and "|" in prefix and text.endswith("|"):
-        text = text[:-1]
-    cut = max(text.rfind("</"), text.rfind("[/"))
-    if (
-        cut >= 0
-        and ("<" in prefix or "[" in prefix)
-        and text[cut + 2 :].lower().startswith((*roles.by_name, "turn"))
+    plain = True
+    rest = iter(parts)
+    odd = False
+    for label, prefix, article, name, word, note, colon, tag, dash, person, of, body in zip(
+        *[rest] * 12, strict=True
     ):
-        text = text[:cut]
-    return text
+        if word is None:
+            role = by_name[of.lower()]
+            names.setdefault(person.strip(" ()[],/").lower(), role)
+            line = RoleLine(role, label, body, prefix, "colon", True)
+            _open(line)
+            lines.append(line)
+            plain = False
+            continue
+        role = by_name[word.lower()]
+        line = RoleLine(role, label, body, prefix)
+        if colon is None:
+            plain = False
+            if tag is not None or (dash is None and prefix.rstrip().endswith(("[", "<"))):
+                line.kind = "tag"
+            else:
+                line.kind = "dash" if dash is not None else "alone"
+            if line.kind == "alone":
+                _open_value(line)
+            if _is_prose(line, article, tag):
+                line.role, odd = "", True
+        if article is not None:
+            plain, line.form = False, "article"
+        elif name != word or note is not None:
+            plain = False
+            line.named = note is not None or not roles.is_bare(name)
+            line.form = _form(name[len(word) :], note)
+            if note is not None:
+                names.setdefault(note.strip(" ()[],/").lower(), role)
+        if body[:1] in _BOLD and body[0] in prefix:
+            _open(line)
+        elif (colon is None or "-" in prefix) and line.body.lstrip()[:1] == '"':
+            _decode_text(line)
+        lines.append(line)
+    found = Lines(lead, lines, plain)
+    return (keep(found, [line for line in lines if line.role]) if odd else found), names or _people(lines)
+
+
+def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
+    """The lines where every label is a role's bare name and a colon, perhaps decorated; None where one is more."""
+    labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
+    if called != words or None in colons or any(articles) or any(notes):
+        return None
+    spoken = [roles.by_name[word.lower()] for word in words]
+    lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
+    before = "".join(prefixes)
+    if "-" in before or "*" in before or "_" in before:
+        for line in lines:
+            if line.body[:1] in _BOLD and line.body[0] in line.prefix:
+                _open(line)
+            elif "-" in line.prefix and line.body.lstrip()[:1] == '"':
+                _decode_text(line)
+    return Lines(lead, lines, True)
+
+
+def _people(lines: list[RoleLine]) -> dict[str, str]:
+    """What two lines alone say, each by the role that it may be the name of."""
+    said = (
+        [(line.body.lstrip(" ").partition("\n")[0], line.role) for line in lines] if len(lines) == 2 else []
+    )
+    return {name.strip(" *_,.").lower(): role for name, role in said if len(name) <= 60}
+
+
+def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
+    """Whether a line that names a role without a colon begins a sentence: `The teacher`, `Teacher (Ms. R) went`."""
+    if tag is None:
+        return article is not None
+    if tag == "\t" or not tag.isspace():
+        return False
+    bracketed = line.label[: -len(tag)].endswith(")")
+    return article is not None or (bracketed and not line.prefix.rstrip().endswith("("))
+
+
+def _open_value(line: RoleLine) -> None:
+    """Give the label what stands between a name that fills its line and the text: the key of the text, or a rule under
+    the name. A text that JSON or YAML wrote is decoded."""
+    found = (
+        _KEY.match(line.body)
+        if line.prefix.rstrip(" \t\"'")[-1:] in (":", "=")
+        else _UNDERLINE.match(line.body)
+    )
+    if found is not None:
+        line.label += found[0]
+        line.body = line.body[found.end() :]
+    if found is not None and found.lastgroup == "block":
+        line.body = textwrap.dedent(line.body.lstrip("\n"))
+
+
+def _decode_text(line: RoleLine) -> None:
+    """Decode a quoted text in which letters are written as JSON and YAML do, or marks as tables of values do."""
+    said = line.body.strip()
+    if line.label.endswith((",", ";")) and '""' in said[1:-1]:
+        line.body = said[0] + said[1:-1].replace('""', '"') + said[-1]
+    elif "\\u" in said:
+        with contextlib.suppress(ValueError):
+            text, end = _SCANNER.raw_decode(said)
+            line.body = f'"{text}"{said[end:]}'
+
+
+def _open(line: RoleLine) -> None:
+    """Give the label the marks that close a bold name, which stand at the beginning of the body."""
+    mark = line.body[:1]
+    if mark in _BOLD and mark in line.prefix:
+        count = 2 if line.body[1:2] == mark else 1
+        count += count == 2 and line.body[2:3] == mark
+        line.label += mark * count
+        line.body = line.body[count:]
+
+
+def _at_names(found: Lines, names: dict[str, str]) -> Lines:
+    """The text cut at lines under somebody's name as well. Where two lines only say who is who (`Teacher: Ms. R`), they
+    are no turns themselves."""
+    lead, named = _cut_at_names(found.lead, names)
+    lines = [*named]
+    for line in found.lines:
+        body, inside = _cut_at_names(line.body, names)
+        named += inside
+        line.body = body
+        lines += (line, *inside)
+    found_lines = found.lines
+    every = Lines(lead, lines)
+    if len(found_lines) == 2 and not any(line.named for line in found_lines):
+        return keep(every, named if count_speakers(named) > 1 else found_lines)
+    return every
+
+
+def _cut_at_names(text: str, names: dict[str, str]) -> tuple[str, list[RoleLine]]:
+    """What stands before the first line under one of the names, and these lines."""
+    parts = _NAMED.split(text, MAX_LINES)
+    if len(parts) == 1:
+        return text, []
+    lines: list[RoleLine] = []
+    bodies = [[parts[0]]]
+    rest = iter(parts[1:])
+    for label, prefix, name, body in zip(*[rest] * 4, strict=True):
+        role = names.get(name.rstrip(".").lower()) or names.get(name.lower())
+        if role is None:
+            bodies[-1] += (label, body)
+        else:
+            lines.append(RoleLine(role, label, "", prefix, "colon", True))
+            bodies.append([body])
+    for line, pieces in zip(lines, bodies[1:], strict=True):
+        line.body = "".join(pieces)
+        _open(line)
+    return "".join(bodies[0]), lines
+
+
+def _at_aliases(text: str, roles: RoleWords) -> Lines:
+    """The text cut at lines that call a role by any word."""
+    lead, *parts = _ALIAS.of(roles).split("\n" + text, MAX_LINES)
+    lines: list[RoleLine] = []
+    for label, prefix, _, name, word, _, body in zip(*[iter(parts)] * 7, strict=True):
+        role = roles.by_name.get(word.lower())
+        called = role or roles.alias(name) or ""
+        line = RoleLine(called, label, body, prefix, "colon", False, role is None)
+        _open(line)
+        lines.append(line)
+    return keep(Lines(lead, lines), [line for line in lines if line.role])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.loose_json.parser import Pairs
+from edgen.reading.loose_json.parser import is_object, members
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.quotes import is_silent, unwrap
@@ -23,7 +25,7 @@ _WHAT = (
 )  # fmt: skip
 _TITLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "turns", "messages", "chat"})
 _VALUES = frozenset({"value", "probability", "estimate", "score"})
-_PROBABILITY = re.compile(r"(?i)probab|likelihood|chance")
+_PROBABILITY = re.compile(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
 # A key that is somebody's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
     r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
@@ -48,104 +50,211 @@ class JsonConversation:
     people: dict[str, str] = field(default_factory=dict)
 
 
-# A container still to be looked at: its depth, the key it is under, the probabilities given beside it.
+# A container still to be looked at: its depth, the key it is under, the probabilities given with it.
 _Place = tuple[Any, int, str | None, list[Any]]
-_OBJECT, _LISTED, _TITLED, _COMPLETE = range(4)
+_LISTED, _TITLED, _COMPLETE = range(3)
+_CONTAINERS = (dict, list)
+
+
+class _Key(msgspec.Struct, frozen=True):
+    """What a key says: that a probability follows, or its contrary, who spoke the end marker, somebody's name, or that
+    somebody speaks."""
+
+    probable: bool
+    negated: bool
+    ended: bool
+    person: str | None
+    speaks: bool
+    who: int  # its place among the words for who speaks, and for what is said
+    what: int
+
+
+_NO_PLACE = 99
+
+
+class _Keys(dict[str, _Key]):
+    """What the keys of one reply say, each looked at once."""
+
+    def __init__(self, roles: RoleWords) -> None:
+        super().__init__()
+        self.roles = roles
+        self.named = roles.names[0][1:]  # found in a text in which the first role is named, in either case
+
+    def __missing__(self, key: str) -> _Key:
+        roles, lowered = self.roles, key.lower().replace(" ", "_")
+        probable = _PROBABILITY.search(key[:80]) is not None
+        word = key.lower().strip()
+        named = lowered.removesuffix("_name") if lowered.endswith("_name") else ""
+        self[key] = found = _Key(
+            probable,
+            probable and is_negated(key[:80]),
+            not probable and lowered in _ENDED,
+            None if probable or not named else roles.by_name.get(named),
+            _SPEAKER.of(roles).match(key[:200]) is not None or roles.alias(key) is not None,
+            _WHO.index(word) if word in _WHO else _NO_PLACE,
+            _WHAT.index(word) if word in _WHAT else _NO_PLACE,
+        )
+        return found
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    """What dictionaries with the same keys hold: the keys of who speaks and of what is said, the likeliest first; whether
+    a key is a speaker's; and whether no key says anything else that counts."""
+
+    who: tuple[str, ...]
+    what: tuple[str, ...]
+    speaks: bool
+    quiet: bool
+
+
+class _Shapes(dict[tuple[str, ...], _Shape]):
+    """The shapes of one reply's dictionaries, each looked at once: most turns are alike."""
+
+    def __init__(self, keys: _Keys) -> None:
+        super().__init__()
+        self.said = keys
+
+    def __missing__(self, names: tuple[str, ...]) -> _Shape:
+        said = [(name, self.said[name]) for name in names]
+        self[names] = shape = _Shape(
+            tuple([name for place, name in sorted((k.who, n) for n, k in said) if place < _NO_PLACE]),
+            tuple([name for place, name in sorted((k.what, n) for n, k in said) if place < _NO_PLACE]),
+            any(key.speaks for _, key in said),
+            not any(key.probable or key.ended or key.person for _, key in said),
+        )
+        return shape
 
 
 def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
     """The conversation in some JSON values; no entries if none. Of several, the first in an object that gives its
     probability is taken, then one under a key that says so, then a list before an object, then the longer."""
     result = JsonConversation()
-    best: list[tuple[str, str]] = _turns_of(values, roles)
+    shapes = _Shapes(_Keys(roles))
+    best: list[tuple[str, str]] = _turns_of(values, shapes)
     most = (_LISTED, _named(best))
     beside: list[Any] = []
     stack: list[_Place] = [(value, 0, None, []) for value in reversed(values)]
     while stack:
         value, depth, under, given = stack.pop()
-        if not isinstance(value, list) or depth > MAX_DEPTH:
+        if depth > MAX_DEPTH:
             continue
-        children: list[_Place] = []
-        before = len(result.probabilities)
-        own: list[Any] = []
-        for key, child in _members(value):
-            if key is not None and (not isinstance(child, list) or _PROBABILITY.search(key[:80])):
-                _note(key, child, result, roles)
-            if isinstance(child, list):
-                children.append((child, depth + 1, key, own))
-        own += result.probabilities[before:]
-        stack += reversed(children)
-        found = _turns_of(value, roles)
-        if found and (worth := _worth(value, found, under, given)) > most:
-            best, most, beside = found, worth, given
+        titled = under is not None and under.strip().lower() in _TITLES
+        if is_object(value):
+            stack += _look_into(value, depth, shapes.said, result)
+        elif isinstance(value, list):
+            own: list[Any] = []
+            stack += [
+                (child, depth + 1, None, own) for child in reversed(value) if _counts(child, shapes, result)
+            ]
+        # Of objects, only one under a title can be more likely than the best of the lists.
+        if isinstance(value, _CONTAINERS) and (titled or not is_object(value)):
+            found = _turns_of(value, shapes)
+            if found and (worth := _worth(found, titled=titled, given=given)) > most:
+                best, most, beside = found, worth, given
     if most[0] == _COMPLETE:
         result.probabilities = beside
     _resolve(best, result, roles)
     return result
 
 
-def _worth(
-    value: list[Any], found: list[tuple[str, str]], under: str | None, given: list[Any]
-) -> tuple[int, int]:
+def _counts(child: Any, shapes: _Shapes, result: JsonConversation) -> bool:
+    """Whether a member of a list has to be looked into: most are turns, of which only the texts are noted."""
+    if type(child) is not dict:
+        return isinstance(child, _CONTAINERS)
+    if not shapes[tuple(child)].quiet:
+        return True
+    for said in child.values():
+        if type(said) is str:
+            if "\n" in said and shapes.said.named in said:
+                result.texts.append(said)
+        elif isinstance(said, _CONTAINERS):
+            return True
+    return False
+
+
+def _look_into(value: Any, depth: int, keys: _Keys, result: JsonConversation) -> list[_Place]:
+    """Note what the members of an object say; the containers among them, the first last."""
+    before = len(result.probabilities)
+    own: list[Any] = []
+    children: list[_Place] = []
+    for key, child in members(value):
+        contains = isinstance(child, _CONTAINERS)
+        said = keys[key]
+        if said.probable:
+            if not said.negated:
+                result.probabilities += _sole(child) if contains else [child]
+        elif isinstance(child, str):
+            _note(said, child, result, keys)
+        if contains:
+            children.append((child, depth + 1, key, own))
+    own += result.probabilities[before:]
+    children.reverse()
+    return children
+
+
+def _note(said: _Key, child: str, result: JsonConversation, keys: _Keys) -> None:
+    """Note a text that is no turn: who ended it, somebody's name, or what may be a conversation in lines."""
+    if said.ended:
+        result.ended_by = keys.roles.named_in(child)
+    elif "\n" in child and keys.named in child:
+        result.texts.append(child)
+    elif said.person is not None and len(child) <= 40:
+        result.people.setdefault(child.strip().lower(), said.person)
+
+
+def _worth(found: list[tuple[str, str]], *, titled: bool, given: list[Any]) -> tuple[int, int]:
     """How likely the turns of a container are the conversation: where it stands, and how many they are."""
     named = _named(found)
-    titled = under is not None and under.strip().lower() in _TITLES and named > 1
-    if titled and given:
-        return _COMPLETE, 0
-    return (_TITLED if titled else _OBJECT if isinstance(value, Pairs) else _LISTED), named
+    if titled and named > 1:
+        return (_COMPLETE, 0) if given else (_TITLED, named)
+    return _LISTED, named
 
 
 def _named(found: list[tuple[str, str]]) -> int:
-    return sum(1 for name, _ in found if name)
+    return len([name for name, _ in found if name])
 
 
-def _members(value: list[Any]) -> Iterator[tuple[str | None, Any]]:
-    if isinstance(value, Pairs):
-        yield from value
-    else:
-        yield from ((None, child) for child in value)
-
-
-def _note(key: str, child: Any, result: JsonConversation, roles: RoleWords) -> None:
-    lowered = key.lower().replace(" ", "_")
-    if _PROBABILITY.search(key[:80]):
-        if not is_negated(key[:80]):
-            result.probabilities += _sole(child) if isinstance(child, list) else [child]
-    elif lowered in _ENDED and isinstance(child, str):
-        result.ended_by = roles.named_in(child)
-    elif isinstance(child, str) and "\n" in child and roles.names[0][1:] in child:
-        result.texts.append(child)
-    elif isinstance(child, str) and len(child) <= 40 and lowered.endswith("_name"):
-        role = roles.by_name.get(lowered.removesuffix("_name"))
-        if role is not None:
-            result.people.setdefault(child.strip().lower(), role)
-
-
-def _sole(value: list[Any]) -> list[Any]:
+def _sole(value: Any) -> list[Any]:
     """The one number of a probability that is given as an object or a list: `{"value": 0.2}`, `[0.2]`."""
-    members = [
+    pairs: Iterable[tuple[str | None, Any]] = (
+        members(value) if is_object(value) else [(None, v) for v in value]
+    )
+    inside = [
         (key, child)
-        for key, child in _members(value)
+        for key, child in pairs
         if isinstance(child, float | int | str)
         and len(str(child)) < 20
         and parse_probability(child) is not None
     ]
-    numbers = [child for key, child in members if key is None or not is_negated(key)]
-    titled = [child for key, child in members if key is not None and key.lower() in _VALUES]
+    numbers = [child for key, child in inside if key is None or not is_negated(key)]
+    titled = [child for key, child in inside if key is not None and key.lower() in _VALUES]
     return titled[:1] or (numbers if len(numbers) == 1 else [])
 
 
-def _turns_of(value: Any, roles: RoleWords) -> list[tuple[str, str]]:
+def _turns_of(value: Any, shapes: _Shapes) -> list[tuple[str, str]]:
     """The (name, text) pairs of a container, if its members are turns."""
-    if isinstance(value, Pairs):
-        return [t for key, child in value if (t := _keyed(key, child, roles))]
+    if is_object(value):
+        return [
+            t
+            for key, child in members(value)
+            if shapes.said[key].speaks and (t := _keyed(key, child, shapes.said))
+        ]
     turns: list[tuple[str, str]] = []
     for item in value:
-        turns += _turn(item, roles)
+        if type(item) is dict:
+            shape = shapes[tuple(item)]
+            if shape.who and shape.what:
+                who, what = item[shape.who[0]], item[shape.what[0]]
+                if type(who) is str and type(what) is str:
+                    turns.append((who, what))
+                    continue
+            turns += _turn_in(item, shapes)
+        else:
+            turns += _turn(item, shapes)
     return turns
 
 
-def _turn(item: Any, roles: RoleWords) -> list[tuple[str, str]]:
+def _turn(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
     """The turns that one element of a list holds, mostly one; a bare text is a turn without a name."""
     if isinstance(item, str):
         match = _STRING.match(item)
@@ -154,46 +263,50 @@ def _turn(item: Any, roles: RoleWords) -> list[tuple[str, str]]:
         said = match[2]
         mark = next((m for m in ("**", "__", "*", "_") if item.lstrip().startswith(m)), "")
         return [(match[1], unwrap(said.removeprefix(mark), ('"', "“"), []))]
-    if isinstance(item, Pairs):
-        who = _first(item, _WHO)
-        what = _first(item, _WHAT)
-        if who is not None and what is not None:
-            return [(who, what)]
-        return [t for key, child in item if (t := _keyed(key, child, roles))]
+    if is_object(item):
+        return _turn_in(item, shapes)
     if isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item):
         return [(item[0], item[1])]
     return []
 
 
-def _keyed(key: str, child: Any, roles: RoleWords) -> tuple[str, str] | None:
+def _turn_in(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
+    """The turns of an object: one by who speaks and what is said, or one a key."""
+    texts = [(shapes.said[key], child) for key, child in members(item) if isinstance(child, str)]
+    who = min([(key.who, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
+    what = min([(key.what, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
+    if who[0] < _NO_PLACE and what[0] < _NO_PLACE:
+        return [(texts[who[1]][1], texts[what[1]][1])]
+    return _turns_of(item, shapes)
+
+
+def _keyed(key: str, child: Any, keys: _Keys) -> tuple[str, str] | None:
     """`{"Teacher": "…"}`, also `{"Teacher (Ms. R)": "…"}` and `{"Teacher": {"text": "…"}}`."""
-    if isinstance(child, Pairs):
-        child = _first(child, _WHAT)
-    if isinstance(child, str) and (_SPEAKER.of(roles).match(key[:200]) or roles.alias(key)):
-        return key, child
-    return None
-
-
-def _first(item: Pairs, names: tuple[str, ...]) -> str | None:
-    for name in names:
-        for key, child in item:
-            if isinstance(child, str) and key.lower().strip() == name:
-                return child
-    return None
+    if is_object(child):
+        texts = [
+            (keys[name].what, place, said)
+            for place, (name, said) in enumerate(members(child))
+            if isinstance(said, str) and keys[name].what < _NO_PLACE
+        ]
+        child = min(texts)[2] if texts else None
+    return (key, child) if isinstance(child, str) else None
 
 
 def _resolve(found: list[tuple[str, str]], result: JsonConversation, roles: RoleWords) -> None:
     """Names to roles; other words for them only where fewer than two are named."""
-    named = [roles.named_in(name) for name, _ in found]
-    few = len({role for role in named if role is not None}) < 2
-    for (name, text), role in zip(found, named, strict=True):
+    names = {name for name, _ in found}
+    by_name = {name: roles.named_in(name) for name in names}
+    few = len({role for role in by_name.values() if role is not None}) < 2
+    bare = {name for name, role in by_name.items() if role is not None and roles.is_bare(name)}
+    for name, text in found:
+        role = by_name[name]
         if role is None and few:
             role = result.people.get(name.strip().lower())
             result.named = result.named or role is not None
         if role is None and few:
             role = roles.alias(name)
             result.aliased = result.aliased or role is not None
-        elif role is not None and not roles.is_bare(name):
+        elif role is not None and name not in bare:
             result.named = True
         if role is not None:
             result.entries.append((role, text))

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from edgen.core.patterns import compile_later
+import msgspec
+
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
 
 MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at
@@ -19,6 +22,19 @@ MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked 
 
 class Pairs(list[tuple[str, Any]]):
     """A JSON object: its members in their order, a key as often as it was given."""
+
+
+_OBJECTS = (dict, Pairs)
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is a JSON object."""
+    return isinstance(value, _OBJECTS)
+
+
+def members(value: Any) -> Iterable[tuple[str, Any]]:
+    """The keys and values of an object, in their order."""
+    return value.items() if isinstance(value, dict) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +50,7 @@ class Parsed:
 
 
 _START = RolePattern(
-    r"(?im)^[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
+    r"(?i)\n[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
 _BETWEEN = compile_later(r"[\s,]*")
@@ -46,12 +62,15 @@ _ESCAPE = compile_later(
 )
 
 
-def parse(text: str, roles: RoleWords) -> Parsed | None:
-    """The JSON values of a text that holds any, one after the other; None if none starts a line."""
-    first = _START.of(roles).search(text)
+def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
+    """The JSON values of a text that holds any, one after the other; None if none starts a line. `plain`: an object that
+    gives no key twice is a dictionary, which is quicker."""
+    if "[" not in text and "{" not in text:
+        return None
+    first = _START.of(roles).search("\n" + text)
     if first is None:
         return None
-    start = at = first.end() - 1
+    start = at = first.end() - 2
     escaped, count = _double(text[at:]) if "\\" in text else (text[at:], 0)
     values: list[Any] = []
     mended = cut = False
@@ -59,7 +78,7 @@ def parse(text: str, roles: RoleWords) -> Parsed | None:
     while at < len(escaped) and escaped[at] in "[{":
         if not mended:
             try:
-                value, end = _STRICT.raw_decode(escaped, at)
+                value, end = _decode(escaped, at) if plain else _STRICT.raw_decode(escaped, at)
             except (ValueError, RecursionError):
                 mended = True
         if mended:
@@ -73,9 +92,34 @@ def parse(text: str, roles: RoleWords) -> Parsed | None:
     return Parsed(tuple(values), text[:start], escaped[at:], mended, count > 0, cut)
 
 
-def is_misescaped(text: str) -> bool:
-    """Whether JSON holds a backslash that should have been doubled."""
-    return "\\" in text and _double(text)[1] > 0
+def _decode(text: str, at: int) -> tuple[Any, int]:
+    """The value that starts at a bracket, and where it ends. The quick decoder needs to know the end: of the first
+    value, the last bracket may be it, of any the line's. Raises ValueError where the strict parser refuses it."""
+    ends = [text.find("\n", at)]
+    if at == 0:
+        ends.insert(0, text.rfind("}" if text[0] == "{" else "]") + 1)
+    for end in ends:
+        whole = text[at : end if end > at else len(text)].rstrip(" \t\r,")
+        try:
+            value = msgspec.json.decode(whole)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            continue
+        if _count_keys(value) == whole.count('":') - whole.count('\\":'):
+            return value, at + len(whole)
+        break
+    return _STRICT.raw_decode(text, at)
+
+
+def _count_keys(value: Any) -> int:
+    """How many members the objects of a value have."""
+    count, stack = 0, [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            count += len(value)
+            value = value.values()
+        stack += [child for child in value if type(child) is dict or type(child) is list]
+    return count
 
 
 def _double(text: str) -> tuple[str, int]:
@@ -96,6 +140,7 @@ _TOKEN = compile_later(
     r"(?:[\s,;]|//[^\n]*)*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
+_TRIES = 8  # containers that the strict parser may refuse before it is no longer asked
 _STRING_ENDS = frozenset("\"”'’")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 _AFTER_VALUE = compile_later(
@@ -132,6 +177,7 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
     """The value whose bracket stands at `at`; where it ends, if never closed at the end of the text; and whether the
     text ends inside a string of it."""
     cut = False
+    tries = 0
     stack: list[_Frame] = []
     done: Any = []
     while at < len(text):
@@ -144,6 +190,14 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
         elif kind == "open":
             if len(stack) == MAX_DEPTH:
                 break
+            if stack and tries < _TRIES:
+                # Most of what has to be mended is sound inside.
+                try:
+                    done, at = _STRICT.raw_decode(text, at - 1)
+                    stack[-1].add(done)
+                    continue
+                except (ValueError, RecursionError):
+                    tries += 1
             stack.append(_Frame())
         elif kind == "close":
             # A bracket of the wrong kind closes as well: one of the two was forgotten.

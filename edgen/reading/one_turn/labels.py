@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 
 from msgspec.structs import replace
 
-from edgen.core.patterns import compile_later
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.role_lines import MAX_LINES, RoleLine, count_speakers, find_role_lines
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords
 from edgen.reading.text.quotes import find_quotations, is_silent
@@ -161,7 +161,8 @@ class _Page:
                 or self._table
                 or (name.endswith((">", "|")) and "-" not in name and "=" not in name and self._talks(line))
             )
-        return line.kind == "alone" and (bracketed or "*" in line.prefix or "#" in line.prefix)
+        keyed = line.prefix.rstrip(" \t\"'")[-1:] in (":", "=")
+        return line.kind == "alone" and (bracketed or keyed or "*" in line.prefix or "#" in line.prefix)
 
     def aliased(self, lines: list[RoleLine], good: list[RoleLine]) -> list[RoleLine]:
         """The labels that call a side by another word: `Tutor:`, `User:`, and `T:` at the beginning."""
@@ -171,7 +172,7 @@ class _Page:
             role = self._roles.alias(name)
             if role is None:
                 continue
-            line = RoleLine(role, match.start(), match.end(), match["prefix"], aliased=True, form=name)
+            line = _label(role, match, match["prefix"], aliased=True, form=name)
             if not self._quoted(line):
                 found.append(line)
         if not found:
@@ -205,7 +206,7 @@ class _Page:
         match = _INITIAL.match(self.text, self.begin)
         if match is None or self._roles.alias(match["name"]) != self._own:
             return []
-        line = RoleLine(self._own, match.start(), match.end(), "", aliased=True)
+        line = _label(self._own, match, aliased=True)
         return [line] if self._talks(line) else []
 
     def rare(self) -> list[RoleLine]:
@@ -235,7 +236,7 @@ class _Page:
         else:
             role = self._roles.names[int(number)] if form == "foreign" else self._roles.by_name[name]
         aliased = form in ("pronoun", "foreign")
-        return RoleLine(role, match.start(), match.end(), match["prefix"], aliased=aliased, form=form)
+        return _label(role, match, match["prefix"], aliased=aliased, form=form)
 
     def _conversing(self, lines: list[RoleLine]) -> list[RoleLine]:
         """The lines of one rarer manner if somebody speaks in them, none if they are about something."""
@@ -276,7 +277,7 @@ class _Page:
         roles = dict(zip(names, opening, strict=True))
         if len(titled) == 1 and (title := self._roles.titled) is not None:
             roles = {name: title if name in titled else self._roles.other_than(title) for name in names}
-        lines = [RoleLine(roles[one["name"]], one.start(), one.end(), "", named=True) for one in found]
+        lines = [_label(roles[one["name"]], one, named=True) for one in found]
         lines = [line for line in lines if not self._quoted(line)]
         return lines if any(_speaks(self._said(line)) for line in lines) else []
 
@@ -325,6 +326,29 @@ class _Page:
     def _line(self, at: int) -> str:
         """What is left of a line from `at` on, 300 characters at most."""
         return self.text[at : at + 300].partition("\n")[0]
+
+
+def _label(
+    role: str,
+    match: re.Match[str],
+    prefix: str = "",
+    *,
+    named: bool = False,
+    aliased: bool = False,
+    form: str = "",
+) -> RoleLine:
+    """A label at the place of a match."""
+    return RoleLine(
+        role,
+        match[0],
+        "",
+        prefix,
+        named=named,
+        aliased=aliased,
+        form=form,
+        start=match.start(),
+        text=match.end(),
+    )
 
 
 def _speaks(said: str, *, to_end: bool = False) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from edgen.core.patterns import compile_later
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.assistant_words import (
     drop_notes,
@@ -20,7 +20,7 @@ from edgen.reading.assistant_words import (
     is_assistants_refusal,
 )
 from edgen.reading.foreign_words import translate_conversation, translate_marker, translate_own_labels
-from edgen.reading.lines.role_lines import unadorned
+from edgen.reading.lines.halves import unadorned
 from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
 from edgen.reading.one_turn.labels import find_labels
 from edgen.reading.repairs import Repair
@@ -28,6 +28,7 @@ from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWord
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker, find_short_marker
+from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import CLOSERS, is_silent, note_words_behind, strip_turn_debris, trim, unquote
 from edgen.reading.text.thinking import drop_thinking
 
@@ -75,7 +76,10 @@ def read_turn(
     roles = roles.with_own(words) if words else roles
     reader = _Reader(role, roles)
     try:
-        return reader.read(translate_conversation(translate_own_labels(text, roles), roles))
+        named = translate_own_labels(text, roles)
+        if named.lstrip()[:1] in ("<", "\\"):  # perhaps a whole conversation in markup
+            named = without_markup(named, roles)
+        return reader.read(translate_conversation(named, roles))
     except UnreadableError as error:
         return error.rejection
 

@@ -28,6 +28,12 @@ def replace_surrogates(text: str, repairs: list[str]) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def fold(text: str) -> bytes:
+    """The text in ASCII lower case, other characters as question marks: words are found in it at the same places, and
+    at a tenth of the cost of a search without regard to case."""
+    return text.encode("ascii", "replace").lower()
+
+
 def excerpt(text: str) -> str:
     """The beginning of a text on one line."""
     words = " ".join(_SURROGATE.sub("\ufffd", text[:400]).split())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from edgen.reading.repairs import Repair
+from edgen.reading.text.characters import fold
 
 _WORDS = (
     r"(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat|discussion)"
@@ -20,8 +22,9 @@ _BRACKETED = re.compile(
     rf"(?i)(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
     rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}"
 )
+_CANDIDATE = re.compile(r"(?i)[\[(<{]\s*(?:the\s+)?(?:end|conversation)")
 # Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
-_LINE = re.compile(rf"(?im)^[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}$")
+_LINE = re.compile(rf"(?i)\n[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}(?=\n|\Z)")
 _SENTENCE = re.compile(rf"(?i)(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z")
 
 # Shorter words, and `<end_of_conversation>`: only as the last thing of a single turn.
@@ -31,8 +34,7 @@ _SHORT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedText:
+class MarkedText(msgspec.Struct, frozen=True, gc=False):
     """A text split at its first marker: what is `said` before it, where the marker's `end` is, and whether it has its
     `standard` form."""
 
@@ -46,27 +48,32 @@ class MarkedText:
         return [] if self.standard else [Repair.MARKER_FORM]
 
 
-def may_mark(text: str) -> bool:
-    """Whether a text can hold an end marker at all: cheap, as it is asked of every turn."""
-    # None of these words has a letter that another script's capital becomes.
-    lowered = text.lower()
-    return "conversation" in lowered or "dialog" in lowered or "chat" in lowered or "discussion" in lowered
+def may_mark(words: bytes) -> bool:
+    """Whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
+    return b"conversation" in words or (
+        b"end" in words and (b"dialog" in words or b"chat" in words or b"discussion" in words)
+    )
 
 
 def hold_no_marker(texts: Sequence[str]) -> bool:
     """Whether none of some texts, which are stripped, holds an end marker."""
-    return not may_mark("\n".join(texts)) or all(find_marker(text) is None for text in texts)
+    return not may_mark(fold("\n".join(texts))) or all(find_marker(text) is None for text in texts)
 
 
 def find_marker(text: str) -> MarkedText | None:
     """The text split at its first end marker; None if it holds none."""
-    if not may_mark(text):
+    words = fold(text)
+    if not may_mark(words):
         return None
-    match = _BRACKETED.search(text)
+    candidate = _CANDIDATE.search(text)
+    match = None if candidate is None else _BRACKETED.search(text, max(0, candidate.start() - 4))
     if match is not None:
         standard = match["square"] is not None and not match["wrap"]
         return MarkedText(text[: match.start()], match.end(), standard)
-    bare = _LINE.search(text) or _SENTENCE.search(text, max(0, len(text) - 80))
+    bare = _LINE.search("\n" + text)
+    if bare is not None:
+        return MarkedText(text[: bare.start()], bare.end() - 1, False)
+    bare = _SENTENCE.search(text, max(0, len(text) - 80))
     return None if bare is None else MarkedText(text[: bare.start()], bare.end(), False)
 
 

@@ -6,7 +6,6 @@ Everything here is linear in the text's length and keeps what is between the end
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 
 from edgen.reading.repairs import Repair
@@ -16,10 +15,17 @@ CLOSERS = {
     '"': '"”', "“": '”"', "”": '”"', "„": '“”"', "«": "»", "»": "«", "‹": "›", "'": "'", "‘": "’'", "`": "`",
     "「": "」", "『": "』", "＂": "＂",
 }  # fmt: skip
+_STRINGS = frozenset("\"'")  # where all turns begin so, both kinds are the layout's, as in Python
+_OPENING = frozenset(CLOSERS)
 DOUBLE = frozenset('"“”„＂')
 _CLOSING = '"”＂'
-_INVISIBLE = "\u200b\u2060\ufeff"
-_SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + _INVISIBLE)
+CLOSING_MARKS = frozenset(_CLOSING)
+ODD_ENDS = frozenset(("", *_CLOSING, ",", "\\", ">"))  # what the layout may leave at the end of a turn
+INVISIBLE = "\u200b\u2060\ufeff"
+# White space and marks that do not show.
+BLANK = frozenset([c for c in map(chr, range(0x3001)) if c.isspace()]) | {*INVISIBLE}
+# What says nothing by itself: a text that begins otherwise says something.
+SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + INVISIBLE) | {""}
 # A stage direction before a turn in quotation marks, and one behind a mark at its end.
 _LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
 _TRAILING_TAG = re.compile(r"[\"”]\s*\([^()\n]{1,80}\)\s*,?\Z")
@@ -36,30 +42,55 @@ def trim(text: str) -> str:
     text = text.strip()
     if text.isascii():
         return text
-    while text and (text[0] in _INVISIBLE or text[-1] in _INVISIBLE):
-        text = text.strip(_INVISIBLE).strip()
+    while text and (text[0] in INVISIBLE or text[-1] in INVISIBLE):
+        text = text.strip(INVISIBLE).strip()
     return text
 
 
 def is_silent(text: str) -> bool:
     """Whether the text says nothing: empty, or dots and leftovers of quotation marks only."""
-    return not text or (text[0] in _SILENCE and _SILENCE.issuperset(text))
+    return not text or (text[0] in SILENCE and SILENCE.issuperset(text))
 
 
-def find_layout_openers(bodies: Sequence[str]) -> frozenset[str]:
-    """The opening quotation marks that belong to the layout: a good part of the turns starts so."""
-    firsts = Counter(stripped[0] for body in bodies if (stripped := body[:40].lstrip()))
+def holds_invisible(text: str) -> bool:
+    """Whether a text holds one of the invisible marks that are taken off a turn's ends."""
+    return not text.isascii() and any(mark in text for mark in INVISIBLE)
+
+
+def find_layout_openers(firsts: Sequence[str]) -> frozenset[str]:
+    """The opening quotation marks that belong to the layout, from the first characters of the turns: a good part of
+    them starts so."""
+    openers = _OPENING.intersection(firsts)
+    if not openers or (len(firsts) > 2 and _STRINGS.issuperset(firsts)):
+        return openers
     return frozenset(
-        first
-        for first, count in firsts.items()
-        if (count * 4 >= len(bodies) if first in DOUBLE else first in CLOSERS and count * 2 > len(bodies))
+        [
+            first
+            for first in openers
+            if firsts.count(first) * (4 if first in DOUBLE else 2) >= len(firsts) + (first not in DOUBLE)
+        ]
     )
+
+
+def unwrap_plain(text: str, first: str) -> str | None:
+    """What stands between the quotation marks around a turn; None where `unwrap` has to look closer."""
+    closers = CLOSERS[first]
+    inner = (
+        text[1:-1] if text[-1] in closers else text[1:-2] if text[-1] == "," and text[-2] in closers else ""
+    )
+    if not inner:
+        return None
+    if '"' in inner:
+        if first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
+            return None
+        inner = inner.replace('\\"', '"')
+    return inner.strip()
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
     """Where the quotation mark stands that closes body[start:stop], -1 if none does at its end. Only commas, white
     space and a stage tag may stand behind it. One behind a backslash counts only if it may be `escaped`."""
-    at = max(body.rfind(closer, start, stop) for closer in closers)
+    at = max([body.rfind(closer, start, stop) for closer in closers])
     if at < 0 or (not escaped and _is_escaped(body, at)):
         return -1
     behind = body[at + 1 : stop]
@@ -68,6 +99,8 @@ def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: boo
 
 
 def _is_escaped(body: str, at: int) -> bool:
+    if body[at - 1 : at] != "\\":
+        return False
     bare = len(body[max(0, at - 8) : at].rstrip("\\"))
     return (min(at, 8) - bare) % 2 == 1
 
@@ -78,10 +111,15 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
     if body[-1:] == ">" and (tokens := _TOKENS.search(body, max(0, len(body) - 200))):
         body = body[: tokens.start()]
         repairs.append(Repair.STRAY_DEBRIS)
-    if body[:1] in ("(", "[", "*") and '"' in openers and (tag := _LEADING_TAG.match(body)):
+    first = body[:1]
+    if first in openers and "\\" not in body:
+        inner = unwrap_plain(body, first)
+        if inner is not None and inner[-1:] not in ODD_ENDS and inner[-2:-1] not in CLOSING_MARKS:
+            return inner
+    elif first in ("(", "[", "*") and '"' in openers and (tag := _LEADING_TAG.match(body)):
         body = body[tag.end() :]
         repairs.append(Repair.STAGE_TAG)
-    first = body[:1]
+        first = body[:1]
     if first not in openers:
         return _unescaped(strip_debris(body, repairs))
     at = find_closing(body, CLOSERS[first], 1, len(body))

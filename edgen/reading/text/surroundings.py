@@ -9,22 +9,32 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from edgen.core.patterns import compile_later
+from edgen.core.lazy_patterns import compile_later
+from edgen.reading.text.characters import fold
 
-HEADING = compile_later(
-    r"(?im)^(?:[^\w\n]|_){0,16}(?:(?:the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
-    r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}$"
+_TITLE = (
+    r"(?:[^\w\n]|_){0,16}(?:(?:the|simulated|full|final|complete|revised|sample|your)\s){0,3}"
+    r"(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?(?:[^\w\n]|_){0,8}"
 )
+HEADING = compile_later(rf"(?im)^{_TITLE}$")
+HEADING_BELOW = compile_later(rf"(?i)\n{_TITLE}(?=\n|\Z)")
 FENCE = compile_later(r"(?m)^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$")
-# A line at which the last turn may end; `fence` lines are counted, the rest is looked at.
-STOP = compile_later(
-    r"(?im)^[^\S\n]{0,99}+(?=\S)(?:"
-    r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}$)"
-    r"|(?P<fence>(?:```|~~~)[^\n]*)"
-    r"|(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6})[^\S\n]{0,9}$)"
-    r"|(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}$)"
+# Lines at which a turn may end, from the line break before them on; `fence` lines are counted, the rest is looked at.
+_LIST = r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}(?=\n|\Z))"
+_FENCED = r"(?P<fence>(?:```|~~~)[^\n]*)"
+_RULE = (
+    r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|={3,}|\*{3,}|_{3,}|\#{1,6}|\[\[\w{1,30}\]\])"
+    r"[^\S\n]{0,9}(?=\n|\Z))"
+)
+_SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
+# Within a conversation.
+STOP = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL})")
+RULES = compile_later(rf"(?i)(?:\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|(?=\n|\Z)))+\Z")
+# In its last turn.
+LAST_STOP = compile_later(
+    rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
     r"|(?P<likely>(?:[^\w\n]|_){0,16}+(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
-    r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|$))"
+    r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
@@ -51,17 +61,37 @@ _NEUTRAL = frozenset({
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
+_EDGES = _DECORATION + "\u200b\u2060\ufeff"
 
 
-def mentions_probability(text: str) -> bool:
+def may_head(words: bytes) -> bool:
+    """Whether a folded text can hold a heading of a conversation."""
+    return b"conversation" in words or b"dialog" in words or b"transcript" in words
+
+
+def may_give(words: bytes) -> bool:
+    """Whether a folded text can hold a line under a label that gives a probability."""
+    return b"probability" in words or b"likelihood" in words
+
+
+def _mentions(text: str) -> bool:
     """Whether a text speaks of a probability at all."""
-    return _LIKELY.search(text) is not None
+    words = fold(text)
+    return may_give(words) or b"chance" in words or (b"(" in words and _LIKELY.search(text) is not None)
+
+
+# A label, a separator and one number, without any other word.
+_PLAIN_VALUE = compile_later(
+    r"(?i)[^\w\n]{0,16}probability[*_ ]{0,4}[:：=][*_]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n]{0,9})\Z"
+)
 
 
 def value_of_line(line: str) -> str | None:
     """The value of a line that speaks of the student's probability, "" if it gives none or speaks of the contrary (`did
     not understand`); None if the line is about something else."""
-    if len(line) > 600 or not _LIKELY.search(line):
+    if (plain := _PLAIN_VALUE.match(line)) is not None:
+        return plain[1]
+    if len(line) > 600 or not _mentions(line):
         return None
     line = _SCALE.sub("", line)
     likely = _LIKELY.search(line)
@@ -107,7 +137,7 @@ def _is_label(line: str) -> bool:
 def split_probabilities(text: str) -> tuple[list[Any], str]:
     """The probabilities that the lines of a text give, and the text without these lines."""
     values: list[Any] = []
-    if not _LIKELY.search(text):
+    if not text or not _mentions(text):
         return values, text
     rest: list[str] = []
     waiting = False
@@ -117,7 +147,7 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
             values.append(line)
             waiting = False
             continue
-        value = value_of_line(line)
+        value = value_of_line(line) if bare else None
         if value is None:
             rest.append(line)
         elif value.strip(_DECORATION):
@@ -131,7 +161,16 @@ _LABEL = compile_later(r"(?im)^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\
 _LANGUAGE = compile_later(r"(?m)^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$")
 
 
+_ONE_HEADING = compile_later(
+    r"(?i)[\s#*_\[{\x22]{0,16}(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?[*_:]{0,8}[\s\[{]*\Z"
+)
+
+
 def has_words(text: str) -> bool:
     """Whether a text around the conversation holds words of its own, headings and fences aside."""
-    text = _LABEL.sub("", HEADING.sub("", _LANGUAGE.sub("", text)))
-    return bool(text.strip(_DECORATION + "\u200b\u2060\ufeff"))
+    if not text.strip(_EDGES) or _ONE_HEADING.match(text):
+        return False
+    if "```" in text or "~~~" in text:
+        text = _LANGUAGE.sub("", text)
+    text = _LABEL.sub("", HEADING.sub("", text))
+    return bool(text.strip(_EDGES))

@@ -15,7 +15,7 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RolePattern, RoleWords
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
-_OPEN = re.compile(rf"(?im)^[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
+_OPEN = re.compile(rf"(?i)\n[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
 _CLOSE = re.compile(rf"(?i)[<\[]/(?:{_NAMES})[>\]]")
 # Without an opening tag, a closing one counts only where an answer follows, not inside a sentence.
 _ORPHAN = RolePattern(
@@ -32,23 +32,23 @@ def may_hold_thinking(text: str) -> bool:
 
 def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUDENT) -> str:
     """The text without its reasoning blocks."""
-    if ("<" not in text and "[/" not in text) or _json(text):
+    if ("<" not in text and ("/" not in text or "[/" not in text)) or _json(text):
         return text
     final = _FINAL.search(text)
-    left = text if final is None else text[final.end() :]
+    left = "\n" + (text if final is None else text[final.end() :])
     opened = _OPEN.search(left)
     orphan = _ORPHAN.of(roles).search(left)
     if orphan is not None and (opened is None or orphan.start() < opened.start()):
-        left = left[orphan.end() :]
+        left = "\n" + left[orphan.end() :]
     kept: list[str] = []
     at = 0
     while (opened := _OPEN.search(left, at)) is not None:
         closed = _CLOSE.search(left, opened.end())
         if closed is None and (opened := _unclosed(left, at, roles)) is None:
             break
-        kept.append(left[at : opened.start()])
+        kept.append(left[at : opened.start() + 1])
         at = len(left) if closed is None else closed.end()
-    answer = "".join((*kept, left[at:]))
+    answer = "".join((*kept, left[at:]))[1:]
     if len(answer) < len(text):
         repairs.append(Repair.THINKING)
     return answer

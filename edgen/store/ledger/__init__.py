@@ -1,13 +1,12 @@
-"""The run's durable record: every reply, raw, before anything reads it; and what became of each.
+"""The run's durable record: every raw reply, stored before it is parsed, and every outcome.
 
-A reply is stored under a key made of all that shaped it. A restart runs the protocols again and
-feeds them from here; only what was never answered is asked. Writing is the writer's (one thread,
-group commits); reading is direct, since WAL lets both go on at once.
+A reply is stored under a key made from everything that shaped it. A restart runs the protocols again and
+answers them from here; only unanswered requests are sent. One thread writes, in group commits; reads are
+direct, since WAL allows both at once.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +14,12 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.clock import wall_time
 from edgen.core.values import Address, Reply, Status, TaskId
+from edgen.store.ledger.acknowledged import COUNT, Acknowledgement, lost_replies_sentence, read_acknowledged
 from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.checking import find_ledger_damage
+from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
 from edgen.store.ledger.logprobs import add_table, has_logprobs, store_tokens, with_tokens
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.opening import check, connect, empty_error
@@ -29,6 +32,7 @@ from edgen.store.ledger.reader import (
     batches_at,
     beside_task,
     charged_at,
+    latest_reply,
     out_at,
     run_status,
     summary_at,
@@ -43,7 +47,7 @@ from edgen.store.ledger.status import (
     Session,
     TokenCounts,
     count_outcomes,
-    read_fact,
+    read_lost,
     read_plan,
     read_status,
     sum_charges,
@@ -55,12 +59,11 @@ _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 _REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?,?)"
 _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?)"
-_META = "INSERT OR REPLACE INTO meta VALUES (?,?)"
 _SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How one task's work ended. `group` is the split's group hash, in [0, 2**63)."""
+    """The result of one task. `group` is the split's group hash, in [0, 2**63)."""
 
     scenario: int
     task: TaskId
@@ -72,9 +75,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """An open run.db. Use as an async context manager; everything queued is committed at its end. `before_commit`:
-    see Writer. `logprobs`: from now on the tokens of replies are kept with them. `out`: the calls that are out, and the batches; it
-    and `writer` are there once the ledger is entered."""
+    """An open run.db. Use as an async context manager; everything queued is committed at its end.
+    `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
+    `damaged_outcomes` counts those that `take_over` removed. `logprobs`: store the tokens of new replies.
+    `out` holds outstanding calls and batches; it and `writer` exist after entering."""
 
     def __init__(
         self,
@@ -86,13 +90,15 @@ class Ledger:
     ) -> None:
         self.path = path
         self._before_commit = before_commit
+        acknowledged = read_acknowledged(path) if path.exists() else 0  # a new ledger has lost nothing
         connection = connect(path, create=create)
         self._book = CheckedReader(connection, path)
         try:
             check(connection, path)
-            # Who opens one that was worked on would otherwise pay again for what a lost log held.
+            # After loss of the log, the user would pay again for its replies.
             if not create and self._book.row("SELECT id FROM sessions", tuple[Natural]) is None:
                 raise empty_error(path)
+            self._stored_replies = self._book.one(COUNT, tuple[Natural])[0]
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
             if logprobs:
                 add_table(self._book)
@@ -101,6 +107,8 @@ class Ledger:
             connection.close()
             raise
         self._last_answered = -1 if last is None else last  # scenario
+        self.lost_replies = max(0, acknowledged - self._stored_replies)
+        self.damaged_outcomes = 0
 
     async def __aenter__(self) -> Ledger:
         self.writer = Writer(self.path, self._before_commit)
@@ -136,7 +144,7 @@ class Ledger:
         cost_usd: float | None = None,
         held: int | None = None,
     ) -> None:
-        """Store a raw reply; returns when it is on the disk. `held`: the id under which the call was out."""
+        """Store a raw reply; return when it is on disk. `held`: the id of the outstanding call."""
         await self.store_several([(address, key, reply, charged_tokens, cost_usd)], latency, tries, held)
 
     async def store_several(
@@ -146,7 +154,8 @@ class Ledger:
         tries: int,
         held: int | None = None,
     ) -> None:
-        """Store the replies of one call, all of them or none: (address, key, reply, tokens and US dollars charged)."""
+        """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars
+        charged)."""
         statements = [one for answer in answers for one in self._stored(*answer, latency, tries)]
         struck = [] if held is None else [(STRIKE, (held,))]
         await self.writer.put(*statements, *struck)
@@ -155,19 +164,19 @@ class Ledger:
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
         latency: float, tries: int,
     ) -> list[Statement]:  # fmt: skip
-        """What stores a reply, with its tokens where they are kept."""
+        """Return the statements that store a reply, with its tokens if these are kept."""
         usage = reply.usage
         tokens = (None,) * 4 if usage is None else msgspec.structs.astuple(usage)
         facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated), *tokens)
         said = (*msgspec.structs.astuple(address), key, *facts)
-        spent = (time.time(), latency, tries, charged_tokens, cost_usd)
+        spent = (wall_time(), latency, tries, charged_tokens, cost_usd)
         row = (*said, *spent, reply.text, checksum_of(*said, reply.text))
         self._last_answered = max(self._last_answered, address.scenario)
         told = store_tokens(address, key, reply) if self._keeps_tokens else []
         return [(_REPLY, row), *told]
 
     def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
-        """What was answered for a task by now, by key."""
+        """Return the replies to a task so far, by key."""
         if scenario > self._last_answered:
             return {}
         rows = self._book.rows(_OF_TASK, ReplyRow, (scenario, task))
@@ -175,12 +184,12 @@ class Ledger:
         return with_tokens(self._book, found, scenario, task) if self._keeps_tokens and found else found
 
     def places(self, scenario: int, task: TaskId) -> int:
-        """How many calls of a task were answered; a call that was asked in several forms counts once."""
+        """Return the number of answered calls of a task; a call sent in several forms counts once."""
         answered = "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = ?)"
         return self._book.one(answered, tuple[Natural], (scenario, task))[0]
 
     def reply(self, address: Address, key: bytes) -> Reply | None:
-        """What was answered to one request by now, whichever session asked it."""
+        """Return the reply to one request so far, from any session."""
         call = (*msgspec.structs.astuple(address), key)
         row = self._book.row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
         if row is None:
@@ -199,7 +208,7 @@ class Ledger:
         record: bytes | None,
         beside: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Queue how a task ended and, if it was accepted, its record, with what is kept beside it (JSON, by names)."""
+        """Queue a task's outcome and, if accepted, its record and further JSON values by name."""
         rows = _settled(outcome, fingerprint, record)
         for name, data in (beside or {}).items():
             one = Outcome(
@@ -217,83 +226,100 @@ class Ledger:
     def settled(
         self, fingerprint: str, first: int, end: int
     ) -> Iterator[tuple[int, Any, Status, str | None]]:
-        """(scenario, task, status, reason) of outcomes made under `fingerprint`, in order, without those that failed.
-        `first` and `end` bound the scenarios (half open)."""
+        """Yield (scenario, task, status, reason) of outcomes made under `fingerprint`, in order, without
+        failed ones. `first` and `end` bound the scenarios (half open)."""
         return self.outcomes(Scope(fingerprint, end, first=first)).answered()
 
     def count_settled(
         self, fingerprint: str, first: int, end: int, replicates: int
     ) -> list[tuple[Status, str | None, int]]:
-        """How many outcomes of each (status, reason) `settled` has, of so many replicates."""
+        """Return the number of outcomes of each (status, reason) in `settled`, for that many replicates."""
         counts = count_outcomes(self._book, Scope(fingerprint, end, replicates, first))
         return [one for one in counts if one[0] != Status.FAILED]
 
     def outcomes(self, scope: Scope) -> Outcomes:
-        """The outcomes of a scope, to be read: what a finished run is written from."""
+        """Return a reader of the outcomes of a scope, from which a finished run is written."""
         return Outcomes(self._book, scope)
 
     # -- sessions and facts about the run
 
     def take_over(self) -> None:
-        """Before anything is asked: what a dead process had under way is charged to its session, and outcomes and
-        records that are damaged are removed, so that they are made again from what was answered."""
+        """Prepare the ledger for a session.
+
+        A dead process's outstanding calls are charged to its session. Damaged outcomes, records and facts are
+        removed, so that they are made again from the replies. Lost replies are counted.
+        """
         abandon(self._book)
+        if self.lost_replies:
+            self._note_loss()
+        drop_damaged_facts(self._book)
         if gone := list(self._book.find_unsound()):
+            self.damaged_outcomes = len(gone)
             with self._book.transaction("BEGIN IMMEDIATE"):
                 for unit in gone:
-                    # A text that is no UTF-8 can be named by its bytes alone.
+                    # A text that is not UTF-8 can only be compared by its bytes.
                     as_text = ("CAST(? AS TEXT)" if isinstance(value, str) else "?" for value in unit)
                     values = [v.encode("utf-8", "surrogateescape") if isinstance(v, str) else v for v in unit]
                     where = "scenario = {} AND task = {}".format(*as_text)
                     for table in ("outcomes", "records"):
                         self._book.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
 
+    def _note_loss(self) -> None:
+        """Add the lost replies to earlier losses, and note the present number as the new reference."""
+        total = read_lost(self._book) + self.lost_replies
+        for sql, values in put_fact(LOST, str(total)):
+            self._book.write(sql, values)
+        note = Acknowledgement(self.path)
+        note.note(self._stored_replies)
+        note.close()
+        self.lost_replies = 0
+
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
-        """Note that a process works on the run; returns the session's number."""
+        """Note that a process works on the run; return the session's number."""
         with self._book.transaction("BEGIN IMMEDIATE"):
             cursor = self._book.write(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
-                (time.time(), pid, host, edgen),
+                (wall_time(), pid, host, edgen),
             )
         return int(cursor.lastrowid or 0)
 
     def note_session(
         self, session: int, *, replayed: int, retried: int, state: str = "running", message: str | None = None
     ) -> None:
-        """Queue how a session stands; `state` other than running ends it. Replies count themselves."""
-        ended = None if state == "running" else time.time()
+        """Queue a session's state; a `state` other than running ends it. Replies count themselves."""
+        ended = None if state == "running" else wall_time()
         row = (replayed, retried, state, message, ended, session)
         self.writer.add((_SESSION, row))
 
     def sum_charges(self, price: Callable[[int, int], float]) -> tuple[int, float]:
-        """(tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
-        values replies that were stored without a cost."""
+        """Return (tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
+        values replies stored without a cost."""
         return sum_charges(self._book, price)
 
     def set_fact(self, name: str, value: str) -> None:
         """Queue a fact about the run."""
-        self.writer.add((_META, (name, value)))
+        self.writer.add(*put_fact(name, value))
 
     def fact(self, name: str) -> str | None:
-        """A fact as last committed."""
+        """Return a fact as last committed."""
         return read_fact(self._book, name)
 
     @property
     def plan(self) -> RunPlan | None:
-        """What the run was to make when it was last worked on."""
+        """The run's plan, as of the last session."""
         return read_plan(self._book)
 
     def status(self) -> RunStatus:
-        """What `edgen status` prints, as last committed."""
+        """Return the status for `edgen status`, as last committed."""
         return read_status(self._book)
 
     async def flush(self) -> None:
         """Return when all that was queued is on the disk."""
-        await self.writer.put((_META, ("flushed", "1")))
+        await self.writer.put(*put_fact("flushed", "1"))
 
 
 def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[Statement]:
-    """What stores an outcome and its record."""
+    """Return the statements that store an outcome and its record."""
     unit = (outcome.scenario, outcome.task)
     facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
     row = (*unit, fingerprint, *facts, checksum_of(*unit, *facts))
@@ -304,5 +330,6 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 __all__ = [
     "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
-    "TokenCounts", "batches_at", "charged_at", "out_at", "read_selection", "run_status", "summary_at",
+    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
+    "summary_at",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
-"""Reading a ledger: each value is held against what it can be, and what goes wrong is a sentence.
+"""Reader of a ledger that checks each value and words each error.
 
-Raises DamagedError for a row that edgen would not have written, and EdgenError for whatever SQLite says.
+Raises DamagedError for a row that edgen would not have written, and EdgenError for SQLite's errors.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import DamagedError
-from edgen.core.values import Reply, TaskId, Usage
+from edgen.core.values import Reply, Status, TaskId, Usage
 from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error
 from edgen.store.ledger.rows import WITH_ANY_RECORDS, OutcomeRow, ReplyRow, Row, is_sound, take, take_fitting
 from edgen.store.ledger.writer import when_free
 
 Values = Sequence[Any] | Mapping[str, Any]
 
+_STATUSES = ", ".join(f"'{status}'" for status in Status)
+_OF_NO_STATUS = f"SELECT scenario, task FROM outcomes WHERE status NOT IN ({_STATUSES}) LIMIT 1"  # noqa: S608 - ours
 _HELD = 8 << 20  # bytes of a page of rows, about
 
 
 class CheckedReader:
-    """An open ledger, as it is read."""
+    """An open ledger for reading."""
 
     def __init__(self, connection: Connection, path: Path) -> None:
         self.connection = connection
@@ -36,27 +38,27 @@ class CheckedReader:
 
     @contextlib.contextmanager
     def explain_errors(self) -> Iterator[None]:
-        """What goes wrong with statements in the body, as sentences."""
+        """Turn errors of statements in the body into sentences."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as problem:
             raise find_raised_error(self.connection, self.path, problem) from None
 
     def rows(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self.explain_errors():
             rows = self.connection.execute(sql, values).fetchall()
         return [self._take(one, row) for one in rows]
 
     def derived(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
-        """The rows of a query over what was made of the answers, those left out that cannot be: whoever works on the
-        ledger next makes them again."""
+        """Return the rows of a query over derived data, without invalid ones: the next session makes them
+        again."""
         with self.explain_errors(), self.lenient_text():
             rows = self.connection.execute(sql, values).fetchall()
         return [made for one in rows if (made := take_fitting(one, row)) is not None]
 
     def page(self, sql: str, row: type[Row], values: Values) -> tuple[list[Row], bool]:
-        """The first rows of a query, as many as fit into a page, and whether these are all of them."""
+        """Return the first page of rows of a query, and whether these are all."""
         rows, held = [], 0
         with self.explain_errors():
             for one in self.connection.execute(sql, values):
@@ -67,19 +69,19 @@ class CheckedReader:
         return rows, True
 
     def stream(self, sql: str, row: type[Row], values: Values = ()) -> Generator[Row, None, None]:
-        """The rows of a query, one by one."""
+        """Yield the rows of a query one by one."""
         with self.explain_errors():
             for one in self.connection.execute(sql, values):
                 yield self._take(one, row)
 
     def row(self, sql: str, row: type[Row], values: Values = ()) -> Row | None:
-        """The first row of a query."""
+        """Return the first row of a query."""
         with self.explain_errors():
             one: tuple[Any, ...] | None = self.connection.execute(sql, values).fetchone()
         return None if one is None else self._take(one, row)
 
     def one(self, sql: str, row: type[Row], values: Values = ()) -> Row:
-        """The row of a query that always has one."""
+        """Return the row of a query that always has one."""
         one = self.row(sql, row, values)
         assert one is not None, "a sum is always there"
         return one
@@ -90,7 +92,7 @@ class CheckedReader:
 
     @contextlib.contextmanager
     def lenient_text(self) -> Iterator[None]:
-        """In the body, a text that is no UTF-8 is read all the same, with half characters in it."""
+        """Within the body, read invalid UTF-8 with surrogates instead of raising."""
         factory = self.connection.text_factory
         self.connection.text_factory = _lenient
         try:
@@ -100,7 +102,7 @@ class CheckedReader:
 
     @contextlib.contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[None]:
-        """The body reads, or writes, one state of the ledger. One that writes waits until no other program does."""
+        """Run the body in one transaction. A writing one waits until no other program writes."""
         with self.explain_errors():
             when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:
@@ -119,10 +121,10 @@ class CheckedReader:
             what = f"it holds {str(values[place])[:40]!r} where that cannot be"
             raise damaged_error(self.path, what) from None
 
-    # -- rows that hold a checksum
+    # -- rows with a checksum
 
     def reply(self, row: ReplyRow) -> Reply:
-        """The reply in a row. Raises DamagedError unless its checksum fits."""
+        """Return the reply in a row. Raises DamagedError unless its checksum matches."""
         if not row.is_sound:
             raise self._damaged_reply(row)
         usage = None
@@ -132,12 +134,12 @@ class CheckedReader:
         return Reply(row.text, row.finish_reason, row.refusal, usage, row.model, bool(row.simulated))
 
     def require_sound(self, outcome: OutcomeRow) -> None:
-        """Raise DamagedError unless the checksum of an outcome fits."""
+        """Raise DamagedError unless the checksum of an outcome matches."""
         if not outcome.is_sound:
             raise self.damaged_outcome(outcome.scenario, outcome.task)
 
     def record(self, outcome: OutcomeRow) -> bytes:
-        """The record of an outcome. Raises DamagedError unless its checksum fits and it is JSON."""
+        """Return the record of an outcome. Raises DamagedError unless its checksum matches and it is JSON."""
         if outcome.data is None or not outcome.has_sound_record:
             raise self.damaged_outcome(outcome.scenario, outcome.task)
         return outcome.data
@@ -151,9 +153,9 @@ class CheckedReader:
         )
         return DamagedError(
             f"{self.path}: the stored answer to scenario {scenario} (task {task}, step {step}, attempt "
-            f"{attempt}) is damaged: its checksum does not fit. It was paid for, so it is not asked again unasked. "
-            "Restore the ledger from a copy; or give this answer up, and it is asked again: "
-            f'sqlite3 {self.path} "{forget}"'
+            f"{attempt}) is damaged: its checksum does not fit. It was paid for, so edgen does not "
+            "replace it automatically. Restore the ledger from a copy; or give this answer up, and the "
+            f'call is made again: sqlite3 {self.path} "{forget}"'
         )
 
     def damaged_outcome(self, scenario: int, task: TaskId) -> DamagedError:
@@ -163,9 +165,15 @@ class CheckedReader:
             "for a judge's): it is made anew from the stored answers, without a call."
         )
 
+    def require_statuses(self) -> None:
+        """Raise DamagedError if an outcome has an unknown status: queries by status would omit it."""
+        with self.explain_errors(), self.lenient_text():
+            found = self.connection.execute(_OF_NO_STATUS).fetchone()
+        if found is not None:
+            raise self.damaged_outcome(*found)
+
     def find_unsound(self) -> Iterator[tuple[Any, Any]]:
-        """Scenario and task of what has an outcome or a record that is not as it was written. Both are derived, and
-        can be made again."""
+        """Yield scenario and task of changed outcomes and records. Both are derived and can be made again."""
         with self.explain_errors(), self.lenient_text():
             for values in self.connection.execute(WITH_ANY_RECORDS):
                 if not is_sound(values):
@@ -173,7 +181,7 @@ class CheckedReader:
 
 
 def open_to_read(path: Path) -> contextlib.closing[CheckedReader]:
-    """The ledger at `path`, read only: a run in progress is not disturbed, a finished one not changed."""
+    """Open the ledger at `path` read only: a run in progress is not disturbed, a finished one not changed."""
     return contextlib.closing(CheckedReader(connect(path, read_only=True), path))
 
 

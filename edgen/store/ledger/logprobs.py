@@ -1,7 +1,7 @@
-"""The tokens of replies, with their log probabilities, where calls ask for them: one row a reply, compressed JSON.
+"""Stored tokens of replies with log probabilities: one row per reply, compressed JSON.
 
-They are written in the group that brings their reply, and read with it. The checksum of a row is of the reply's text, too. A
-row whose checksum does not fit counts for nothing: the reply stands without its tokens.
+They are written in the group of their reply and read with it. A row's checksum covers the reply's text, too.
+A row with a wrong checksum is ignored: the reply then has no tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from edgen.store.ledger.writer import Statement
 _INSERT = "INSERT OR REPLACE INTO logprobs VALUES (?,?,?,?,?,?,?)"
 _OF_TASK = "SELECT * FROM logprobs WHERE scenario = ? AND task = ?"
 _THERE = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'logprobs'"
-_LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service tells
+_LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service returns
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(tuple[Token, ...]).decode
 
@@ -37,19 +37,19 @@ class _Row(NamedTuple):
 
 
 def has_logprobs(book: CheckedReader) -> bool:
-    """Whether the ledger has the table."""
+    """Return whether the ledger has the table."""
     return book.one(_THERE, tuple[Natural])[0] > 0
 
 
 def add_table(book: CheckedReader) -> None:
-    """Have the table there."""
+    """Create the table if missing."""
     with book.transaction("BEGIN IMMEDIATE"):
         if not has_logprobs(book):
             book.write(LOGPROBS)
 
 
 def store_tokens(address: Address, key: bytes, reply: Reply) -> list[Statement]:
-    """What stores the tokens of a reply, if it has any."""
+    """Return the statements that store the tokens of a reply, if it has any."""
     if reply.tokens is None:
         return []
     data = zlib.compress(_encode(reply.tokens))
@@ -60,7 +60,7 @@ def store_tokens(address: Address, key: bytes, reply: Reply) -> list[Statement]:
 def with_tokens(
     book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
 ) -> dict[bytes, Reply]:
-    """The replies of a task, by key, with the tokens that are stored of them."""
+    """Return the replies of a task, by key, with their stored tokens."""
     found = dict(replies)
     for row in book.rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)

@@ -1,9 +1,9 @@
 # ruff: noqa: S608 - statements are made of this module's own words
-"""Several ledgers made one: SQLite copies the rows, so memory does not grow with how many there are.
+"""Merging of ledgers: SQLite copies the rows, so memory does not grow with their number.
 
-What is added up is not touched, nor is its log: a ledger whose log holds something is copied first, and the copy is
-read. Of what stands in several of them one is kept, the first's where all are as good; the others go, row by row, to
-whoever asked for them (`drop`), so that nothing is lost.
+Source ledgers and their logs are not changed: a ledger with a non-empty log is copied first. Of duplicates,
+one is kept, the first one's if all are equally good; the others are passed to `drop` row by row, so that
+nothing is lost.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ import os
 import shutil
 import socket
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from edgen.core.clock import wall_time
 from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
 from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.facts import PLAN, put_fact, read_facts
 from edgen.store.ledger.logprobs import add_table, has_logprobs
 from edgen.store.ledger.opening import (
     check,
@@ -37,12 +38,12 @@ from edgen.store.ledger.opening import (
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
 from edgen.store.ledger.rows import REPLIES, ReplyRow, checksum_of
-from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_facts, read_sessions, read_status
+from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_sessions, read_status
 
 Drop = Callable[[dict[str, Any]], None]
 
-_FEW = 10  # conversations that are named
-# Of an outcome: 2 where it stands, 1 where it failed and is tried again, 0 where another form of the job made it.
+_FEW = 10  # conversations that are listed
+# Rank of an outcome: 2 if it counts, 1 if it failed and is retried, 0 if another form of the job made it.
 _RANK = "CASE WHEN {0}.fingerprint IS NOT :{1} THEN 0 WHEN {0}.status = 'failed' THEN 1 ELSE 2 END"
 _THEIRS, _OURS = _RANK.format("s", "theirs"), _RANK.format("m", "ours")
 _BOTH = "src.outcomes s JOIN main.outcomes m ON m.scenario = s.scenario AND m.task = s.task"
@@ -72,9 +73,10 @@ _INTO_SESSIONS = (
 
 
 class SourceLedger:
-    """A ledger to be added, as it stands. `scratch` is a folder for a copy, where one is needed.
+    """A ledger to be merged, unchanged. `scratch` is a folder for a copy, if one is needed.
 
-    Raises RunError if it is missing, damaged or no ledger."""
+    Raises RunError if it is missing, damaged or not a ledger.
+    """
 
     def __init__(self, path: Path, run: str, scratch: Path) -> None:
         self.path = path
@@ -94,13 +96,13 @@ class SourceLedger:
 
     @property
     def fingerprint(self) -> str:
-        """Under which its present outcomes were made."""
+        """The fingerprint of its present outcomes."""
         return self.status.plan.fingerprint
 
 
 class Duplicates(msgspec.Struct, frozen=True):
-    """What stands in several ledgers: conversations that are settled in more than one, by whether they are the
-    same, with the first few that are not, (scenario, task); and calls that were answered in more than one."""
+    """Duplicates of several ledgers: conversations settled more than once, by whether they are equal, with
+    the first few different ones as (scenario, task), and calls answered more than once."""
 
     same: int
     other: int
@@ -110,11 +112,11 @@ class Duplicates(msgspec.Struct, frozen=True):
 
 
 class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
-    """A new ledger at `path`, of others that are added to it. Use as a context manager.
+    """A new ledger at `path`, merged from others. Use as a context manager.
 
-    Outcomes that stand are noted under `fingerprint`. `branching`: the replicates of a scenario ask one
-    another's requests, so they are kept from one ledger where these were answered otherwise. Raises RunError
-    and StoppedError, worded, as the disk and the ledgers make it.
+    Outcomes that count are noted under `fingerprint`. `branching`: replicates of a scenario share requests,
+    so they are taken from one ledger if replies differ. Raises RunError and StoppedError for problems of the
+    disk and the ledgers.
     """
 
     def __init__(self, path: Path, fingerprint: str, drop: Drop, *, branching: bool = False) -> None:
@@ -134,7 +136,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._connection.close()
 
     def add(self, source: SourceLedger) -> None:
-        """Add all that a ledger holds."""
+        """Add everything that a ledger holds."""
         with self._explain_errors(source.path):
             if source.logprobs:
                 add_table(CheckedReader(self._connection, self._path))
@@ -148,7 +150,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._connection.execute("DETACH DATABASE src")
 
     def _choose(self, source: SourceLedger) -> None:
-        """Fill `taken` and `preferred`: the tasks of which the new one is the better."""
+        """Fill `taken` and `preferred`: the tasks for which the new ledger is better."""
         run = self._connection.execute
         for table in ("taken", "preferred", "clash"):
             run(f"DELETE FROM temp.{table}")
@@ -166,7 +168,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         run("INSERT OR IGNORE INTO preferred SELECT * FROM taken")
 
     def _tell_outcomes(self, source: SourceLedger) -> None:
-        """Count the conversations that are settled twice; drop what is not kept of what differs."""
+        """Count conversations settled twice; pass dropped ones that differ to `drop`."""
         self._connection.execute(
             f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 AND {_OURS} = 2 "
             "ON CONFLICT (scenario, task) DO UPDATE SET other = MAX(other, excluded.other)",
@@ -180,7 +182,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._tell("outcome", source, ours, theirs)
 
     def _tell_replies(self, source: SourceLedger) -> None:
-        """Count the calls that were answered twice, charge what is not kept of them, and drop what differs."""
+        """Count calls answered twice, charge the replies that are not kept, and pass different ones to
+        `drop`."""
         preferred = "(s.scenario, s.task) IN preferred"
         otherwise = f"FROM {_CALLS} WHERE NOT {_SAID} AND"
         ours, theirs = f"SELECT m.* {otherwise} {preferred}", f"SELECT s.* {otherwise} NOT {preferred}"
@@ -199,8 +202,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
 
     def _copy(self, source: SourceLedger) -> None:
         run = self._connection.execute
-        # No session is there yet, so the trigger counts these for none: each has its own counts.
-        if source.logprobs:  # of those replies alone that are copied next
+        # No session exists yet, so the trigger counts these for none: each has its own counts.
+        if source.logprobs:  # only of the replies copied next
             run(
                 f"INSERT OR REPLACE INTO main.logprobs SELECT * FROM src.logprobs WHERE ({_CALL}) NOT IN "
                 f"(SELECT {_CALL} FROM main.replies)"
@@ -223,8 +226,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._copy_batches(source)
 
     def _copy_batches(self, source: SourceLedger) -> None:
-        """The batches, and the folder of their files beside the ledger: as a folder in that of the new one, with the
-        number of the ledger in the order of adding. A file elsewhere is a person's, and stays where it is."""
+        """Copy the batches and the folder of their files, which is named in the new ledger's folder after the
+        ledger's position. A file elsewhere belongs to the user and is not copied."""
         self._added += 1
         theirs = source.path.with_name(f"{source.path.stem}.batches")
         ours = self._path.with_name(f"{self._path.stem}.batches") / str(self._added)
@@ -241,14 +244,14 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._connection.execute(f"INSERT INTO main.batches VALUES ({','.join('?' * len(row))})", row)
 
     def reject(self, units: Iterable[tuple[int, TaskId, str, str]]) -> None:
-        """Count these accepted conversations, each with a reason and a detail, as rejected: their records go."""
+        """Reject these accepted conversations, each with a reason and a detail, and delete their records."""
         with self._changing():
             for *unit, reason, detail in units:
                 self._change(*unit, status=Status.REJECTED, reason=reason, detail=detail)
                 self._connection.execute("DELETE FROM records WHERE scenario = ? AND task = ?", unit)
 
     def regroup(self, units: Iterable[tuple[int, TaskId, int]]) -> None:
-        """Put these conversations into other groups of the split."""
+        """Move these conversations to other groups of the split."""
         with self._changing():
             for scenario, task, group in units:
                 self._change(scenario, task, grp=group)
@@ -261,7 +264,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._connection.execute("COMMIT")
 
     def _change(self, scenario: Any, task: Any, **changes: Any) -> None:
-        """Have other values in some columns of an outcome, and the checksum that fits."""
+        """Change columns of an outcome, with a new checksum."""
         facts = "status, reason, detail, grp, reply_key"
         where = "WHERE scenario = ? AND task = ?"
         found = self._connection.execute(f"SELECT {facts} FROM outcomes {where}", (scenario, task)).fetchone()
@@ -272,33 +275,35 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         )
 
     def several(self) -> Duplicates:
-        """What stood in several of those added."""
+        """Return the duplicates among the merged ledgers."""
         run = self._connection.execute
         same, other = run("SELECT TOTAL(NOT other), TOTAL(other) FROM several").fetchone()
         first = run("SELECT scenario, task FROM several WHERE other ORDER BY scenario, task LIMIT ?", (_FEW,))
         return Duplicates(int(same), int(other), tuple(first), *self._calls)
 
     def settled(self) -> int:
-        """How many outcomes stand."""
+        """Return the number of outcomes that count."""
         count = "SELECT COUNT(*) FROM main.outcomes WHERE fingerprint = ?"
         return int(self._connection.execute(count, (self._fingerprint,)).fetchone()[0])
 
     def close(
         self, plan: RunPlan, facts: Mapping[str, str], message: Callable[[RunStatus], str | None]
     ) -> RunStatus:
-        """Note what is planned and every session, the first one first, and as the last this merging, with what was
-        paid for and is not kept. `message` says of the status what is missing. Returns the status."""
+        """Note the plan and every session in order, and this merge, with the charges of dropped replies, as
+        the last one. `message` says of the status what is missing. Return the status."""
         run, many = self._connection.execute, self._connection.executemany
         with self._explain_errors(self._path):
             run("BEGIN")
-            meta = {**facts, "plan": msgspec.json.encode(plan).decode()}
-            many("INSERT OR REPLACE INTO meta VALUES (?,?)", meta.items())
+            meta = {**facts, PLAN: msgspec.json.encode(plan).decode()}
+            for name, value in meta.items():
+                for sql, values in put_fact(name, value):
+                    run(sql, values)
             self._sessions.sort(key=lambda session: session.started_at)
             many(_INTO_SESSIONS, self._sessions)
             run("COMMIT")
             book = CheckedReader(self._connection, self._path)
             status = msgspec.structs.replace(read_status(book), session_state="complete")
-            now, state = time.time(), status.state(held=False)
+            now, state = wall_time(), status.state(held=False)
             here = (os.getpid(), socket.gethostname(), __version__)
             run(
                 _INTO_SESSIONS,
@@ -307,7 +312,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             return read_status(book)
 
     def _tell(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
-        """Hand over the rows of two queries, which are not kept: of those added before, and of the one being added."""
+        """Pass the dropped rows of two queries to `drop`: those merged before, and those of the present
+        ledger."""
         for sql, run in ((ours, None), (theirs, source.run)):
             rows = self._connection.execute(sql, self._names(source))
             columns = [column[0] for column in rows.description]
@@ -330,14 +336,14 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
 
 
 def _plain(column: str, value: Any) -> Any:
-    """What a column holds, as JSON can have it: a record is JSON already, a key is told in hex digits."""
+    """Return a column's value for JSON: a record is JSON already, a key becomes hex digits."""
     if not isinstance(value, bytes):
         return value
     return msgspec.Raw(value) if column == "record" else value.hex()
 
 
 def _require_sound(book: CheckedReader) -> None:
-    """Raise DamagedError where a row's checksum does not fit: what is wrong would be kept, and what is right dropped."""
+    """Raise DamagedError for a wrong checksum: a damaged row could replace a sound one."""
     if (unit := next(book.find_unsound(), None)) is not None:
         raise book.damaged_outcome(*unit)
     for row in book.stream(REPLIES, ReplyRow):
@@ -345,8 +351,8 @@ def _require_sound(book: CheckedReader) -> None:
 
 
 def _still(path: Path, scratch: Path) -> Path:
-    """Where the ledger can be read without touching it: itself, or a copy in `scratch` where its log holds what
-    is not in it yet. Nobody works on it meanwhile."""
+    """Return where to read the ledger without changing it: itself, or a copy in `scratch` if its log is not
+    empty. No process may write to it meanwhile."""
     require_files(path)
     if not has_log(path):
         return path

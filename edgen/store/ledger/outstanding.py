@@ -1,19 +1,19 @@
-"""What is out: calls sent and not answered yet, one by one, and the batches that some of them travel in.
+"""Outstanding work: calls sent and not answered yet, and batches.
 
-A call is noted here before it is sent (`hold`) and struck out with its reply, so what a killed process had
-under way is known to the next: under a budget it is charged at the most it can have cost. A batch is noted
-before its file is made, and its provider's id before anybody waits for it.
+A call is noted here before it is sent (`hold`) and removed with its reply, so the next session knows what a
+killed process had under way: under a budget it is charged at its possible maximum. A batch is noted before
+its file is made, and its provider's id before any waiting.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
 
+from edgen.core.clock import wall_time
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
 from edgen.store.ledger.checked_reader import CheckedReader
@@ -22,14 +22,14 @@ from edgen.store.ledger.schema import PICO, total, total_pico
 from edgen.store.ledger.writer import Statement, Writer
 
 State = Literal[
-    "preparing",  # its requests are being collected; after a kill it counts for nothing
+    "preparing",  # its requests are being collected; after a kill it is ignored
     "ready",  # its file is whole
-    "sending",  # its file is uploaded, and the provider may have been asked to begin
+    "sending",  # its file is uploaded, and the provider may have been asked to create it
     "sent",  # the provider's id is known
-    "cancelling",  # the provider was asked to end it
-    "written",  # its file is a person's to send (--write-only)
-    "read",  # it ended, and what it answered is stored
-    "dropped",  # it came to nothing: refused as a whole, gone at the provider, or given up
+    "cancelling",  # the provider was asked to cancel it
+    "written",  # the user sends its file (--write-only)
+    "read",  # it ended, and its replies are stored
+    "dropped",  # it failed: refused as a whole, gone at the provider, or given up
 ]
 OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
 
@@ -53,8 +53,8 @@ _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
-    """One batch as it stands. `backend` is its name in the job; `file` the path of its requests, below the run's
-    folder or a person's; `token` names it at the provider, and nothing else; times are seconds since the epoch."""
+    """A batch and its state. `backend` is its name in the job; `file` the path of its requests, in the run's
+    folder or the user's; `token` identifies it at the provider; times are seconds since the epoch."""
 
     number: Natural
     state: State
@@ -72,7 +72,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={
 
 
 class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
-    """A call that is out: where its reply belongs, and the most it can take in tokens and US dollars."""
+    """An outstanding call: the address of its reply, and its maximum tokens and US dollars."""
 
     id: Natural
     batch: Natural | None
@@ -94,7 +94,7 @@ _CALLS = f"SELECT {', '.join(OutstandingCall.__struct_encode_fields__)} FROM out
 
 
 class OutstandingCalls:
-    """The calls that are out, of one open ledger. Reads are of what is committed."""
+    """The outstanding calls of one open ledger. Reads see committed data."""
 
     def __init__(self, book: CheckedReader, writer: Writer) -> None:
         self._book = book
@@ -104,28 +104,28 @@ class OutstandingCalls:
     # -- single calls
 
     async def hold(self, address: Address, key: bytes, tokens: int, usd: float) -> int:
-        """Note a call that is about to be sent; returns its id when that is on the disk."""
+        """Note a call before it is sent; return its id when the note is on disk."""
         number = self._next()
         try:
             await self._writer.put((HOLD, (number, None, *_place(address), key, tokens, usd)))
-        except asyncio.CancelledError:  # it is stored all the same
+        except asyncio.CancelledError:  # it is stored nevertheless
             self.strike(number)
             raise
         return number
 
     def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
-        """Queue that a held call is over without a reply. What it may have cost all the same is charged."""
+        """Queue the end of a held call without reply, with its possible cost charged."""
         self._writer.add((STRIKE, (number,)), *_charge(lost_tokens, lost_usd))
 
     # -- batches
 
     def put(self, batch: int, address: Address, key: bytes, tokens: int, usd: float) -> None:
-        """Queue a request of a batch that is being prepared."""
+        """Queue a request of a batch in preparation."""
         self._writer.add((HOLD, (self._next(), batch, *_place(address), key, tokens, usd)))
 
     def returned(self, row: OutstandingCall, failure: CallError | None, *, lost: bool = False) -> None:
-        """Queue that a request of a batch came back without a reply: with a failure, or never worked on. `lost`: it
-        may be paid for all the same, and is charged."""
+        """Queue that a request of a batch ended without a reply: failed, or never worked on. `lost`: it may
+        have been paid, and is charged."""
         place = (*_place(row.address), row.key)
         told = (
             (_UNWORKED, place)
@@ -135,7 +135,7 @@ class OutstandingCalls:
         self._writer.add(told, (STRIKE, (row.id,)), *(_charge(row.tokens, row.usd) if lost else ()))
 
     def failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
-        """How often a request failed in batches, and how it did the last time."""
+        """Return the number of failures of a request in batches, and the last failure."""
         row = self._book.row(
             f"SELECT tries, kind, IFNULL(detail, '') FROM returned WHERE {_AT} AND kind IS NOT NULL",  # noqa: S608 - ours
             tuple[Natural, FailureKind, str],
@@ -144,17 +144,17 @@ class OutstandingCalls:
         return None if row is None else (row[0], CallError(row[1], row[2]))
 
     def forgive(self, kinds: Iterable[FailureKind]) -> None:
-        """Queue that failures of these kinds count no more: what failed is asked again."""
+        """Queue that failures of these kinds no longer count: the requests are retried."""
         self._writer.add(*((_FORGIVEN, (str(kind),)) for kind in kinds))
 
     async def note(self, batch: Batch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)) -> None:
-        """Store how a batch stands; returns when that is on the disk. `clear`: none of its requests is out any more.
-        `lost`: tokens and US dollars that are charged, since the provider may have worked for them."""
+        """Store a batch's state; return when it is on disk. `clear`: none of its requests is outstanding any
+        more. `lost`: tokens and US dollars to charge, since the provider may have worked for them."""
         cleared = [(_CLEAR, (batch.number,))] if clear else []
         await self._writer.put((_BATCH, msgspec.structs.astuple(batch)), *cleared, *_charge(*lost))
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
-        """A new batch, being prepared."""
+        """Create a new batch in preparation."""
         number = 1 + self._book.one("SELECT IFNULL(MAX(id), 0) FROM batches", tuple[Natural])[0]
         batch = Batch(
             number=number,
@@ -163,21 +163,21 @@ class OutstandingCalls:
             backend=backend,
             token=token,
             round=round_,
-            made_at=time.time(),
+            made_at=wall_time(),
         )
         await self.note(batch)
         return batch
 
     def batches(self, *states: State) -> list[Batch]:
-        """The batches in one of these states, or all, the first one first."""
+        """Return the batches in one of these states, or all, in order of creation."""
         return read_batches(self._book, *states)
 
     def has(self, address: Address, key: bytes) -> bool:
-        """Whether this very call is out."""
+        """Return whether exactly this call is outstanding."""
         return bool(self._book.rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
 
     def of(self, batch: int) -> Iterator[OutstandingCall]:
-        """The requests of a batch that are still out, in order, read in pages."""
+        """Yield the outstanding requests of a batch in order, read in pages."""
         last = -1
         while True:
             page = f"{_CALLS} batch = ? AND id > ? ORDER BY id LIMIT ?"
@@ -188,18 +188,18 @@ class OutstandingCalls:
             last = rows[-1].id
 
     def find(self, scenario: int, step: int, attempt: int, prefix: bytes) -> list[OutstandingCall]:
-        """The requests of a scenario that are out, whose keys begin with `prefix`."""
+        """Return the outstanding requests of a scenario whose keys begin with `prefix`."""
         place = (scenario, step, attempt, len(prefix), prefix)
         return self._book.rows(f"{_CALLS} {_BEGINS}", OutstandingCall, place)
 
     def is_back(self, scenario: int, step: int, attempt: int, prefix: bytes) -> bool:
-        """Whether a call of a scenario, under a key that begins with `prefix`, has come back: with a reply or not."""
+        """Return whether a call of a scenario with this key `prefix` has ended, with a reply or not."""
         place = (scenario, step, attempt, len(prefix), prefix)
         found = f"SELECT 1 FROM replies WHERE {_BEGINS} UNION ALL SELECT 1 FROM returned WHERE {_BEGINS}"  # noqa: S608
         return self._book.row(found, tuple[Natural], place * 2) is not None
 
     def sums(self, batch: int | None) -> tuple[int, int, float]:
-        """(calls, tokens, US dollars at most) that are out in a batch; None: singly."""
+        """Return (calls, tokens, maximum US dollars) outstanding in a batch; None: single calls."""
         sql = f"SELECT COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?"  # noqa: S608 - ours
         return self._book.one(sql, tuple[Natural, Natural, Amount], (batch,))
 
@@ -209,13 +209,13 @@ class OutstandingCalls:
 
 
 def read_batches(book: CheckedReader, *states: State) -> list[Batch]:
-    """The batches in one of these states, or all, the first one first."""
+    """Return the batches in one of these states, or all, in order of creation."""
     return [batch for batch in book.rows(_BATCHES, Batch) if not states or batch.state in states]
 
 
 def abandon(book: CheckedReader) -> None:
-    """At the start of a session: what a dead one had under way. Single calls are charged at their most, since
-    the service may have worked on them; a batch whose file was not whole counts for nothing."""
+    """Settle a dead session's outstanding work at the start of a new one. Single calls are charged at their
+    maximum, since the service may have worked on them; a batch with an incomplete file is ignored."""
     with book.transaction("BEGIN IMMEDIATE"):
         tokens, usd = book.one(
             f"SELECT {total('tokens')}, {total_pico('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
@@ -231,8 +231,8 @@ def abandon(book: CheckedReader) -> None:
 
 
 def _charge(tokens: int, usd: float) -> list[Statement]:
-    """What charges the session for calls without an answer, if anything is to be charged."""
+    """Return the statements that charge the session for unanswered calls, if needed."""
     return [(LOSE, (tokens, usd))] if tokens or usd else []
 
 
-_place = msgspec.structs.astuple  # of an address: scenario, task, step, attempt
+_place = msgspec.structs.astuple  # columns of an address: scenario, task, step, attempt

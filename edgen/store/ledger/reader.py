@@ -1,4 +1,4 @@
-"""A ledger read only: what a scope of it came to, without disturbing whoever may be writing.
+"""Read-only view of a ledger: the results of a scope, without disturbing a writer.
 
 Rows are read in pages, so that no long read holds the writer's log back.
 """
@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.values import Reply, Status, TaskId, Usage
+from edgen.core.values import Address, Reply, Status, TaskId, Usage
+from edgen.store.ledger.acknowledged import COUNT, read_acknowledged
 from edgen.store.ledger.checked_reader import CheckedReader, open_to_read
+from edgen.store.ledger.facts import SIMULATED, read_fact, read_facts
 from edgen.store.ledger.opening import connect
 from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
 from edgen.store.ledger.rows import (
@@ -25,6 +27,7 @@ from edgen.store.ledger.rows import (
     Amount,
     AnsweredRow,
     GroupRow,
+    Moment,
     Natural,
     OutcomeRow,
     ReplyRow,
@@ -40,8 +43,7 @@ from edgen.store.ledger.status import (
     RunStatus,
     Scope,
     Session,
-    read_fact,
-    read_facts,
+    read_lost,
     read_sessions,
     read_status,
     sum_charges,
@@ -49,11 +51,11 @@ from edgen.store.ledger.status import (
     sum_out,
 )
 
-BESIDE = "/beside"  # what is kept beside a record is an outcome of its own, under its fingerprint and this
+BESIDE = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
 _PAGE = 500
-_RECORDS = 100  # of a page: they are some thousand bytes each
-_BEHIND = b""  # comes behind every task: SQLite sorts numbers, then texts, then bytes
-# SQL: what of a table with tasks is on the next page, and the same of outcomes.
+_RECORDS = 100  # rows per page: each has some thousand bytes
+_BEHIND = b""  # sorts after every task: SQLite sorts numbers, then texts, then bytes
+# SQL: the next page of a table with tasks, and the same of outcomes.
 _TASKS = (
     "(scenario, task) > (:scenario, :task) AND scenario < :end AND (:replicates = 0 OR task < :replicates)"
 )
@@ -63,7 +65,7 @@ _BY_TASK = f"GROUP BY scenario, task {_ORDER}"
 
 
 class CountedReply(NamedTuple):
-    """Which call was answered, and the tokens that the service counted."""
+    """An answered call, and the tokens that the service counted."""
 
     step: int
     attempt: int
@@ -71,18 +73,20 @@ class CountedReply(NamedTuple):
 
 
 class LedgerSummary(msgspec.Struct, frozen=True):
-    """All that is told of a run at once. `out` and `unanswered` are (tokens, US dollars): set aside for what is
-    out, and charged for calls without an answer, as ledger/status has them. `facts` are those about the run."""
+    """A summary of a run. `out` and `unanswered` are (tokens, US dollars) reserved for outstanding calls and
+    charged for unanswered ones, see ledger/status. `facts` are those of the run; `lost_replies` counts
+    replies that were stored once and are missing."""
 
     status: RunStatus
     out: tuple[int, float]
     unanswered: tuple[int, float]
     batches: list[Batch]
     facts: dict[str, str]
+    lost_replies: int = 0
 
 
 class Outcomes:
-    """Those of `scope` in the ledger that `book` reads."""
+    """The outcomes of `scope` in the ledger that `book` reads."""
 
     def __init__(self, book: CheckedReader, scope: Scope) -> None:
         self._book = book
@@ -90,11 +94,12 @@ class Outcomes:
 
     def accepted(self) -> Iterator[tuple[int, Any]]:
         """(scenario, task) of what was accepted."""
+        self._book.require_statuses()
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
         return self._paged(query, UnitRow)
 
     def groups(self) -> Iterator[tuple[int, int]]:
-        """(group hash, accepted outcomes), by ascending hash."""
+        """Yield (group hash, accepted outcomes), by ascending hash."""
         return self._book.stream(
             f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp ORDER BY grp",  # noqa: S608
             GroupRow,
@@ -103,24 +108,25 @@ class Outcomes:
 
     def records(self) -> Generator[tuple[int, Any, int, bytes], None, None]:
         """(scenario, task, group hash, record) of what was accepted."""
+        self._book.require_statuses()
         query = f"{WITH_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
         for row in self._paged(query, OutcomeRow, _RECORDS):
             self._book.require_sound(row)
             yield row.scenario, row.task, row.grp, self._book.record(row)
 
     def settled(self) -> Iterator[tuple[int, Any, Status, str | None]]:
-        """(scenario, task, status, reason) of every outcome."""
+        """Yield (scenario, task, status, reason) of every outcome."""
         for row in self._rows(""):
             yield row.scenario, row.task, row.status, row.reason
 
     def answered(self) -> Iterator[tuple[int, Any, Status, str | None]]:
-        """As `settled`, without those that failed: they have no answer and are tried again. Checksums are not looked
-        at."""
+        """Yield the same as `settled` without failed outcomes, which have no answer and are retried.
+        Checksums are not checked."""
         query = f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' {_ORDER}"  # noqa: S608
         return self._paged(query, AnsweredRow)
 
     def refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
-        """(scenario, task, status, reason, detail, last reply) of what was not accepted."""
+        """Yield (scenario, task, status, reason, detail, last reply) of outcomes that were not accepted."""
         for row in self._rows("AND status != 'accepted'"):
             last = None
             if row.reply_key is not None:
@@ -130,19 +136,20 @@ class Outcomes:
             yield row.scenario, row.task, row.status, row.reason, row.detail, reply
 
     def candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
-        """(scenario, task, record) of what was accepted, or rejected for one of these reasons with its record kept."""
+        """Yield (scenario, task, record) of outcomes accepted, or rejected for one of these reasons with a
+        kept record."""
         for row in self._paged(f"{WITH_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS):
             if row.status is Status.ACCEPTED or row.reason in reasons:
                 self._book.require_sound(row)
                 yield row.scenario, row.task, self._book.record(row)
 
     def candidate_outcomes(self, reasons: Collection[str]) -> Iterator[OutcomeRow]:
-        """The outcomes that `candidates` has the records of, in the same order."""
+        """Yield the outcomes of the records in `candidates`, in the same order."""
         rows = self._rows("")
         return (row for row in rows if row.status is Status.ACCEPTED or row.reason in reasons)
 
     def beside(self, scenario: int, task: TaskId) -> dict[str, bytes]:
-        """What is kept beside the record of a task, by names."""
+        """Return the additional values of a task's record, by name."""
         first = beside_task(task, "")
         found = {}
         query = f"{WITH_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER BY task"
@@ -158,8 +165,8 @@ class Outcomes:
             yield row
 
     def _paged(self, sql: str, row: type[Row], size: int = _PAGE) -> Iterator[Row]:
-        """The rows of a query over _TASKS, ordered and limited as _ORDER says, whose first columns are scenario and
-        task."""
+        """Yield the rows of a query over _TASKS, ordered and limited by _ORDER, with scenario and task as
+        first columns."""
         values = {**self._scope.values, "scenario": self._scope.first - 1, "task": _BEHIND, "page": size}
         while True:
             rows, whole = self._book.page(sql, row, values)
@@ -172,7 +179,7 @@ class Outcomes:
 
 
 class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
-    """The outcomes of a ledger's present plan, and more. Use as a context manager."""
+    """A reader of the outcomes of a ledger's present plan, and more. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
         book = CheckedReader(connect(path, read_only=True), path)
@@ -192,20 +199,24 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
 
     @property
     def simulated(self) -> bool:
-        """Whether a simulator had a part in what the present plan made."""
-        return read_fact(self._book, "simulated") == self.plan.fingerprint
+        """True if a simulator took part in the present plan's results."""
+        return read_fact(self._book, SIMULATED) == self.plan.fingerprint
+
+    def fact(self, name: str) -> str | None:
+        """Return a fact about the run, None if missing."""
+        return read_fact(self._book, name)
 
     @property
     def selection(self) -> Selection | None:
-        """Of which run this one was selected; None where it was generated."""
+        """The selection that made this run; None if it was generated."""
         return read_selection(read_fact(self._book, SELECTION), self._book.path)
 
     def is_sound(self) -> bool:
-        """Whether every outcome and every record is as it was written."""
+        """Return whether every outcome and record is unchanged."""
         return next(self._book.find_unsound(), None) is None
 
     def record(self, scenario: int, task: TaskId) -> bytes | None:
-        """The record of one accepted outcome of the plan, None if there is none."""
+        """Return the record of one accepted outcome of the plan, None if there is none."""
         plan = self.plan
         beyond = isinstance(task, int) and 0 < plan.replicates <= task
         if beyond or not plan.first <= scenario < plan.scenarios:
@@ -218,7 +229,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return None if row is None else self._book.record(row)
 
     def group(self, scenario: int) -> int | None:
-        """The group that the accepted conversations of a scenario are in; None if there are none."""
+        """Return the group of the accepted conversations of a scenario; None if there are none."""
         row = self._book.row(
             f"{OUTCOMES} WHERE scenario = ? AND status = 'accepted' AND fingerprint = ? LIMIT 1",
             OutcomeRow,
@@ -230,8 +241,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return row.grp
 
     def outcomes(self, scenario: int) -> dict[Any, tuple[Status, str | None, bytes | None]]:
-        """(status, reason, record) of every outcome of one scenario, by task, whatever plan it was made
-        under. A record may stand beside an outcome that is not accepted: its own, or an earlier one's."""
+        """Return (status, reason, record) of every outcome of one scenario under any plan, by task. A record
+        can accompany an outcome that is not accepted: its own, or an earlier one's."""
         found = {}
         for row in self._book.rows(
             f"{WITH_ANY_RECORDS} WHERE scenario = ? ORDER BY task", OutcomeRow, (scenario,)
@@ -242,7 +253,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return found
 
     def outcome(self, scenario: int, task: TaskId) -> tuple[Status, str | None, str | None] | None:
-        """(status, reason, detail) of one outcome of the plan; None if there is none yet."""
+        """Return (status, reason, detail) of one outcome of the plan; None if there is none yet."""
         row = self._book.row(
             f"{OUTCOMES} WHERE scenario = ? AND task = ? AND fingerprint = ?",
             OutcomeRow,
@@ -254,14 +265,14 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return row.status, row.reason, row.detail
 
     def replies(self, scenario: int, task: TaskId) -> list[tuple[int, int, Reply]]:
-        """(step, attempt, reply): the latest answer to each call of one task, in this order."""
-        query = f"{REPLIES} WHERE scenario = ? AND task = ? ORDER BY step, attempt, answered_at"
+        """Return (step, attempt, reply) of the latest answer to each call of one task, in this order."""
+        query = f"{REPLIES} WHERE scenario = ? AND task = ? ORDER BY step, attempt, rowid"
         latest = {(row.step, row.attempt): row for row in self._book.rows(query, ReplyRow, (scenario, task))}
         return [(*call, self._book.reply(row)) for call, row in latest.items()]
 
     def spent(self) -> Iterator[tuple[int, Any, int, int, int, float | None]]:
-        """(scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
-        of the plan that has replies, in order. All replies count, those of an earlier form of the job too."""
+        """Yield (scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
+        of the plan with replies, in order. Replies to an earlier form of the job count, too."""
         return self._paged(
             f"SELECT scenario, task, COUNT(*), {total('prompt_tokens')}, {total('completion_tokens')}, SUM(cost_usd) "  # noqa: S608
             f"FROM replies WHERE {_TASKS} {_BY_TASK}",
@@ -269,8 +280,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         )
 
     def out(self) -> Iterator[tuple[int, Any, int, int, float]]:
-        """(scenario, task, calls, tokens, US dollars at most) of every task of the plan with requests in
-        batches that are out, in order."""
+        """Yield (scenario, task, calls, tokens, maximum US dollars) of every task of the plan with
+        outstanding batch requests, in order."""
         states = ", ".join(f"'{state}'" for state in OPEN)
         return self._paged(
             f"SELECT scenario, task, COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding "  # noqa: S608 - ours
@@ -280,8 +291,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         )
 
     def counted_replies(self) -> Iterator[tuple[int, Any, list[CountedReply]]]:
-        """(scenario, task, its calls) of every task of the plan whose answers were all counted, and asked in one form
-        of the job, in order."""
+        """Yield (scenario, task, its calls) of every task of the plan whose answers were all counted and sent
+        in one form of the job, in order."""
         rows = self._book.stream(
             "SELECT scenario, task, step, attempt, prompt_tokens, completion_tokens, "
             "IFNULL(cache_read_tokens, 0), IFNULL(cache_write_tokens, 0) FROM replies "
@@ -301,28 +312,29 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
                 yield scenario, task, counted
 
     def sessions(self) -> list[Session]:
-        """Every session, the first one first."""
+        """Return every session in order."""
         return read_sessions(self._book)
 
     def latencies(self) -> Iterator[float]:
-        """Seconds that each stored answer took, in no particular order."""
+        """Yield the seconds that each stored answer took, in no particular order."""
         return (latency for (latency,) in self._book.stream("SELECT latency FROM replies", tuple[Amount]))
 
 
 def beside_task(task: TaskId, name: str) -> str:
-    """The task of what is kept under a name beside the record of a task. It is a text, so it is in no plan of tasks that are
-    numbered."""
+    """Return the task of an additional value of a task's record. It is a text, so it does not collide with
+    numbered tasks."""
     return f"{task}/{name}"
 
 
 def run_status(path: Path) -> RunStatus:
-    """The status of the ledger at `path`."""
+    """Return the status of the ledger at `path`."""
     with LedgerReader(path) as view:
         return view.status
 
 
 def summary_at(path: Path) -> LedgerSummary:
-    """How the run of the ledger at `path` stands."""
+    """Return a summary of the ledger at `path`."""
+    acknowledged = read_acknowledged(path)  # first: a writer may continue meanwhile
     with open_to_read(path) as book:
         (out, out_pico), (lost, lost_pico) = sum_out(book), sum_lost(book)
         return LedgerSummary(
@@ -331,11 +343,23 @@ def summary_at(path: Path) -> LedgerSummary:
             unanswered=(lost, lost_pico / PICO),
             batches=read_batches(book),
             facts=read_facts(book),
+            lost_replies=read_lost(book) + max(0, acknowledged - book.one(COUNT, tuple[Natural])[0]),
         )
 
 
+def latest_reply(path: Path) -> tuple[float, Address, Reply] | None:
+    """Return the last reply that the ledger at `path` stored, its time (seconds since the epoch) and its
+    call."""
+    with open_to_read(path) as book:
+        row = book.row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
+        if row is None:
+            return None
+        at = book.one("SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1", tuple[Moment])[0]
+        return at, Address(row.scenario, row.task, row.step, row.attempt), book.reply(row)
+
+
 def batches_at(path: Path) -> list[Batch]:
-    """Every batch of the ledger at `path`; none if there is no ledger."""
+    """Return every batch of the ledger at `path`; none if there is no ledger."""
     if not path.exists():
         return []
     with open_to_read(path) as book:
@@ -343,14 +367,14 @@ def batches_at(path: Path) -> list[Batch]:
 
 
 def out_at(path: Path, batch: int) -> int:
-    """How many requests of a batch of the ledger at `path` are out."""
+    """Return the number of outstanding requests of a batch of the ledger at `path`."""
     with open_to_read(path) as book:
         query = "SELECT COUNT(*) FROM outstanding WHERE batch = ?"
         return book.one(query, tuple[Natural], (batch,))[0]
 
 
 def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
-    """What `Ledger.sum_charges` says of the ledger at `path`; nothing if there is none."""
+    """Return `Ledger.sum_charges` of the ledger at `path`; zeros if there is none."""
     if not path.exists():
         return 0, 0.0
     with open_to_read(path) as book:

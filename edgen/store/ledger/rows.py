@@ -1,9 +1,10 @@
-"""What the rows of a ledger can hold. SQLite lets any column hold anything, so what is read is held against this.
+"""Row types of a ledger. SQLite lets any column hold anything, so rows are checked against these types.
 
-A row type is a NamedTuple, a Struct that is `array_like`, or a plain tuple type, with a field for each column of the
-query in its order; a plain tuple type is looked through anew for each row, so it is for queries of few rows. Replies, outcomes and records have a checksum, so that a flipped bit is noticed where a row is
-read: CRC-32 finds every single flipped bit and every short burst; it is no seal against somebody who means to deceive.
-An outcome's fingerprint is left out: merging writes another one, and with a wrong one an outcome counts for nothing.
+A row type is a NamedTuple, a Struct that is `array_like`, or a plain tuple type, with a field for each column
+of the query in its order; a plain tuple type is inspected for each row, so use it for queries of few rows.
+Replies, outcomes and records have a CRC-32 checksum, which detects every single flipped bit and every short
+burst when a row is read, but no deliberate change. It does not cover an outcome's fingerprint: merging
+changes that, and an outcome with a wrong one is ignored.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
+from edgen.core.clock import EARLIEST, LATEST
 from edgen.core.values import FinishReason, Status, TaskId
 
 Row = TypeVar("Row")
 Natural = Annotated[int, Meta(ge=0)]
-Amount = Annotated[float, Meta(ge=0.0, le=1e18)]  # seconds, US dollars: never infinite, never no number
-Moment = Annotated[
-    float, Meta(ge=0.0, le=253_402_300_799.0)
-]  # seconds since the epoch, before the year 10000
+Amount = Annotated[float, Meta(ge=0.0, le=1e18)]  # seconds, US dollars: finite
+Moment = Annotated[float, Meta(ge=EARLIEST, le=LATEST)]  # seconds since the epoch
 Task = Natural | Annotated[str, Meta(min_length=1)]
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -30,7 +30,7 @@ _any_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class ReplyRow(NamedTuple):
-    """A reply, as REPLIES selects it."""
+    """A reply, in the columns of REPLIES."""
 
     scenario: Natural
     task: Task
@@ -54,7 +54,7 @@ class ReplyRow(NamedTuple):
 
 
 class OutcomeRow(NamedTuple):
-    """An outcome, as OUTCOMES selects it, and its record where it is selected, too, and there is one."""
+    """An outcome in the columns of OUTCOMES, with its record if selected and present."""
 
     scenario: Natural
     task: Task
@@ -69,12 +69,12 @@ class OutcomeRow(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether the outcome's own checksum fits."""
+        """True if the outcome's own checksum matches."""
         return checksum_of(*self[:7]) == self.checksum
 
     @property
     def has_sound_record(self) -> bool:
-        """Whether there is a record whose checksum fits, and which is JSON."""
+        """True if there is a JSON record with a matching checksum."""
         if self.data is None or record_checksum(self.scenario, self.task, self.data) != self.record_checksum:
             return False
         try:
@@ -86,14 +86,14 @@ class OutcomeRow(NamedTuple):
 
 
 class UnitRow(NamedTuple):
-    """What was accepted."""
+    """An accepted outcome."""
 
     scenario: Natural
     task: Task
 
 
 class AnsweredRow(NamedTuple):
-    """How a task with an answer ended."""
+    """The outcome of a task with an answer."""
 
     scenario: Natural
     task: Task
@@ -116,12 +116,13 @@ WITH_ANY_RECORDS = WITH_RECORDS.replace("JOIN", "LEFT JOIN")
 
 
 def take(values: Sequence[Any], row: type[Row]) -> Row:
-    """The values of a row. Raises msgspec.ValidationError, which is a ValueError, with the place of a wrong one."""
+    """Convert a row. Raises msgspec.ValidationError, which is a ValueError, with the place of an invalid
+    value."""
     return msgspec.convert(values, row, builtin_types=(bytes,))
 
 
 def take_fitting(values: Sequence[Any], row: type[Row]) -> Row | None:
-    """The values of a row; None where one cannot be, or is a text with half a character."""
+    """Convert a row; None if a value is invalid, such as a text with a lone surrogate."""
     try:
         _encode(values)
         return take(values, row)
@@ -130,8 +131,8 @@ def take_fitting(values: Sequence[Any], row: type[Row]) -> Row | None:
 
 
 def checksum_of(*values: Any) -> int:
-    """The checksum of a reply or an outcome: of its columns, in the order in which they are read. Raises
-    UnicodeEncodeError for half a character."""
+    """Return the checksum of a reply or an outcome: of its columns in reading order. Raises
+    UnicodeEncodeError for a lone surrogate."""
     return crc32(_encode(values))
 
 
@@ -140,7 +141,7 @@ def record_checksum(scenario: int, task: TaskId, data: bytes) -> int:
 
 
 def is_sound(values: Sequence[Any]) -> bool:
-    """Whether an outcome of WITH_ANY_RECORDS, and its record, are as they were written."""
+    """Return whether an outcome of WITH_ANY_RECORDS and its record are unchanged."""
     outcome = take_fitting(values, OutcomeRow)
     if outcome is None or not outcome.is_sound:
         return False

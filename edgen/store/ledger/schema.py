@@ -1,12 +1,12 @@
-"""The ledger's tables, and what an empty ledger is, to the byte.
+"""The ledger's tables, and the exact bytes of an empty ledger.
 
-A call is addressed by (scenario, task, step, attempt). `task` tells apart what is made of one scenario: a number or a
-text, which the ledger compares and does not interpret; numbers come before texts. Nothing is ever updated in
-`replies`: what was answered stays answered. `outcomes` and `records` are derived from it and may be made again. These
-three hold a checksum of each row (`ledger/checksums`).
+A call is addressed by (scenario, task, step, attempt). `task` distinguishes the results of one scenario: a
+number or a text, which the ledger compares and does not interpret; numbers come before texts. Rows of
+`replies` are never updated. `outcomes` and `records` are derived from it and may be made again. Each row of
+these three has a checksum (`ledger/checksums`).
 
-A ledger whose calls ask for log probabilities has a table more, `logprobs`, from their first session on; one without is
-what it always was.
+A ledger whose calls request log probabilities has an additional table, `logprobs`, from their first session
+on; other ledgers do not change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sqlite3
 
 APPLICATION_ID = 0x65646765  # "edge"
 VERSION = 5
-SCENARIOS = 1 << 42  # more than any job can ask for
+SCENARIOS = 1 << 42  # more than any job can have
 PICO = 1e12  # picodollars in a US dollar
 
 _TABLES = """
@@ -90,7 +90,7 @@ CREATE INDEX outstanding_by_call ON outstanding (scenario, step, attempt);
 CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
 """
 
-# The tokens of replies that were asked for with log probabilities: see ledger/logprobs.
+# The tokens of replies with log probabilities: see ledger/logprobs.
 LOGPROBS = """\
 CREATE TABLE logprobs (
     scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,
@@ -100,13 +100,14 @@ CREATE TABLE logprobs (
 
 
 def total(column: str) -> str:
-    """SQL for the sum of a column of whole numbers. It is exact up to 2**53 and never overflows, as SUM does."""
+    """Return SQL for the sum of a column of whole numbers, exact up to 2**53; unlike SUM, it never
+    overflows."""
     return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
 
 
 def total_pico(column: str) -> str:
-    """SQL for the sum of a column of US dollars, in whole picodollars, as in the budget: so no sum depends on its
-    order."""
+    """Return SQL for the sum of a column of US dollars, in whole picodollars as in the budget, so that sums
+    are order-independent."""
     return total(f"ROUND({column} * {PICO:g})")
 
 
@@ -118,8 +119,8 @@ Tables = frozenset[tuple[str, str, str, str | None]]
 
 @functools.cache
 def expected() -> tuple[Tables, Tables]:
-    """What a ledger's own table of its tables holds: type, name, table, SQL; the second, where it has log
-    probabilities. SQLite keeps the SQL to the letter."""
+    """Return the expected contents of sqlite_schema (type, name, table, SQL) without and with log
+    probabilities. SQLite keeps the SQL byte for byte."""
     with contextlib.closing(_made()) as connection:
         plain = frozenset(connection.execute(SCHEMA.format("")))
         connection.execute(LOGPROBS)
@@ -128,10 +129,11 @@ def expected() -> tuple[Tables, Tables]:
 
 @functools.cache
 def image() -> bytes:
-    """An empty ledger, as a file. It is written whole, so that nobody ever sees one without its tables."""
+    """Return an empty ledger as file content, written whole, so that no process ever sees one without
+    tables."""
     with contextlib.closing(_made()) as connection:
         data = bytearray(connection.serialize())
-    data[18] = data[19] = 2  # of the file format: it is written by a log (WAL)
+    data[18] = data[19] = 2  # of the file format: written through a log (WAL)
     return bytes(data)
 
 

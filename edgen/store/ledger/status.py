@@ -1,4 +1,4 @@
-"""What a ledger says about its run: the conservation equation, calls, tokens, cost.
+"""Status of a run by its ledger: outcome counts, calls, tokens, cost.
 
 At every moment planned = accepted + rejected + failed + pending.
 """
@@ -13,6 +13,7 @@ import msgspec
 
 from edgen.core.values import Status, Usage
 from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.facts import LOST, PLAN, read_fact
 from edgen.store.ledger.opening import damaged_error, decode_fact
 from edgen.store.ledger.rows import Amount, Moment, Natural
 from edgen.store.ledger.schema import PICO, SCENARIOS, total, total_pico
@@ -22,8 +23,8 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Which outcomes are meant: those made under `fingerprint`, of the scenarios from `first` on and below `end`,
-    by tasks with numbers below `replicates`; 0: by any task."""
+    """The outcomes made under `fingerprint`, of scenarios from `first` to below `end`, by tasks numbered
+    below `replicates`; 0: by any task."""
 
     fingerprint: str
     end: int
@@ -32,11 +33,11 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What IN_SCOPE refers to."""
+        """The parameters of IN_SCOPE."""
         return msgspec.structs.asdict(self)
 
 
-# SQL: which outcomes are in a scope.
+# SQL condition of outcomes in a scope.
 IN_SCOPE = (
     "fingerprint = :fingerprint AND scenario >= :first AND scenario < :end "
     "AND (:replicates = 0 OR task < :replicates)"
@@ -44,7 +45,7 @@ IN_SCOPE = (
 
 
 class TokenCounts(msgspec.Struct):
-    """Sums of usages, kind by kind."""
+    """Sums of usages by kind."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -52,18 +53,18 @@ class TokenCounts(msgspec.Struct):
     cache_write_tokens: int = 0
 
     def add(self, used: Usage | TokenCounts) -> None:
-        """Count what an answer used, or several."""
+        """Add the usage of one or several answers."""
         self.prompt_tokens += used.prompt_tokens
         self.completion_tokens += used.completion_tokens
         self.cache_read_tokens += used.cache_read_tokens
         self.cache_write_tokens += used.cache_write_tokens
 
 
-_TOKENS = TokenCounts.__struct_fields__  # as the columns are called, too
+_TOKENS = TokenCounts.__struct_fields__  # also the names of the columns
 
 
 class Counts(TokenCounts, kw_only=True):
-    """What one session did. `retried` counts network attempts beyond a call's first."""
+    """Counts of one session. `retried` counts network attempts beyond a call's first."""
 
     made: int = 0
     replayed: int = 0
@@ -72,7 +73,7 @@ class Counts(TokenCounts, kw_only=True):
 
 
 class Session(NamedTuple):
-    """A session, as it is noted. Times are seconds since the epoch; what is lost is charged, and its answer not kept."""
+    """A session as noted. Times are seconds since the epoch; lost calls are charged, without a kept reply."""
 
     started_at: Moment
     ended_at: Moment | None
@@ -94,18 +95,18 @@ class Session(NamedTuple):
 
 
 class RunPlan(msgspec.Struct, frozen=True):
-    """What a run is to make: kept in the ledger as the fact `plan`. Its scenarios are those from `first` on and
-    below `scenarios`; `of` is how many the job has where they are a piece of it, None where they are all."""
+    """The plan of a run, kept in the ledger as the fact `plan`. Its scenarios are `first` to below
+    `scenarios`; `of` is the job's total for a piece of it, None for all."""
 
     name: str
     fingerprint: str
     scenarios: _Scenario
-    replicates: _Count  # tasks of a scenario, which are numbered; 0: any, numbered or not
-    asked: _Count  # how many are wanted
-    planned: _Count | None = None  # where it is not the scenarios times replicates
+    replicates: _Count  # numbered tasks of a scenario; 0: any, numbered or not
+    asked: _Count  # requested number
+    planned: _Count | None = None  # if it differs from scenarios times replicates
     first: _Scenario = 0
     of: _Scenario | None = None
-    rounds: _Count = 1  # that it is made in, one after another
+    rounds: _Count = 1  # number of successive rounds
 
     @property
     def scope(self) -> Scope:
@@ -115,8 +116,8 @@ class RunPlan(msgspec.Struct, frozen=True):
 class RunStatus(msgspec.Struct, frozen=True):
     """Counts of conversations by outcome, and of calls over all sessions of a run.
 
-    `replayed` counts the last session's answers that came from the ledger. `session_state` is how
-    the last session ended, "running" if it never said so; `process` is whose it is or was.
+    `replayed` counts the last session's answers from the ledger. `session_state` is the last session's end
+    state, "running" if none was noted; `process` is its process.
     """
 
     plan: RunPlan
@@ -127,6 +128,8 @@ class RunStatus(msgspec.Struct, frozen=True):
     session_state: str
     message: str | None
     process: str = ""
+    session: int = 0  # number of the last one
+    ended_at: float | None = None  # its end or last sign of life; seconds since the epoch
 
     @property
     def planned(self) -> int:
@@ -139,30 +142,30 @@ class RunStatus(msgspec.Struct, frozen=True):
         return self.planned - self.accepted - sum(self.rejected.values()) - sum(self.failed.values())
 
     def state(self, *, held: bool) -> str:
-        """complete, short, running or stopped; `held`: a live process has the run's lock."""
+        """Return complete, short, running or stopped; `held`: a live process has the run's lock."""
         if held:
             return "running"
-        # A killed session never said how it ended: its files, at least, are not written.
+        # A killed session noted no end: its files, at least, are not written.
         if self.pending > 0 or self.session_state not in ("complete", "short"):
             return "stopped"
         return "complete" if self.accepted >= self.plan.asked else "short"
 
     def last(self, *, held: bool) -> str | None:
-        """What the last session ended with, of a run that is not complete."""
+        """Return the end state of the last session, for a run that is not complete."""
         if self.state(held=held) not in ("stopped", "short"):
             return None
         if self.session_state == "running":
-            return f"{self.process} ended without saying so"
+            return f"{self.process} was killed or crashed"
         return self.message
 
 
 def read_sessions(book: CheckedReader) -> list[Session]:
-    """Every session, the first one first."""
+    """Return every session in order."""
     return book.rows(f"SELECT {', '.join(Session._fields)} FROM sessions ORDER BY id", Session)  # noqa: S608 - ours
 
 
 def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str | None, int]]:
-    """How many outcomes of a scope have each (status, reason)."""
+    """Return the number of outcomes of a scope by (status, reason)."""
     return book.derived(
         f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} GROUP BY 1, 2 ORDER BY 1, 2",  # noqa: S608
         tuple[Status, str | None, Natural],
@@ -171,7 +174,7 @@ def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str 
 
 
 def read_status(book: CheckedReader) -> RunStatus:
-    """Read it all in one snapshot."""
+    """Read the status in one snapshot."""
     with book.transaction():
         plan = read_plan(book) or RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
         sums: dict[Status, Counter[str]] = {status: Counter() for status in Status}
@@ -182,10 +185,11 @@ def read_status(book: CheckedReader) -> RunStatus:
             tuple[Natural, Natural, Amount | None, Natural, Natural, Natural, Natural],
         )
         last = book.row(
-            "SELECT replayed, state, message, 'process ' || pid || ' on ' || host "
+            "SELECT replayed, state, message, 'process ' || pid || ' on ' || host, id, "
+            "COALESCE(ended_at, (SELECT MAX(answered_at, started_at) FROM replies ORDER BY rowid DESC LIMIT 1), started_at) "
             "FROM sessions ORDER BY id DESC LIMIT 1",
-            tuple[Natural, str, str | None, str],
-        ) or (0, "stopped", None, "")
+            tuple[Natural, str, str | None, str, Natural, Moment],
+        ) or (0, "stopped", None, "", 0, None)
     made, retried, cost_usd, *tokens = totals
     counts = Counts(*tokens, made=made, replayed=last[0], retried=retried, cost_usd=cost_usd)
     rejected, failed = dict(sums[Status.REJECTED]), dict(sums[Status.FAILED])
@@ -193,26 +197,21 @@ def read_status(book: CheckedReader) -> RunStatus:
 
 
 def read_plan(book: CheckedReader) -> RunPlan | None:
-    """What the run is to make; None where that was not noted yet."""
-    plan = decode_fact(read_fact(book, "plan"), RunPlan, book.path, "its plan")
+    """Return the run's plan; None if not noted yet."""
+    plan = decode_fact(read_fact(book, PLAN), RunPlan, book.path, "its plan")
     if plan is not None and plan.first > plan.scenarios:
         raise damaged_error(book.path, "its plan ends before it begins")
     return plan
 
 
-def read_fact(book: CheckedReader, name: str) -> str | None:
-    """A fact about the run, None where it was not noted yet."""
-    row = book.row("SELECT value FROM meta WHERE name = ?", tuple[str], (name,))
-    return None if row is None else row[0]
-
-
-def read_facts(book: CheckedReader) -> dict[str, str]:
-    """All facts about the run, by their names."""
-    return dict(book.rows("SELECT name, value FROM meta", tuple[str, str]))
+def read_lost(book: CheckedReader) -> int:
+    """Return the number of replies lost as of the last session."""
+    noted = read_fact(book, LOST)
+    return int(noted) if noted is not None and noted.isdecimal() and len(noted) < 19 else 0
 
 
 def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
-    """(tokens, US dollars) used by all sessions, what is out included; `price` values replies that were stored
+    """Return (tokens, US dollars) used by all sessions, with outstanding calls; `price` values replies stored
     without a cost."""
     tokens, cost, prompt, completion = book.one(
         f"SELECT {total('charged_tokens')}, {total_pico('cost_usd')}, "  # noqa: S608 - ours
@@ -227,14 +226,14 @@ def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tupl
 
 
 def sum_lost(book: CheckedReader) -> tuple[int, int]:
-    """(tokens, picodollars) that are charged to the run for calls without a kept answer that may have been worked on
-    all the same, at the most they can have taken."""
+    """Return (tokens, picodollars) charged for calls without a kept answer that the service may have worked
+    on, at their maximum."""
     sql = f"SELECT {total('lost_tokens')}, {total_pico('lost_usd')} FROM sessions"  # noqa: S608 - ours
     return book.one(sql, tuple[Natural, Natural])
 
 
 def sum_out(book: CheckedReader) -> tuple[int, int]:
-    """(tokens, picodollars) that are set aside for what is out, at the most it can take: calls under way (a dead
-    process' calls are still noted so), batches that were sent, request files that are to be sent."""
+    """Return (tokens, picodollars) reserved for outstanding work at its maximum: calls under way (including
+    those of a dead process), sent batches, and request files to be sent."""
     sql = f"SELECT {total('tokens')}, {total_pico('usd')} FROM outstanding"  # noqa: S608 - ours
     return book.one(sql, tuple[Natural, Natural])

@@ -1,12 +1,11 @@
-"""The ledger's only writer: a thread that commits what is queued, in order, in groups.
+"""The ledger's only writer: a thread that commits queued statements, in order, in groups.
 
-Whoever awaits `put` goes on when the group is on the disk (WAL, synchronous=FULL). Groups form by
-themselves: while one is written, the next one queues; a short pause before each lets it grow, since
-a commit costs far more than a row. The pause ends when `enough` callers wait for the group: they hold
-up others.
+Callers of `put` wait until their group is on disk (WAL, synchronous=FULL). While one group is written, the
+next one queues; a short pause before each lets it grow, since a commit costs far more than a row. The pause
+ends when `enough` callers wait, since others depend on them.
 
-A database that another program holds is waited for, with words: what is queued is paid for. Once the run is to
-end (`close`, `hurry`) the wait has an end, too.
+If another program holds the database, the writer waits and reports it, since queued replies are paid for.
+Once the run ends (`close`, `hurry`), the wait is limited.
 """
 
 from __future__ import annotations
@@ -23,35 +22,36 @@ from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import EdgenError
+from edgen.store.ledger.acknowledged import COUNT, Acknowledgement
 from edgen.store.ledger.opening import connect, describe_sqlite_error
 
 PAUSE = 0.008  # seconds that a group may grow before it is committed
-GROUP = 1024  # rows after which a group is committed at once
-_CLOSING = 30.0  # seconds that a held database is waited for once the run ends
-_BUSY = 250  # milliseconds that sqlite itself waits for a database that is held, each time
-_SPEAK = (5.0, 60.0)  # seconds of waiting after which that is said, and said again
+GROUP = 1024  # rows that trigger a commit at once
+_CLOSING = 30.0  # seconds to wait for a held database once the run ends
+_BUSY = 250  # milliseconds that SQLite itself waits for a held database, each time
+_SPEAK = (5.0, 60.0)  # seconds of waiting before the first and further reports
 
-Statement = tuple[str, tuple[Any, ...]]  # SQL, and the values of its row
-Item = tuple[tuple[Statement, ...], asyncio.Future[None] | None]  # what belongs in one group
+Statement = tuple[str, tuple[Any, ...]]  # SQL, and the parameters of its row
+Item = tuple[tuple[Statement, ...], asyncio.Future[None] | None]  # statements of one group
 
 log = logging.getLogger("edgen")
 
 
 class Writer:
-    """Rows in, durable groups out. Built and used on the event loop's thread.
+    """A queue of rows with durable group commits. Create and use it on the event loop's thread.
 
-    `enough`: that many callers who wait are reason to commit at once. `before_commit` is called in the writer's
-    thread before each commit; a slow disk can be had by it.
+    `enough`: this many waiting callers trigger a commit at once. `before_commit` is called in the writer's
+    thread before each commit, for example to simulate a slow disk.
     """
 
     def __init__(self, path: Path, before_commit: Callable[[], None] = lambda: None) -> None:
         self.enough = GROUP
         self._path = path
         self._before_commit = before_commit
-        self._asked = 0  # callers that have begun to wait: counted in the loop's thread,
-        self._taken = 0  # those of them whose rows are in a group: counted in the writer's
+        self._asked = 0  # waiting callers, counted in the loop's thread,
+        self._taken = 0  # those whose rows are in a group, counted in the writer's
         self._full = threading.Event()
-        self._patience = float("inf")  # seconds that a held database is waited for
+        self._patience = float("inf")  # seconds to wait for a held database
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._error: EdgenError | None = None
@@ -59,13 +59,14 @@ class Writer:
         self._thread.start()
 
     def add(self, *statements: Statement) -> None:
-        """Queue what is stored together or not at all. Raises what stopped the writer."""
+        """Queue statements that are stored together or not at all. Raises the error that stopped the
+        writer."""
         if self._error is not None:
             raise self._error
         self._queue.put((statements, None))
 
     def put(self, *statements: Statement) -> asyncio.Future[None]:
-        """As `add`; the future is done when it is on the disk."""
+        """Queue statements as `add` does, and return a future that is done when they are on disk."""
         if self._error is not None:
             raise self._error
         future = self._loop.create_future()
@@ -76,11 +77,11 @@ class Writer:
         return future
 
     def hurry(self) -> None:
-        """Wait no longer for a database that another program holds."""
+        """Stop waiting for a database that another program holds."""
         self._patience = 0.0
 
     async def close(self) -> None:
-        """Commit what is queued and end the thread. Raises what stopped the writer."""
+        """Commit everything queued and end the thread. Raises the error that stopped the writer."""
         self._patience = min(self._patience, _CLOSING)
         self._full.set()
         self._queue.put(None)
@@ -90,6 +91,7 @@ class Writer:
 
     def _work(self) -> None:
         connection: sqlite3.Connection | None = None
+        acknowledged = Acknowledgement(self._path)
         group: list[Item] = []
         more = True
         try:
@@ -97,20 +99,23 @@ class Writer:
             connection.execute("PRAGMA synchronous = FULL")
             while more:
                 group, more = self._gather()
-                self._commit(connection, group)
+                if group:
+                    self._commit(connection, group)
+                    acknowledged.note(connection.execute(COUNT).fetchone()[0])
                 self._answer(group, None)
                 group = []
-        except Exception as problem:  # noqa: BLE001 - the loop's thread must hear of it, whatever it is
+        except Exception as problem:  # noqa: BLE001 - the loop's thread must get every error
             self._error = describe_sqlite_error(self._path, problem)
             self._answer(group, self._error)
-            if more:  # else `close` was called, and nobody comes any more
+            if more:  # else `close` was called, and no more callers come
                 self._drain()
         finally:
+            acknowledged.close()
             if connection is not None:
                 connection.close()
 
     def _gather(self) -> tuple[list[Item], bool]:
-        """The next group, and whether more may follow."""
+        """Return the next group, and whether more may follow."""
         item = self._queue.get()
         if item is None:
             return [], False
@@ -130,9 +135,9 @@ class Writer:
         return group, True
 
     def _commit(self, connection: sqlite3.Connection, group: list[Item]) -> None:
-        """One transaction. Statements of one kind go together, kinds in the order they first came:
-        a reply is queued before its outcome, so no outcome is ever stored without its reply. What is deleted
-        goes last: a row may be struck out in the group that brings it."""
+        """Commit one transaction. Statements are grouped by kind, kinds in order of first appearance: a reply
+        is queued before its outcome, so no outcome is stored without its reply. Deletions go last: a row may
+        be deleted in the group that inserts it."""
         by_sql: dict[str, list[tuple[Any, ...]]] = {}
         for statements, _ in group:
             for sql, row in statements:
@@ -153,11 +158,11 @@ class Writer:
     def _answer(self, group: list[Item], error: EdgenError | None) -> None:
         futures = [future for _, future in group if future is not None]
         if futures:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
                 self._loop.call_soon_threadsafe(_resolve, futures, error)
 
     def _drain(self) -> None:
-        """After an error: answer whoever still comes, until `close`."""
+        """Answer further callers with the error, until `close`."""
         while (item := self._queue.get()) is not None:
             self._answer([item], self._error)
 
@@ -179,9 +184,9 @@ def when_free(
     patience: Callable[[], float] = lambda: float("inf"),
     speak: tuple[float, float] = _SPEAK,
 ) -> None:
-    """Do what changes the database at `path`, as soon as no other program holds it. Raises sqlite's own error where
-    it is held for longer than `patience` (seconds, asked for again and again). `speak`: the seconds after which that
-    is said, and said again."""
+    """Run `work`, which changes the database at `path`, as soon as no other program holds it. Raises SQLite's
+    error if that takes longer than `patience` (seconds, read again during the wait). `speak`: seconds before
+    the first and further reports."""
     connection.execute(f"PRAGMA busy_timeout = {_BUSY}")
     began = spoke = time.monotonic()
     wait, later = speak
@@ -195,8 +200,8 @@ def when_free(
                 raise
             if now - spoke >= wait:
                 log.warning(
-                    "%s: another program has held the ledger for %d s. It is waited for; what was answered is kept, "
-                    "and nothing more is asked until it is stored.",
+                    "%s: another program has held the ledger for %d s. edgen waits and keeps the answers, "
+                    "and makes no call until they are stored.",
                     path,
                     now - began,
                 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from edgen.config.backends import BackendConfig, Text
-from edgen.core.values import Reply, Request
-from edgen.providers.base import Backend, Key, Link, Provider
+from edgen.plugin import Backend, BackendConfig, Key, Link, Provider, Reply, Request, Text
 
 
 class CannedConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="canned"):

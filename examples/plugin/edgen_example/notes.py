@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from edgen.core.values import Conversation, Scenario, Turn
-from edgen.families.base import Family, Provenance, Recorded
-from edgen.space.model import Space
+from edgen.plugin import Family, Provenance, Recorded, Scenario, Space, Turn
 
 
-class Note(msgspec.Struct, frozen=True):
+class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     """One record."""
 
     id: str
     about: dict[str, str]
     lines: tuple[tuple[str, str], ...]
     provenance: Provenance
+    probability: float | None = None
+    ended_by: str | None = None
+    events: tuple[dict[str, Any], ...] = ()
 
 
 class Notes(Family):
@@ -28,17 +30,23 @@ class Notes(Family):
         return "topic" in space.names and not any(dimension.fields for dimension in space.dimensions)
 
     def record(self, recorded: Recorded) -> bytes:
-        lines = tuple((turn.role, turn.text) for turn in recorded.turns)
+        made = recorded.conversation
         return msgspec.json.encode(
-            Note(recorded.id, dict(recorded.scenario.values), lines, recorded.provenance)
+            Note(
+                id=recorded.id,
+                about=dict(recorded.scenario.values),
+                lines=tuple((turn.role, turn.text) for turn in made.turns),
+                provenance=recorded.provenance,
+                probability=made.probability,
+                ended_by=made.ended_by,
+                events=made.events,
+            )
         )
 
     def read(self, data: bytes) -> Recorded:
         note = msgspec.json.decode(data, type=Note)
         turns = tuple(Turn(role, text) for role, text in note.lines)
-        return Recorded(
-            note.id, Scenario(note.provenance.scenario, note.about), Conversation(turns), note.provenance
-        )
+        return Recorded.of(note, Scenario(note.provenance.scenario, note.about), turns)
 
 
 FAMILY = Notes()

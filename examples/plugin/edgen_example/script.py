@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgen.export.format import Chat, Format, FormatOptions, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
 
 
 class ScriptOptions(FormatOptions, frozen=True, kw_only=True):

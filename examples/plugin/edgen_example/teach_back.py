@@ -8,33 +8,32 @@ from typing import Annotated
 
 import msgspec
 
-from edgen.config import Job, settings_of
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.values import (
+from edgen.plugin import (
     Address,
+    AnswerKind,
     Conversation,
+    ConversationProtocol,
+    Conversing,
+    ExpectedCall,
+    Job,
     Message,
+    Prompting,
+    Question,
     Rejection,
     RejectionReason,
     Reply,
     Request,
-    Scenario,
-    Turn,
-)
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import (
-    ConversationProtocol,
-    Conversing,
-    ExpectedCall,
-    Prompting,
-    Question,
     Rules,
+    Scenario,
     Simulation,
+    Space,
     Template,
+    Turn,
     ask,
-)
-from edgen.space.education import template_variables
-from edgen.space.model import Space
+    scenario_variables,
+    settings_of,
+    template_variables,
+)  # fmt: skip
 
 _HERE = Path(__file__).parent
 

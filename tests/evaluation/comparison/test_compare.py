@@ -59,7 +59,7 @@ def test_arms_that_are_the_same_differ_in_nothing() -> None:
     for each in found.metrics:
         (same,) = each.differences
         assert (same.value, same.low, same.high, same.p, same.changed) == (0, 0, 0, 1, 0), each.name
-    assert any("say the same to the letter in 177 of 177" in caveat for caveat in found.caveats)
+    assert any("say exactly the same in 177 of 177" in caveat for caveat in found.caveats)
 
 
 def test_a_difference_that_is_there_is_found_and_holds_after_adjustment() -> None:

@@ -16,7 +16,7 @@ from edgen.reading import read
 from edgen.simulator.faults import Fault, parse, struck
 from edgen.simulator.text import request_key, respond
 from edgen.space import load_space
-from edgen.space.education import EDUCATION_VARIABLES
+from edgen.space.five_lists import DEFAULT_VARIABLES
 from edgen.space.sampling import Sampler
 from edgen.stats.ratios import paired_differences
 from tests.evaluation.comparison.values import sample
@@ -29,7 +29,7 @@ REFUSAL = parse("refusal=0.02").content
 
 def turns_of_the_simulator() -> list[int]:
     """How many turns 200 of its conversations have."""
-    prompt = load_prompt(resources.find("prompts", "education_dialogue"), EDUCATION_VARIABLES)
+    prompt = load_prompt(resources.find("prompts", "education_dialogue"), DEFAULT_VARIABLES)
     scenario = Sampler(
         load_space(resources.find("preference_space", "education_dialogue")), 7, "balanced"
     ).scenario

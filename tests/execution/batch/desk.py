@@ -65,6 +65,7 @@ class Desk:
         self.after: Trouble = lambda step: None
         self.judge: Callable[[str, int], tuple[str, int]] = lambda batch, lines: ("completed", lines)
         self.kind: Callable[[Line], FailureKind | None] = lambda line: None
+        self.answer: Callable[[Line], Reply] = lambda line: respond(line.messages, seed=line.seed)
         self.extra: list[bytes] = []
         self.failure: CallError | None = None
         self.hangs: set[str] = set()  # steps that never come to an end
@@ -149,7 +150,7 @@ class Desk:
                 results.append(Result(line.id, kind=str(kind)))
             else:
                 self.asked[line.seed] += 1
-                results.append(Result(line.id, respond(line.messages, seed=line.seed)))
+                results.append(Result(line.id, self.answer(line)))
         temporary = to.with_name(f".{to.name}.tmp")
         temporary.write_bytes(b"\n".join([*(encode(result) for result in results), *self.extra]) + b"\n")
         temporary.rename(to)

@@ -11,6 +11,7 @@ import pytest
 from edgen.config import parse_job
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.events import Events
+from edgen.execution.batch.lifecycle import BatchLifecycle
 from edgen.execution.batch.manual import give_up
 from edgen.store.ledger import Ledger, batches_at
 from tests.execution.batch.desk import Line, NamelessDesk
@@ -173,3 +174,23 @@ async def test_given_up_it_is_looked_for_and_what_it_answered_is_kept(tmp_path: 
     assert counts.answered == 30
     await execute(tmp_path / "run", desk)
     assert sent_once(desk)
+
+
+async def test_whoever_waits_for_an_unheard_create_hears_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The provider has nothing that may be ours, which is said before the wait, not after it."""
+    desk, told = NamelessDesk(), list[str]()
+
+    def strike(step: str) -> None:
+        if step == "create":
+            desk.trouble = lambda _step: None
+            raise Killed
+
+    desk.trouble = strike
+    with pytest.raises(Killed):
+        await execute(tmp_path / "run", desk, **ALIKE)
+    monkeypatch.setattr(BatchLifecycle, "_tell", lambda _self, _batch, text, **_facts: told.append(text))
+    await execute(tmp_path / "run", desk, **ALIKE)
+    assert any("unknown whether the provider has started it; edgen looks for it" in text for text in told)
+    assert set(desk.asked.values()) == {1}

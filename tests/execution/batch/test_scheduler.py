@@ -19,15 +19,19 @@ from edgen.core.errors import (
     FailureKind,
     HandedOver,
     ProviderError,
+    ShortError,
     StoppedError,
     UsageError,
+    UselessError,
 )
+from edgen.core.values import Reply
 from edgen.execution.batch.results import read_results
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.run import Run
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
+from edgen.store.budget_book import BudgetBook
 from edgen.store.ledger import OPEN, Ledger, batches_at, run_status, summary_at
 from edgen.store.run_folder import RunFolder
 from tests.execution.batch.desk import Desk, Line, read_line
@@ -270,7 +274,7 @@ async def test_a_batch_refused_as_a_whole_stops_the_run(tmp_path: Path) -> None:
     desk = Desk()
     desk.failure = CallError(FailureKind.BAD_REQUEST, "line 3: no such parameter")
     desk.judge = lambda batch, lines: ("failed", 0)
-    with pytest.raises(ProviderError, match=r"refused as a whole.*no such parameter"):
+    with pytest.raises(ProviderError, match=r"rejected as a whole.*no such parameter"):
         await execute(tmp_path / "run", desk)
     desk.judge = lambda batch, lines: ("completed", lines)
     await execute(tmp_path / "run", desk)
@@ -341,7 +345,7 @@ async def broken_off(folder: Path, desk: Desk, **changes: Any) -> None:
 async def test_rounds_that_bring_nothing_end_the_run(tmp_path: Path) -> None:
     desk = Desk()
     desk.judge = lambda batch, lines: ("expired", 0)
-    with pytest.raises(ProviderError, match="without one answer"):
+    with pytest.raises(ProviderError, match="without any answer"):
         await execute(tmp_path / "run", desk)
     assert len(desk.begun) == 6
 
@@ -559,3 +563,45 @@ async def test_a_budget_does_not_end_in_ever_smaller_rounds(tmp_path: Path) -> N
     sizes = [len(lines) for lines in desk.content.values()]
     assert min(sizes) * 4 >= max(sizes)
     assert not [batch for batch in batches_at(tmp_path / "run" / "run.db") if batch.state in OPEN]
+
+
+async def test_a_hopeless_round_is_the_last(tmp_path: Path) -> None:
+    """What was sent is paid for; the answers are looked at before any of them is asked for again."""
+    desk = Desk()
+    desk.answer = lambda _line: Reply("No turns in here.")
+    with pytest.raises(UselessError, match="0 of 40 answers are usable"):
+        await execute(tmp_path / "run", desk, conversations=200)
+    assert desk.asked.total() == 200
+    assert not batches_open(tmp_path / "run")
+    with pytest.raises(UselessError, match="Nothing was asked"):
+        await execute(tmp_path / "run", desk, conversations=200)
+    assert desk.asked.total() == 200
+    with pytest.raises(ShortError):
+        await execute(tmp_path / "run", desk, conversations=200, stop_when_useless=False)
+    assert desk.asked.total() == 600
+
+
+def batches_open(run: Path) -> list[str]:
+    """The states of batches that are out."""
+    return [batch.state for batch in batches_at(run / "run.db") if batch.state in OPEN]
+
+
+async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
+    budget = tmp_path / "budget.yaml"
+    budget.write_text("{per_day: 0.2}")
+    seen: list[float] = []
+
+    def look(step: str) -> None:
+        if step == "create":
+            seen.append(BudgetBook(budget).today()[0].used / 1e12)
+
+    desk = Desk()
+    desk.trouble = look
+    limits = {"give_up_after": 1, "budget": str(budget)}
+    with pytest.raises(StoppedError, match="shared budget is used up"):
+        await execute(tmp_path / "run", desk, conversations=1000, limits=limits)
+    assert seen
+    assert 0.1 < seen[0] <= 0.2
+    used = BudgetBook(budget).today()[0].used / 1e12
+    assert used == pytest.approx(run_status(tmp_path / "run" / "run.db").counts.cost_usd, abs=1e-6)
+    assert used <= 0.2

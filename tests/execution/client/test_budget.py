@@ -66,21 +66,21 @@ def test_sums_are_exact_and_know_no_order(calls: list[tuple[int, int]], rng: ran
             Budget(1000, None),
             (
                 "the token budget is used up: 900 of 1,000 tokens are spent and the next call may take 200; "
-                "raise limits.max_tokens and start again to go on."
+                "raise limits.max_tokens and start again to resume."
             ),
         ),
         (
             Budget(None, 2.0),
             (
                 "the budget is used up: $1.98 of $2 are spent and the next call may cost $0.030001; "
-                "raise limits.max_cost and start again to go on."
+                "raise limits.max_cost and start again to resume."
             ),
         ),
         (
             Budget(None, 2e-8),  # not $0
             (
                 "the budget is used up: $1.98 of $0.00000002 are spent and the next call may cost $0.030001; "
-                "raise limits.max_cost and start again to go on."
+                "raise limits.max_cost and start again to resume."
             ),
         ),
     ],
@@ -178,10 +178,10 @@ def test_never_above_its_caps_whoever_is_cancelled(seed: int) -> None:
         errors = {type(t.exception()) for t in tasks if not t.cancelled()} - {type(None)}
         assert errors <= {BudgetExhausted}
         assert budget.reserved == Spending(0, 0.0)
-        if budget._max_tokens is not None:
-            assert highest.tokens <= budget._max_tokens
-        if budget._max_pico is not None:
-            assert highest.cost <= budget._max_pico / 1e12 + 1e-9
+        if budget._run.max_tokens is not None:
+            assert highest.tokens <= budget._run.max_tokens
+        if budget._run.max_pico is not None:
+            assert highest.cost <= budget._run.max_pico / 1e12 + 1e-9
         if not errors:  # whoever asked for what is surely left is served
             await budget.reserve(0, 0.0)
 

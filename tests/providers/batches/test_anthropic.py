@@ -128,8 +128,8 @@ def test_what_was_never_begun(kind: str) -> None:
         (result("errored", error=refused("of_tomorrow", "odd")), FailureKind.SERVER_ERROR, "odd"),
         (result("errored"), FailureKind.SERVER_ERROR, "null"),
         (result("of tomorrow"), FailureKind.SERVER_ERROR, "null"),
-        (result("succeeded", message={"content": 3}), FailureKind.BAD_RESPONSE, "no reply"),
-        (result("succeeded"), FailureKind.BAD_RESPONSE, "no reply"),
+        (result("succeeded", message={"content": 3}), FailureKind.BAD_RESPONSE, "not a valid reply"),
+        (result("succeeded"), FailureKind.BAD_RESPONSE, "not a valid reply"),
     ],
 )  # fmt: skip
 def test_a_failure_is_classified_as_online(line: bytes, kind: FailureKind, message: str) -> None:

@@ -18,7 +18,7 @@ import pytest
 from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.providers import make, make_batch_service
+from edgen.providers import make, make_batch_service, sdk
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Key
 from edgen.providers.batches import BatchService, Sending
@@ -28,6 +28,7 @@ from edgen.providers.openai import online as online_openai
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.sdk import SdkCalls, system_certificates
 from edgen.providers.sdk_batches import read_members, read_number_member, read_text_member
+from edgen.providers.trust import place_of
 from tests import ROOT
 from tests.late import Late
 from tests.providers.batches import test_anthropic, test_gemini, test_openai
@@ -343,3 +344,49 @@ def test_values() -> None:
         None,
         None,
     ]
+
+
+ELSEWHERE = ["http://192.0.2.1/x", "https://files.example/x", "//files.example/x", "ftp://x/y"]
+
+
+@pytest.mark.parametrize("location", ELSEWHERE)
+async def test_no_redirect_leads_out_of_the_service(
+    service: Service, kind: str, location: str, tmp_path: Path
+) -> None:
+    """The service here is on this machine, and a redirect elsewhere is refused before anything is sent there."""
+    async with opened(kind, service.url) as it:
+        service.next = [answer(b"", 302, Location=location)]
+        failure = await failing(it.download(FILES[kind], tmp_path / "out"))
+    assert "put that into base_url" in failure.message
+    assert len(service.seen) == 1
+    assert not (tmp_path / "out").exists()
+
+
+async def test_polling_follows_no_redirect(service: Service, kind: str) -> None:
+    async with opened(kind, service.url) as it:
+        service.next = [answer(b"", 302, Location=f"{service.url}/elsewhere")]
+        failure = await failing(it.state(NAMES[kind]))
+    assert f"moved to {service.url}/elsewhere; put that into base_url" in failure.message
+    assert failure.kind is FailureKind.PERMISSION  # not NOT_FOUND: the batch is not lost
+    assert len(service.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("base", "location", "goes"),
+    [
+        ("https://api.openai.com/v1", "/v1/files/1", True),
+        ("https://api.openai.com/v1", "https://eu.api.openai.com/v1/files/1?sig=x", True),
+        ("https://api.openai.com/v1", "http://api.openai.com/v1/files/1", False),
+        ("https://api.openai.com/v1", "https://api.openai.com:8443/v1", False),
+        ("https://api.openai.com/v1", "https://api.anthropic.com/", False),
+        ("https://api.openai.com/v1", "http://127.0.0.1:8080/", False),
+        ("https://api.openai.com/v1", "https://169.254.169.254/", False),
+        ("https://api.openai.com/v1", "https://me@api.openai.com/", False),
+        ("https://llm.example/v1", "https://files.llm.example/", False),
+        ("https://llm.example/v1", "https://llm.example/else", True),
+    ],
+)
+def test_where_a_download_may_be_redirected(base: str, location: str, goes: bool) -> None:
+    request = httpx2.Request("GET", f"{base}/files/1/content")
+    response = httpx2.Response(302, request=request, headers={"Location": location})
+    assert sdk._leads_home(place_of(base), response) is goes

@@ -15,9 +15,9 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario, Turn
-from edgen.evaluation.measures.reference_overlap import MEASURE, VARIABLE
+from edgen.domains.tutoring.measures.best_of_others import reference_overlap
+from edgen.domains.tutoring.measures.reference_overlap import MEASURE, VARIABLE
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.texts.reference_overlap import reference_overlap
 
 pytestmark = pytest.mark.integration
 

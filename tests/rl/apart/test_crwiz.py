@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from edgen.core import resources
-from edgen.export.crwiz_log import RoomLog
-from edgen.machines.dump import dump_for_crwiz, write_files
-from edgen.machines.load import load_machine
-from tests.guided_records import records, turns_of
+from edgen.domains.guided.export.log import RoomLog
+from edgen.domains.guided.machines.dump import dump_for_crwiz, write_files
+from edgen.domains.guided.machines.load import load_machine
+from tests.domains.guided.records import records, turns_of
 
 _FOUND = importlib.util.find_spec("app")
 ROOT = Path(next(iter(_FOUND.submodule_search_locations or ()))) if _FOUND is not None else Path()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.test_cima import Context, contexts_of, entries_of, run_of
+from tests.domains.tutoring.test_cima import Context, contexts_of, entries_of, run_of
 
 pytestmark = pytest.mark.integration
 

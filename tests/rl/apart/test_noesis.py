@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 import edgen
-from edgen.retrieval.score import RankingScore
-from tests.retrieval.submissions import drawn, submission_file, truth_file
+from edgen.domains.retrieval.score import RankingScore
+from tests.domains.retrieval.submissions import drawn, submission_file, truth_file
 
 _FOUND = importlib.util.find_spec("metrics")
 PROGRAM = str(_FOUND.origin) if _FOUND is not None else ""

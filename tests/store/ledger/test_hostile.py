@@ -157,7 +157,7 @@ def test_other_tables_than_edgen_s_are_refused(small: Path, tmp_path: Path, chan
         connection.executescript(CHANGES[change])
     before = path.read_bytes()
     for read in (read_all, Ledger, lambda path: SourceLedger(path, "r", tmp_path)):
-        with pytest.raises(DamagedError, match="changed by something else than edgen"):
+        with pytest.raises(DamagedError, match="another program changed this ledger"):
             read(path)
     assert path.read_bytes() == before
 
@@ -212,7 +212,7 @@ async def test_a_ledger_is_whole_from_the_first_moment(tmp_path: Path) -> None:
 
 def test_a_log_without_its_ledger_is_not_taken_for_another_s(small: Path, tmp_path: Path) -> None:
     (tmp_path / "run.db-wal").write_bytes(b"answers")
-    with pytest.raises(RunError, match="log of a ledger that is missing"):
+    with pytest.raises(RunError, match="log of a missing ledger"):
         Ledger(tmp_path / "run.db")
     assert not (tmp_path / "run.db").exists()
 

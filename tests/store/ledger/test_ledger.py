@@ -290,7 +290,7 @@ def test_a_full_disk_stops_with_a_sentence_and_keeps_what_was_stored(tmp_path: P
     stored, sentence = done.stdout.split("\n", 1)
     assert int(stored) > 10, done.stderr
     assert "cannot be written" in sentence
-    assert "Make room" in sentence
+    assert "Free some space" in sentence
     with sqlite3.connect(path) as other:
         assert other.execute("SELECT COUNT(*) FROM replies").fetchone()[0] >= int(stored)
         assert other.execute("PRAGMA quick_check").fetchone()[0] == "ok"

@@ -1,0 +1,202 @@
+"""Damage done to each file of a run, and which command reads it without a word.
+
+python -m bench flips [--flips N] [--seed S] [--kinds KIND…] [--only COMMAND…]   (--help: all of them)
+
+Runs of several kinds are made on the embedded model. Each trial copies one, damages one file, and runs one command on the copy: a
+flipped bit, a cut end, lines or pages removed, swapped, repeated or cleared, no content, no file. A trial is
+
+silent    where the command ends as without the damage, but prints or writes something else or stores new replies, and where
+          `validate` ends as without it, though a file or what is in a ledger is another one
+vague     where the command stops or warns, and does not name the damaged file
+bug       where it prints a traceback or ends with an exit code that it does not have
+
+A command that does not open a file is not tried on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.flips.damages import choose_damage
+from bench.flips.reading import Result, dump, import_all, must, read
+from bench.flips.runs import KINDS, SELFPLAY, Kind, Reading
+from bench.measure import ROOT
+
+_NOT = (".lock", ".html", ".db-wal", ".db-shm")
+_CODES = frozenset({0, 2, 3, 4, 5, 6})
+ENDS = ("same", "reported", "vague", "silent", "bug")
+
+
+class Trial(NamedTuple):
+    """One command on one damaged file, and how it ended: one of ENDS."""
+
+    file: str
+    damage: str
+    reading: str
+    ended: str
+    calls: int
+    told: str
+
+
+def main(arguments: list[str]) -> int:
+    """Run the campaign; return how many trials were silent or a bug."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench flips",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = [kind.name for kind in KINDS]
+    parser.add_argument("--flips", type=int, default=12, help="damages of each file")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", nargs="*", choices=names, default=names, help="only these kinds of runs")
+    parser.add_argument("--files", default="*", help="only these files, as in '*.db'")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="only these commands, by their names in the table"
+    )
+    given = parser.parse_args(arguments)
+    os.chdir(ROOT)
+    wrong = 0
+    for kind in (kind for kind in KINDS if kind.name in given.kinds):
+        chosen = tuple(one for one in kind.readings if not given.only or one.name in given.only)
+        wrong += len(flips(given.flips, given.seed, kind=kind._replace(readings=chosen), files=given.files))
+    return wrong
+
+
+def flips(
+    count: int = 12, seed: int = 0, run: Path | None = None, kind: Kind = SELFPLAY, files: str = "*"
+) -> list[Trial]:
+    """Damage each file of a run `count` times, and print the tables; return the trials that were silent or a bug. `run`: a
+    run of this kind, else one is made. `files`: a pattern of names."""
+    import_all()
+    by_command: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    by_file: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        run = kind.make(Path(folder), must) if run is None else run
+        for trial in _try_all(run, count, seed, kind.readings, files):
+            by_command[trial.reading][trial.ended] += 1
+            by_file[trial.file][trial.ended] += 1
+            if trial.ended in ("silent", "bug"):
+                wrong.append(trial)
+            if trial.ended not in ("same", "reported"):
+                print(
+                    f"  {trial.ended}: {trial.reading} after {trial.damage} of {trial.file}: {trial.calls} calls more; {trial.told}",
+                    flush=True,
+                )
+    _print_table(f"{kind.name}: command", by_command)
+    _print_table(f"{kind.name}: file", by_file)
+    return wrong
+
+
+def _print_table(title: str, table: dict[str, Counter[str]]) -> None:
+    print(f"  {title:<54}" + "".join(f"{end:>10}" for end in ENDS))
+    for name, row in table.items():
+        print(f"  {name:<54}" + "".join(f"{row[end]:>10}" for end in ENDS))
+    total: Counter[str] = sum(table.values(), Counter())
+    print(f"  {'all':<54}" + "".join(f"{total[end]:>10}" for end in ENDS), flush=True)
+
+
+def _try_all(
+    run: Path, count: int, seed: int, readings: tuple[Reading, ...], pattern: str
+) -> Iterator[Trial]:
+    files = sorted(
+        path.relative_to(run).as_posix()
+        for path in run.rglob(pattern)
+        if path.is_file() and not path.name.endswith(_NOT) and path.stat().st_size
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch) / "place"
+
+        def attempt(reading: Reading, damage: Callable[[Path], None] = lambda _run: None) -> Result:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            shutil.copytree(run, place / "run")
+            damage(place / "run")
+            return read(reading, place / "run", place / "out", run.parent)
+
+        sound = {reading: (attempt(reading), attempt(reading)) for reading in readings}
+        for reading, (one, other) in sound.items():
+            if one.code:
+                raise SystemExit(f"{reading.name}: {one}")
+            if unsteady := _find_differences(one, other, ""):
+                print(f"  ({reading.name}: not compared, since they differ each time: {', '.join(unsteady)})")
+        for file in files:
+            data = (run / file).read_bytes()
+            for number in range(count):
+                chance = random.Random(f"{seed}/{file}/{number}")
+                damage = choose_damage(file, number)
+                changed = damage(data, chance)
+                if changed == data:
+                    continue
+                for reading in readings:
+                    if file not in sound[reading][0].opened:
+                        continue
+                    found = attempt(reading, lambda there: _write(there / file, changed))  # noqa: B023
+                    ended = _judge(file, sound[reading], found)
+                    if (
+                        ended == "same"
+                        and reading.name == "validate"
+                        and _is_another(run / file, changed, place)
+                    ):
+                        ended = "silent"
+                    told = "" if ended in ("same", "reported") else _describe(file, sound[reading][0], found)
+                    more = found.calls - sound[reading][0].calls
+                    yield Trial(file, damage.__name__, reading.name, ended, more, told)
+
+
+def _write(path: Path, data: bytes | None) -> None:
+    if data is None:
+        path.unlink()
+    else:
+        path.write_bytes(data)
+
+
+def _judge(file: str, sound: tuple[Result, Result], found: Result) -> str:
+    """Return how a trial ended."""
+    whole, again = sound
+    if found.code not in _CODES or "Traceback" in found.told:
+        return "bug"
+    name = file.rpartition("/")[2]
+    if found.told.count(name) > whole.told.count(name):
+        return "reported"
+    if found.code != whole.code or (whole.warned == again.warned != found.warned):
+        return "vague"
+    unsteady = _find_differences(whole, again, "")
+    other = set(_find_differences(whole, found, file)) - set(unsteady)
+    return "silent" if other or found.calls > whole.calls else "same"
+
+
+def _find_differences(one: Result, other: Result, damaged: str) -> list[str]:
+    """Return where two results differ: "stdout", and the names of files. The damaged file may be as it was."""
+    differing = [
+        name
+        for name in sorted(one.files.keys() | other.files.keys())
+        if one.files.get(name) != other.files.get(name) and name != f"run/{damaged}"
+    ]
+    return ["stdout"] * (one.said != other.said) + differing
+
+
+def _describe(file: str, whole: Result, found: Result) -> str:
+    """Return what a trial said, or what it wrote that is not what it writes without the damage."""
+    place = next((i for i, (a, b) in enumerate(zip(whole.said, found.said, strict=False)) if a != b), 0)
+    differing = ", ".join(_find_differences(whole, found, file)[:4])
+    return f"{differing}: {found.said[max(0, place - 60) : place + 60]!r} {found.warned.strip()[-300:]!r}"
+
+
+def _is_another(path: Path, changed: bytes | None, place: Path) -> bool:
+    """Return whether a file with this content says something else than the one at `path`: of a ledger, in any row."""
+    if path.suffix != ".db" or changed is None:
+        return True
+    other = place / "other.db"
+    other.write_bytes(changed)
+    copy = place / "whole.db"
+    shutil.copyfile(path, copy)
+    return dump(other) != dump(copy)

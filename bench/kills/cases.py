@@ -1,0 +1,204 @@
+"""What is disturbed: commands, each with what has to be there before it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any, NamedTuple
+
+from bench.measure import ROOT
+
+Words = tuple[str, ...]
+TABLE = "topic,mood\nfractions,happy\nverbs,sad\nrivers,calm\n"
+VOTES = "".join(
+    json.dumps({"a": f"selfplay-{i:06d}-r0", "b": f"selfplay-{i:06d}-r1", "choice": "a", "rater": "rater_1"})
+    + "\n"
+    for i in range(2)
+)
+
+PEOPLE = "id,labels,annotator\n" + "".join(f"quickstart-{i:06d}-r0,4,ann\n" for i in range(2))
+
+
+class Case(NamedTuple):
+    """A command that is disturbed; `before`: what is run first, undisturbed. `files`: what else is there. `served`: it
+    needs the simulator's servers."""
+
+    name: str
+    command: Words
+    before: tuple[Words, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+    served: bool = False
+
+
+def _job(name: str, *more: str, to: str = "run", count: int = 2) -> Words:
+    return ("generate", str(ROOT / "jobs" / f"{name}.yaml"), "-n", str(count), "-o", to, *more)
+
+
+def _settings(values: dict[str, Any]) -> Words:
+    return tuple(word for key, value in values.items() for word in ("--set", f"{key}={json.dumps(value)}"))
+
+
+_SIMULATOR = {"type": "simulator"}
+_ARMS = {"plain": {}, "json": {"prompt": "education_dialogue_json"}}
+_GATES = {"long": "turns >= 6", "new": "not near_duplicate"}
+_LABELLED = {"gates": {"good": "labels.quality >= 2"}, "labels": {"quality": {}}, "asks": 2}
+_POOL = {"choose": "pool", "rounds": 2, "student_turns": 2, "responses": 2}
+_SELFPLAY = _job("selfplay", *_settings({"replicates": 2, "selfplay.max_turns": 4}))
+_TUTORING = _job("tutoring", *_settings({"tutoring.student_turns": 2, "tutoring.responses": 2}))
+_RESPONSES = _job("tutoring", *_settings({"tutoring.student_turns": 2, "tutoring.choose": "judge"}))
+_QUICK = _job("quickstart", count=4)
+_GUIDED = _job("incident_response", *_settings({"guided.turns": 8}), count=1)
+_BOTH = _job("quickstart", *_settings({"arms": _ARMS}), count=2)
+_EXAMPLES = "set/quickstart_test_subtask_1.json"
+_SERVER = {
+    kind: {
+        "backends.default": {
+            "type": kind, "model": f"{kind}-m", "base_url": place, "max_tokens": 3000,
+            **({"temperature": 0} if kind == "anthropic" else {"seed": "auto"}),
+        }
+    }
+    for kind, place in (("openai", "FAST/v1"), ("gemini", "FAST"), ("anthropic", "FAST"))
+}  # fmt: skip
+_BATCH = {"batch.poll": "0.1s", "limits.in_flight": 4}
+_BY_BATCH = ("--via", "batch", *_settings({**_SERVER["openai"], **_BATCH}))
+_BUDGET = "tokens_per_day: 20_000_000\ntimezone: utc\n"
+_BUDGETED = """
+name: shared
+seed: 7
+space: education_dialogue
+prompt: education_dialogue
+backends: {default: {type: simulator, max_tokens: 3000}}
+limits: {budget: budget.yaml}
+"""
+
+
+@functools.cache
+def cases() -> tuple[Case, ...]:
+    """All of them, in an order that has the quick ones of each kind early."""
+    return (*_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches())
+
+
+def _generating() -> tuple[Case, ...]:
+    again = _job("quickstart", *_settings({"backends.default.seed": 9}), count=4)
+    return (
+        Case("oneshot", _QUICK),
+        Case("arms", _BOTH),
+        Case("an arm more", _BOTH, (_job("quickstart", *_settings({"arms": {"plain": {}}})),)),
+        Case("a changed job", again, (_QUICK,)),
+        Case("more of a job", _job("quickstart", count=6), (_QUICK,)),
+        Case("gates, top-up", _job("quickstart", *_settings({"gates": _GATES, "top_up": True}), count=4)),
+        Case("gates on labels", _job("quickstart", *_settings(_LABELLED))),
+        Case("arms with labels", _job("quickstart", *_settings({**_LABELLED, "arms": _ARMS}))),
+        Case("selfplay", _SELFPLAY),
+        Case("tutoring", _TUTORING),
+        Case("rounds", _job("tutoring", *(_settings({"tutoring": _POOL})), count=4)),
+        Case("guided", _GUIDED),
+        Case("forum", _job("homework_help", count=1)),
+        Case("arms at once", _job("quickstart", *_settings({"arms": _ARMS, "limits.arms_at_once": 2}))),
+        Case("told", (*_QUICK, "--notify", "cat > /dev/null; echo $EDGEN_STATE > told")),
+        Case("metrics", (*_QUICK, "--metrics", "m.prom", "--log-format", "json")),
+        Case("a piece", _job("quickstart", "--range", "1:3", count=4)),
+        Case(
+            "budget",
+            _job(
+                "quickstart",
+                *_settings({"limits.max_tokens": 10_000_000, "backends.default.max_tokens": 3000}),
+            ),
+        ),
+        Case(
+            "shared budget",
+            ("generate", "job.yaml", "-n", "3", "-o", "run"),
+            files=(("job.yaml", _BUDGETED), ("budget.yaml", _BUDGET)),
+        ),
+        Case("served", _job("quickstart", *_settings({**_SERVER["openai"]}), count=3), served=True),
+    )
+
+
+def _labelling() -> tuple[Case, ...]:
+    labels = ("annotate", "run", "--labels", "quality")
+    judged = ("pairs", "run", "--by", "oracle")
+    return (
+        Case("pairs", judged, (_SELFPLAY,)),
+        Case("pairs, rollouts", (*judged, "--credit", "rollouts", "--rollouts", "1"), (_SELFPLAY,)),
+        Case("pairs by people", ("pairs", "run", "--by", "human", "--human", "votes.jsonl"), (_SELFPLAY,), (("votes.jsonl", VOTES),)),
+        Case("pairs by probability", ("pairs", "run", "--by", "probability"), (_SELFPLAY,)),
+        Case("pairs by flag", ("pairs", "run", "--by", "flag"), (_RESPONSES,)),
+        Case("pairs judged", ("pairs", "run", "--by", "judged"), (_RESPONSES,)),
+        Case("annotate", (*labels, "--annotators", "2"), (_QUICK,)),
+        Case("annotate turns", ("annotate", "run", "--labels", "teacher_moves", "--together"), (_BOTH,)),
+        Case("sheet", ("annotate", "run", "--layer", "quality", "--sheet", "sheet.csv"), (_QUICK, labels)),
+        Case("labels by people", ("annotate", "run", "--labels", "quality", "--people", "people.csv", "--unit", "conversation"), (_QUICK,), (("people.csv", PEOPLE),)),
+        Case("candidates", ("candidates", "run", "--write", "paraphrases", "-n", "2"), (_QUICK,)),
+        Case("wrong replies", ("candidates", "run", "--write", "wrong", "-n", "2"), (_QUICK,)),
+        Case("adherence", ("stats", "run", "--only", "adherence", "--judge", "3", *_settings({"backends.judge": _SIMULATOR})), (_QUICK,)),
+        Case("space expand", ("space", "expand", "education_dialogue", "--dimension", "topics", "--count", "5", "-o", "more.yaml")),
+        Case("baseline by model", ("baseline", _EXAMPLES, "-o", "ranks.json", "--by", "model"), _retrieval()),
+    )  # fmt: skip
+
+
+def _retrieval() -> tuple[Words, ...]:
+    return (
+        _job("quickstart", "--set", "split.test=0.5", count=8),
+        ("export", "run", "--to", "dstc7", "-o", "set", "--candidates", "5"),
+    )
+
+
+def _reading() -> tuple[Case, ...]:
+    layered = (_QUICK, ("annotate", "run", "--labels", "quality"))
+    pieces = tuple(_job("quickstart", "--range", part, to=part[0], count=4) for part in ("0:2", "2:4"))
+    return (
+        Case("select", ("select", "run", "--draw", "2", "--where", "turns > 2", "-o", "chosen"), layered),
+        Case("merge", ("merge", "0", "2", "-o", "whole"), pieces),
+        Case("merge of overlapping runs", ("merge", "run", "other", "-o", "whole"), (_QUICK, _job("quickstart", to="other"))),
+        Case("compare", ("compare", "run"), (_BOTH,)),
+        Case("report", ("report", "run"), (_QUICK,)),
+        Case("report elsewhere", ("report", "run", "-o", "page.html"), (_QUICK,)),
+        Case("validate --fix", ("validate", "run", "--fix", "fixed"), (_QUICK,)),
+        Case("baseline", ("baseline", _EXAMPLES, "-o", "ranks.json", "--by", "tfidf"), _retrieval()),
+        Case("compare elsewhere", ("compare", "run", "-o", "compared.json"), (_BOTH,)),
+        Case("validate --restore", ("validate", "run", "--restore"), (_QUICK,)),
+        Case("machine learn", ("machine", "learn", "run", "-o", "learned"), (_GUIDED,)),
+        Case("score", ("score", "set/quickstart_responses_subtask_1.tsv", "ranks.json", "--candidates", "5"), (*_retrieval(), ("baseline", _EXAMPLES, "-o", "ranks.json", "--by", "tfidf"))),
+        Case("show", ("show", "run", "1", "--raw"), (_QUICK,)),
+        Case("status", ("status", "run", "--json"), (_QUICK,)),
+        Case("pairs report", ("pairs", "run", "--report"), (_SELFPLAY, ("pairs", "run", "--by", "probability"))),
+        Case("estimate", ("estimate", "run/job.yaml"), (_QUICK,)),
+        Case("preview", ("preview", "run/job.yaml", "-n", "1"), (_QUICK,)),
+        Case("stats", ("stats", "run", "--only", "lengths"), (_QUICK,)),
+    )  # fmt: skip
+
+
+def _writing_files() -> tuple[Case, ...]:
+    made = (_QUICK,)
+    formats = ("ed", "csv", "convokit", "sharegpt", "trl-sft", "hf", "dstc7", "verl-rl")
+    exports = tuple(Case(f"export {to}", ("export", "run", "--to", to, "-o", "out"), made) for to in formats)
+    paired = (_SELFPLAY, ("pairs", "run", "--by", "probability"))
+    return (
+        *exports,
+        Case("export llamafactory", ("export", "run", "--to", "llamafactory", "-o", "out"), paired),
+        Case("init", ("init", "project", "--protocol", "selfplay")),
+        Case("space from-csv", ("space", "from-csv", "t.csv", "-o", "new.yaml"), (), (("t.csv", TABLE),)),
+        Case("machine draw", ("machine", "draw", "lesson_plan", "-o", "drawn.svg")),
+    )
+
+
+def _batches() -> tuple[Case, ...]:
+    by_provider = tuple(
+        Case(
+            f"batch, {kind}",
+            _job("quickstart", "--via", "batch", *_settings({**_SERVER[kind], **_BATCH})),
+            served=True,
+        )
+        for kind in _SERVER
+    )
+    out = tuple(word.replace("FAST", "SLOW") for word in _job("quickstart", *_BY_BATCH, "--for", "5s"))
+    written = _job("quickstart", *_BY_BATCH, "--write-only", "out")
+    answered = _job("quickstart", *_BY_BATCH, to="other")
+    return (
+        *by_provider,
+        Case("batch cancel", ("batch", "cancel", "run"), (out,), served=True),
+        Case("batch cancel, not sent", ("batch", "cancel", "run"), (written,), served=True),
+        Case("batch read", ("batch", "read", "run", "other/run.batches/*.results-*.jsonl"), (answered, written), served=True),
+        Case("batch, written", written, served=True),
+        Case("candidates by batch", ("candidates", "run", "--write", "paraphrases", "-n", "2", *_BY_BATCH), (_QUICK,), served=True),
+    )  # fmt: skip

@@ -1,0 +1,319 @@
+"""One command disturbed again and again, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import random
+import re
+import shutil
+import signal
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from bench.kills.cases import Case, Words
+from edgen.api.status import read_status
+from edgen.core.errors import EdgenError
+from edgen.core.files import target_name
+from tests import fork_server
+
+KINDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FAULTS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOLCK, errno.EACCES)
+_LONGEST = 120.0  # seconds of a command
+_MOST = 12  # disturbed starts in a row, then one is left alone
+_LOG = "calls.log"
+_ANSWERS = (
+    "SELECT scenario, task, step, attempt, key, finish_reason, text FROM replies ORDER BY 1, 2, 3, 4, 5"
+)
+_ENDS = "SELECT scenario, task, fingerprint, status, reason FROM outcomes ORDER BY 1, 2"
+_HELD = "SELECT count(*) FROM leases"  # what was spent differs: a call cut off by a kill counts at its most
+_NAMED_ANEW = re.compile(  # by the provider's id of a batch, by the run's own
+    r"(?<=\.results-1)-[0-9a-f]{8}|(?<=edgen-quickstart)-[0-9a-f]{16}"
+)
+_BESIDE_LEDGER = ("-wal", "-shm", "-acked")
+
+
+class Ended(NamedTuple):
+    """How a start ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Left(NamedTuple):
+    """What an undisturbed command leaves: its exit code, the digest of each file (None where it differs from time to
+    time), its steps and its seconds."""
+
+    code: int
+    files: dict[str, str | None]
+    steps: int
+    seconds: float
+
+
+@dataclass
+class Tally:
+    """Disturbances by case and kind, starts that ended before theirs, steps of the sweep, and what went wrong."""
+
+    done: Counter[tuple[str, str]] = field(default_factory=Counter)
+    missed: int = 0
+    swept: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return self.done.total()
+
+
+class Bench:
+    """A folder for trials, and what words of commands stand for addresses of servers."""
+
+    def __init__(self, folder: Path, servers: Mapping[str, str], tally: Tally) -> None:
+        self._folder = folder
+        self._servers = servers
+        self.tally = tally
+        self._known: dict[str, Left] = {}
+        self._ready: dict[str, Path] = {}
+        self._count = 0
+
+    def known(self, case: Case) -> Left:
+        """As `left_by`, of a case that was looked at."""
+        return self._known[case.name]
+
+    async def left_by(self, case: Case) -> Left:
+        """What the case leaves undisturbed; done twice, since some files have times in them."""
+        if case.name not in self._known:
+            ready = self._folder / f"ready-{len(self._known)}"
+            ready.mkdir()
+            for name, text in case.files:
+                (ready / name).write_text(text)
+            for words in case.before:
+                ended = await self._start(words, ready, 0, signal.SIGKILL)
+                if ended.code not in (0, 4):  # 4: batches are out
+                    raise SystemExit(f"{case.name}: {' '.join(words)} ended with {ended.code}: {ended.err}")
+            (ready / _LOG).unlink(missing_ok=True)
+            found = [await self._calm(case, ready) for _ in range(2)]
+            first, second = found
+            files = {
+                name: digest if second.files.get(name) == digest else None
+                for name, digest in first.files.items()
+            }
+            self._known[case.name] = first._replace(files=files)
+            self._ready[case.name] = ready
+        return self._known[case.name]
+
+    async def _calm(self, case: Case, ready: Path) -> Left:
+        place = self._copy(ready)
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        ended = await self._start(case.command, place, 0, signal.SIGKILL)
+        seconds = clock() - began
+        if ended.code not in (0, 3):
+            raise SystemExit(f"{case.name} ended with {ended.code} undisturbed: {ended.err}")
+        asked, _, steps = _read_log(place / _LOG)
+        if asked and max(asked.values()) > 1:
+            raise SystemExit(f"{case.name}: calls share a key, so that they cannot be told apart")
+        left = Left(ended.code, _files(place), steps, seconds)
+        shutil.rmtree(place)
+        return left
+
+    def _copy(self, ready: Path) -> Path:
+        self._count += 1
+        return Path(shutil.copytree(ready, self._folder / f"trial-{self._count}", symlinks=True))
+
+    async def _start(
+        self, words: Words, place: Path, at: int, number: int, after: float | None = None
+    ) -> Ended:
+        """Run edgen; signal `number` comes at a step, or after seconds."""
+        for name, address in self._servers.items():
+            words = tuple(word.replace(name, address) for word in words)
+        words = tuple(each for word in words for each in _expand(word, place))
+        # Ctrl-C before edgen is at work is Python's affair.
+        code = f"import signal; signal.signal(2, signal.SIG_DFL); from bench.kills.hooks import run; run({at}, {int(number)}, {_LOG!r})"
+        process = await fork_server.start(*words, code=code, cwd=place)
+        reading = asyncio.create_task(process.communicate())
+        try:
+            if after is not None:
+                await asyncio.wait([reading], timeout=after)
+                if process.returncode is None:
+                    process.send_signal(number)
+            out, err = await asyncio.wait_for(reading, _LONGEST)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return Ended(-1000, "", f"it did not end within {_LONGEST:g} s")
+        assert process.returncode is not None
+        return Ended(process.returncode, out.decode(), err.decode())
+
+    async def disturb(self, case: Case, plan: list[tuple[int, int, float | None]], label: str) -> None:
+        """Start the case once for each of (step, signal, seconds), and then undisturbed; hold what is left against what
+        an undisturbed start leaves. `label` says how to do it again."""
+        calm = await self.left_by(case)
+        place = self._copy(self._ready[case.name])
+        wrong: list[str] = []
+        try:
+            for at, number, after in plan:
+                ended = await self._start(case.command, place, at, number, after)
+                name = name_of(number)
+                # A fault is one that was met, whether or not it was fatal.
+                hit = (
+                    ended.code in (-number, 128 + number) if number > 0 else at <= _read_log(place / _LOG)[2]
+                )
+                if hit:
+                    self.tally.done[case.name, name] += 1
+                else:
+                    self.tally.missed += 1
+                wrong += [
+                    f"after {name} at {at or after}: {what}"
+                    for what in self._look(place, calm, ended, number)
+                ]
+                if not hit and ended.code == calm.code:
+                    break
+            ended = await self._start(case.command, place, 0, signal.SIGKILL)
+            wrong += self._compare(place, calm, ended)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+        self.tally.wrong += [f"{case.name} {label}: {what}" for what in wrong]
+
+    def _look(self, place: Path, calm: Left, ended: Ended, number: int) -> list[str]:
+        """What is wrong after a disturbed start."""
+        wrong = []
+        if ended.code == 1 and "KeyboardInterrupt" in ended.err and "edgen/__main__.py" not in ended.err:
+            return []  # Python was starting still
+        # Before edgen has taken over a signal, and after it is done, the process ends by the signal itself.
+        expected = {-number, 128 + number, calm.code} if number > 0 else {calm.code, 2, 4}
+
+        if ended.code not in expected and not _is_done(ended):
+            wrong.append(f"exit code {ended.code}: {_shorten(ended.err)}")
+        if ("Traceback" in ended.err and "/edgen/" in ended.err) or "Exception ignored" in ended.err:
+            wrong.append(f"a traceback: {ended.err[-600:]}")
+        for run in sorted(job.parent for job in place.glob("*/job.yaml")):
+            if (run / "run.db").exists() or (run / "arms").exists():
+                wrong += _conserved(run)
+        return wrong
+
+    def _compare(self, place: Path, calm: Left, ended: Ended) -> list[str]:
+        """What differs at the end."""
+        wrong = []
+        if ended.code != calm.code and not _is_done(ended):
+            wrong.append(f"at last exit code {ended.code}: {ended.err[-400:]}")
+        found = _files(place)
+        if more := sorted(found.keys() - calm.files.keys()):
+            wrong.append(f"left over: {', '.join(more[:5])}")
+        if missing := sorted(calm.files.keys() - found.keys()):
+            wrong.append(f"missing: {', '.join(missing[:5])}")
+        if other := [
+            name
+            for name, digest in calm.files.items()
+            if digest is not None and found.get(name, digest) != digest
+        ]:
+            wrong.append(f"other bytes: {', '.join(sorted(other)[:5])}")
+        _, again, _ = _read_log(place / _LOG)
+        if again:
+            wrong.append(f"{len(again)} stored answers were asked for again")
+        return wrong
+
+
+def _expand(word: str, place: Path) -> list[str]:
+    """The files that a word with an asterisk stands for, as a shell expands it; else the word itself."""
+    return sorted(str(path.relative_to(place)) for path in place.glob(word)) if "*" in word else [word]
+
+
+def _shorten(text: str) -> str:
+    """The end of a text; of a crash of the interpreter itself, all that it says of it."""
+    return text[text.find("Fatal Python error") :][:4000] if "Fatal Python error" in text else text[-300:]
+
+
+def _is_done(ended: Ended) -> bool:
+    """Whether a start was refused because an earlier one had made all of it: its place is taken."""
+    words = ("already", "is there", "holds files", "not empty")
+    return ended.code == 2 and any(word in ended.err for word in words)
+
+
+def _conserved(run: Path) -> list[str]:
+    """What is wrong with how a run stands: planned = accepted + rejected + failed + pending."""
+    try:
+        facts = msgspec.to_builtins(read_status(run))
+    except EdgenError as problem:
+        return (
+            []
+            if "empty" in str(problem) or "none of this run's arms" in str(problem)
+            else [f"status: {problem}"]
+        )
+    parts = facts["arms"].values() if facts.get("arms") else [facts]
+    wrong = []
+    for part in parts:
+        ended = part["accepted"] + sum(part["rejected"].values()) + sum(part["failed"].values())
+        if part["planned"] != ended + part["pending"] or part["pending"] < 0:
+            wrong.append(f"the equation does not hold: {part}")
+    return wrong
+
+
+def _read_log(path: Path) -> tuple[Counter[str], set[str], int]:
+    """How often each call was asked; which were asked after their answer had been stored; the steps of the last start
+    that ended by itself."""
+    asked: Counter[str] = Counter()
+    stored: set[str] = set()
+    again: set[str] = set()
+    steps = 0
+    for line in path.read_text().splitlines() if path.exists() else []:
+        kind, _, value = line.partition(" ")
+        if kind == "A":
+            asked[value] += 1
+            if value in stored:
+                again.add(value)
+        elif kind == "S":
+            stored.add(value)
+        elif kind == "N":
+            steps = int(value)
+    return asked, again, steps
+
+
+def _files(place: Path) -> dict[str, str | None]:
+    """The digest of each file below a folder, by its path; of a ledger, that of what is in it."""
+    found: dict[str, str | None] = {}
+    for path in place.rglob("*"):
+        name = _NAMED_ANEW.sub("-ID", str(path.relative_to(place)))
+        if name == _LOG or name.endswith(_BESIDE_LEDGER):
+            continue
+        if path.is_dir():
+            if target_name(path.name) is not None:
+                found[name] = None
+            continue
+        found[name] = _digest(path)
+    return found
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    if path.suffix == ".db":
+        book = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)
+        try:
+            for query in (_HELD,) if path.name == "budget.yaml.db" else (_ANSWERS, _ENDS):
+                for row in book.execute(query):
+                    digest.update(repr(row).encode())
+        finally:
+            book.close()
+    elif not path.name.endswith(".lock"):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def name_of(number: int) -> str:
+    """The name of a signal, or of an error as a negative number."""
+    return signal.Signals(number).name if number > 0 else errno.errorcode[-number]
+
+
+def draw(rng: random.Random, calm: Left) -> tuple[int, int, float | None]:
+    """A disturbance: at a step that the command has, or at a moment while it runs."""
+    number = rng.choice(KINDS)
+    if rng.random() < 0.6:
+        return rng.randint(1, max(1, calm.steps)), number, None
+    return 0, number, rng.uniform(0.0, 0.8 * calm.seconds)

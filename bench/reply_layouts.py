@@ -1,0 +1,204 @@
+"""More layouts of the lesson in `bench.replies`: how models write a conversation that nobody told them how to write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from xml.sax.saxutils import escape
+
+from bench.replies import END, LAYOUTS, TURNS, lesson
+
+Layout = Callable[[int], str]
+Names = tuple[str, str]
+NAMES: Names = ("Teacher", "Student")
+
+
+def _each(
+    form: str,
+    *,
+    between: str = "\n",
+    head: str = "",
+    foot: str = "\n\nProbability: {p}",
+    names: Names = NAMES,
+    end: str = END,
+    plain: bool = False,
+    write: Callable[[str], str] = str,
+) -> Layout:
+    """A layout in which every turn is written in one form: {r} its role, {R} in capitals, {o} in lower case, {n} its
+    number, {t} its text. `plain`: without quotation marks in the texts."""
+
+    def layout(number: int) -> str:
+        _, turns, probability = lesson(number)
+        said = [text.replace('"', "'") if plain else text for _, text in turns]
+        said[-1] = f"{said[-1]} {end}"
+        lines = [
+            form.format(r=name, R=name.upper(), o=name.lower(), n=i + 1, t=write(text), m=f"{i:02d}")
+            for i, (name, text) in enumerate(zip(names * (TURNS // 2), said, strict=True))
+        ]
+        return head + between.join(lines) + foot.format(p=probability)
+
+    return layout
+
+
+def _values(make: Callable[[str, str, int], object], wrap: Callable[[list[object], float], str]) -> Layout:
+    """A layout in JSON: a value for each turn, and what the list of them stands in."""
+
+    def layout(number: int) -> str:
+        _, turns, probability = lesson(number)
+        values = [
+            make(role, f"{text} {END}" if i == TURNS - 1 else text, i) for i, (role, text) in enumerate(turns)
+        ]
+        return wrap(values, float(probability))
+
+    return layout
+
+
+def _paragraphs(text: str) -> str:
+    middle = text.find(" ", len(text) // 2)
+    return text if middle < 0 else f"{text[:middle]}\n\n{text[middle + 1 :]}"
+
+
+def _pairs(values: Sequence[object], probability: float) -> str:
+    pairs = [{"teacher": a, "student": b} for a, b in zip(values[::2], values[1::2], strict=True)]
+    return json.dumps({"exchanges": pairs, "probability": probability}, ensure_ascii=False)
+
+
+_INTRODUCTION = "Of course! Below you find a simulated conversation in which the student slowly warms up to the subject.\n\n"
+_FAREWELL = "\n\nProbability: {p}\n\nI hope this helps! Let me know if you would like another one."
+_TABLE = "| Speaker | Text |\n|---|---|\n"
+_XML_FOOT = "\n</conversation>\n<probability>{p}</probability>"
+_HTML_FOOT = "\n<p><b>Probability:</b> {p}</p>"
+
+# Layouts that were once read ten times more slowly than those of `bench.replies`, or not at all.
+LISTED: dict[str, Layout] = {
+    "[CONVERSATION] blocks, numbered capitals": _each(
+        "{n}. {R}: {t}", head="[CONVERSATION]\n", foot="\n[/CONVERSATION]\n\n[PROBABILITY]\n{p}\n[/PROBABILITY]\n"
+    ),
+    "capitals": _each("{R}: {t}", foot="\n\nPROBABILITY: {p}"),
+    "bold headings with rules": _each("**{r}**\n\n{t}", between="\n\n---\n\n", foot="\n\n---\n\n**Probability:** {p}"),
+    "an introduction and a farewell": _each("{r}: {t}", head=_INTRODUCTION, foot=_FAREWELL),
+    "table": _each("| {r} | {t} |", head=_TABLE),
+    "quoted lines": _each("> **{r}:** {t}", between="\n>\n", foot="\n\n**Probability:** {p}"),
+    "role on its own line": _each("{r}\n{t}", between="\n\n"),
+    "two paragraphs per turn": _each("{r}: {t}", between="\n\n", write=_paragraphs),
+    "a heading, quoted turns, a heading": _each(
+        '{r}: "{t}"', between="\n\n", head="## Conversation\n\n", foot="\n\n## Probability\n\n{p}", plain=True
+    ),
+    "XML turns": _each(
+        '  <turn role="{o}">{t}</turn>', head="<conversation>\n", foot=_XML_FOOT, write=escape
+    ),
+    "XML roles": _each("<{o}>{t}</{o}>", head="<conversation>\n", foot=_XML_FOOT, write=escape),
+    "HTML bold": _each("<b>{r}:</b> {t}<br>", foot="\n<b>Probability:</b> {p}"),
+    "YAML": _each(
+        "  - role: {o}\n    text: {t}", head="conversation:\n", foot="\nprobability: {p}\n",
+        write=lambda text: json.dumps(text, ensure_ascii=False),
+    ),
+    "The teacher": _each('The {o}: "{t}"', plain=True),
+}  # fmt: skip
+
+OWN: dict[str, Layout] = {
+    "headings": _each("### {r}\n\n{t}", between="\n\n", foot="\n\n### Probability\n\n{p}"),
+    "numbered headings": _each("### Turn {n}: {r}\n{t}", between="\n\n", head="# Conversation\n\n"),
+    "turn headings above labels": _each("**Turn {n}**\n{r}: {t}", between="\n\n"),
+    "rules and turn headings": _each("### Turn {n}\n\n**{r}:** {t}", between="\n\n---\n\n"),
+    "underlined names": _each("{r}\n-------\n{t}", between="\n\n"),
+    "time stamps": _each("[10:{m}] {r}: {t}"),
+    "long time stamps": _each("[2024-05-01 10:{m}:00] {r}: {t}"),
+    "dashes": _each("{r} — {t}"),
+    "square brackets": _each("[{r}] {t}", between="\n\n"),
+    "round brackets": _each("({r}) {t}"),
+    "angle brackets": _each("<{r}> {t}"),
+    "arrows": _each("{r} -> {t}"),
+    "screenplay": _each("                {R}\n    {t}", between="\n\n"),
+    "states of mind": _each("{r} (thoughtful): {t}"),
+    "people": _each("{r}: {t}", names=("Ms. Rivera (Teacher)", "Kim (Student)")),
+    "other words": _each("{r}: {t}", names=("Tutor", "Pupil")),
+    "other words in bold": _each("**{r}:** {t}", between="\n\n", names=("Instructor", "Learner")),
+    "initials": _each("{r}: {t}", names=("T", "S")),
+    "emoji": _each("{r}: {t}", names=("👩‍🏫 **Teacher**", "🧑‍🎓 **Student**"), between="\n\n"),
+    "bullets with stars": _each("* **{r}**: {t}"),
+    "numbered bold": _each("{n}. **{r}:** {t}", head="**Conversation**\n\n", foot="\n\n**Probability:** {p}"),
+    "numbered, role on its own line": _each("{n}. **{r}**\n   {t}"),
+    "says": _each('{r} says: "{t}"', plain=True),
+    "said": _each('The {o} said, "{t}"', between="\n\n", plain=True),
+    "single quotes": _each("{r}: '{t}'", plain=True),
+    "curly quotes": _each("{r}: “{t}”", plain=True),
+    "guillemets": _each("{r}: «{t}»"),
+    "list with commas": _each('"{r}: {t}",', head="[\n", foot="\n]\nProbability: {p}", plain=True),
+    "fenced lines": _each("{r}: {t}", head="Here it is:\n\n```text\n", foot="\n```\n\nProbability: {p}"),
+    "indented": _each("    {r}: {t}", head="Transcript\n\n"),
+    "table with numbers": _each(
+        "| {n} | **{r}** | {t} |", head="| # | Speaker | Text |\n|---|---|---|\n", foot="\n\n**Probability:** {p}"
+    ),
+    "German": _each("{r}: {t}", names=("Lehrerin", "Schüler"), foot="\n\nWahrscheinlichkeit: {p}", end="[Ende des Gesprächs]"),
+    "Spanish in bold": _each("**{r}:** {t}", names=("Profesora", "Alumno"), foot="\n\n**Probabilidad:** {p}"),
+    "French": _each("{r} : « {t} »", names=("Professeur", "Élève"), foot="\n\nProbabilité : {p}"),
+    "Chinese": _each("{r}：{t}", names=("老师", "学生"), foot="\n\n概率：{p}", end="【对话结束】"),
+    "Russian": _each("**{r}:** {t}", names=("Учитель", "Ученик"), foot="\n\nВероятность: {p}"),
+    "JSON, other keys": _values(
+        lambda role, text, i: {"turn": i + 1, "speaker": role.lower(), "utterance": text},
+        lambda v, p: json.dumps({"dialogue": v, "metadata": {"likelihood": p}}, ensure_ascii=False, indent=2),
+    ),
+    "JSON, roles as keys": _values(
+        lambda role, text, _: {role: text},
+        lambda v, p: f"Here is the JSON:\n\n```json\n{json.dumps({'turns': v, 'probability': f'{p:.0%}'}, indent=2)}\n```\n",
+    ),
+    "JSON, pairs": _values(lambda _role, text, _: text, _pairs),
+    "JSON, strings": _values(
+        lambda role, text, _: f"{role}: {text}", lambda v, p: f"{json.dumps(v, indent=1)}\nProbability: {p}"
+    ),
+    "JSON lines": _values(
+        lambda role, text, _: {"role": role, "content": text},
+        lambda v, p: "\n".join([*map(json.dumps, v), json.dumps({"probability": p})]),
+    ),
+    "JSON with a comma too many": _values(
+        lambda role, text, _: {"role": role, "text": text},
+        lambda v, p: json.dumps({"conversation": v, "probability": p}, indent=1)[:-2] + ",\n}",
+    ),
+    "Python tuples": _values(
+        lambda role, text, _: f"    ({role!r}, {text!r}),",
+        lambda v, p: "conversation = [\n" + "\n".join(map(str, v)) + f"\n]\nprobability = {p}",
+    ),
+    "CSV": _each('{o},"{t}"', head="role,text\n", write=lambda text: text.replace('"', '""')),
+    "tabs": _each("{r}\t{t}"),
+    "pipes": _each("{r} | {t}"),
+    "YAML, roles as keys": _each("- {o}: {t}", foot="\nprobability: {p}", write=json.dumps),
+    "YAML, blocks": _each("- speaker: {r}\n  text: |\n    {t}", head="turns:\n", foot="\nprobability: {p}"),
+    "TOML": _each('[[turn]]\nrole = "{o}"\ntext = {t}', between="\n\n", foot="\n\n[result]\nprobability = {p}", write=json.dumps),
+    "keys and values": _each("Speaker: {r}\nText: {t}", between="\n\n"),
+    "HTML paragraphs": _each(
+        "<p><strong>{r}:</strong> {t}</p>", head="<h2>Conversation</h2>\n", foot=_HTML_FOOT, write=escape
+    ),
+    "HTML list": _each(
+        "  <li><b>{r}</b>: {t}</li>", head="<ul>\n", foot="\n</ul>\n<p>Probability: {p}</p>", write=escape
+    ),
+    "HTML table": _each(
+        "<tr><td>{r}</td><td>{t}</td></tr>", head="<table>\n", foot="\n</table>" + _HTML_FOOT, write=escape
+    ),
+    "HTML definitions": _each("<dt>{r}</dt>\n<dd>{t}</dd>", head="<dl>\n", foot="\n</dl>" + _HTML_FOOT, write=escape),
+    "HTML classes": _each('<div class="turn {o}">{t}</div>', foot=_HTML_FOOT, write=escape),
+    "XML on several lines": _each(
+        "<message>\n  <speaker>{r}</speaker>\n  <text>{t}</text>\n</message>", head="<conversation>\n", foot=_XML_FOOT,
+        write=escape,
+    ),
+    "XML with names": _each(
+        '<turn speaker="Ms. Rivera" role="{o}" n="{n}">\n{t}\n</turn>', head="<dialogue>\n", foot="\n</dialogue>\n<probability>{p}</probability>",
+        write=escape,
+    ),
+    "BBCode": _each("[b]{r}:[/b] {t}", between="\n\n", foot="\n\n[b]Probability:[/b] {p}"),
+    "chat template": _each("<|im_start|>{o}\n{t}<|im_end|>"),
+    "LaTeX": _each("\\textbf{{{r}:}} {t}", between="\n\n", foot="\n\n\\textbf{{Probability:}} {p}"),
+    "LaTeX items": _each("\\item[{r}] {t}", head="\\begin{description}\n", foot="\n\\end{{description}}\n\nProbability: {p}"),
+    "definition list": _each("{r}:: {t}"),
+    "thinking, then bold names": lambda number: f"<think>\nLet me plan it.\nTeacher: ...\n</think>\n\n{LAYOUTS['bold names'](number)}",
+    "a title and a setting": _each(
+        "**{r}:** {t}", between="\n\n",
+        head="# A Lesson\n\n**Setting:** a classroom, early in the morning.\n\n---\n\n", foot="\n\n---\n\n**Probability of understanding:** {p}\n\n*Note: this is a simulation.*",
+    ),
+    "an explanation behind it": _each(
+        "{r}: {t}", foot="\n\nProbability: {p}\n\nExplanation: The teacher explained well, and the student asked questions."
+    ),
+    "a sentence for the probability": _each(
+        "{r}: {t}", foot="\n\nThe probability that the student understood the material is {p}."
+    ),
+}  # fmt: skip

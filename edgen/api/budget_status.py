@@ -1,0 +1,65 @@
+"""How far the budget is used that a run shares with others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from edgen.core.count_text import round_usd
+from edgen.core.errors import EdgenError, FileError
+from edgen.core.yaml_values import read_text, read_yaml
+
+if TYPE_CHECKING:
+    from edgen.store.budget_book import Stand
+
+_PICO = 10**12  # picodollars in a US dollar
+
+
+class CapStatus(msgspec.Struct, frozen=True):
+    """One cap of a shared budget: its key, the day or month that it counts now, and amounts in `unit`. `used` includes what
+    runs hold at present."""
+
+    cap: str
+    period: str
+    unit: Literal["usd", "tokens"]
+    used: float
+    left: float
+    most: float
+
+    @classmethod
+    def of(cls, stand: Stand) -> CapStatus:
+        """The cap, its dollars rounded."""
+        if not stand.money:
+            return cls(stand.cap, stand.period, "tokens", stand.used, stand.left, stand.most)
+        amounts = (round_usd(value / _PICO) or 0.0 for value in (stand.used, stand.left, stand.most))
+        return cls(stand.cap, stand.period, "usd", *amounts)
+
+
+class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the budget is used that a run shares with others; `problem`: why that is unknown."""
+
+    file: str
+    caps: tuple[CapStatus, ...] = ()
+    problem: str | UnsetType = UNSET
+
+
+def budget_status(job: Path) -> BudgetStatus | None:
+    """How far the budget is used now that the job of a run names; None where it names none or cannot be read."""
+    try:
+        values = read_yaml(read_text(job, FileError), str(job), FileError)
+    except EdgenError:
+        return None  # the rest of the status does not need the job
+    limits = values.get("limits") if isinstance(values, dict) else None
+    file = limits.get("budget") if isinstance(limits, dict) else None
+    if not isinstance(file, str):
+        return None
+    from edgen.store.budget_book import BudgetBook  # brings all that reads jobs
+
+    try:
+        stands = BudgetBook(Path(file), create=False).today()
+    except EdgenError as problem:
+        return BudgetStatus(file=file, problem=str(problem))
+    return BudgetStatus(file=file, caps=tuple(map(CapStatus.of, stands)))

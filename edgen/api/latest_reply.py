@@ -1,0 +1,55 @@
+"""The latest raw reply of a run: to a conversation, a judge, an annotator, or whatever else asked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.values import TaskId
+from edgen.store.ledger import latest_reply
+from edgen.store.run_folder import RunFolder
+
+
+class LatestReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A raw reply, the call that it answers, its ledger, and when it came (ISO 8601, UTC)."""
+
+    ledger: str
+    at: str
+    scenario: int
+    task: TaskId
+    step: int
+    attempt: int
+    model: str | None
+    finish_reason: str
+    refusal: str | None
+    text: str
+
+
+def find_latest(run: Path) -> LatestReply:
+    """Return the reply that was stored last in any ledger of a run, or in the ledger that `run` is. Raises RunError for
+    what is no run, UsageError where nothing was answered."""
+    if run.is_file():
+        ledgers = [run]
+    else:
+        rundir = RunFolder(run)
+        rundir.require()
+        ledgers = rundir.ledgers()
+    found = [(path, latest) for path in ledgers if (latest := latest_reply(path)) is not None]
+    if not found:
+        raise UsageError(f"{run}: nothing was answered here yet, so there is no reply to show.")
+    path, (at, address, reply) = max(found, key=lambda one: one[1][0])
+    return LatestReply(
+        ledger=str(path),
+        at=datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        scenario=address.scenario,
+        task=address.task,
+        step=address.step,
+        attempt=address.attempt,
+        model=reply.model,
+        finish_reason=reply.finish_reason,
+        refusal=reply.refusal,
+        text=reply.text,
+    )

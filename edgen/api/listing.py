@@ -1,0 +1,164 @@
+"""The names that jobs and commands can use: shipped files, files of one's own, and what packages add.
+
+Nothing is loaded to list names, so that a shell can complete them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from edgen.core import registry, resources
+from edgen.core.errors import EdgenError, MachineError
+
+FileKind = Literal["jobs", "spaces", "label-sets", "machines"]
+PluginKind = Literal["formats", "measures", "providers", "protocols", "families"]
+
+_PLUGINS: Mapping[PluginKind, registry.Kind] = {
+    "formats": "format",
+    "measures": "measure",
+    "providers": "provider",
+    "protocols": "protocol",
+    "families": "family",
+}
+_MOST = 1_000  # files of a folder that are looked at
+_HEAD = 65_536  # bytes of a file that are looked at
+
+
+class _Files(NamedTuple):
+    """Where files of a kind are shipped and looked for, and a line that marks one."""
+
+    shipped: resources.Folder
+    folders: tuple[str, ...]
+    glob: str
+    mark: re.Pattern[bytes]
+    by_path: bool = False  # commands take shipped ones by their paths, too
+
+
+_YAML = "*.y*ml"
+_FILES: Mapping[FileKind, _Files] = {
+    "jobs": _Files(
+        "jobs", (".", "jobs"), _YAML, re.compile(rb"^(space|backends|protocol):", re.M), by_path=True
+    ),
+    "spaces": _Files(
+        "preference_space", (".", "preference_space"), _YAML, re.compile(rb"^(dimensions|topics):", re.M)
+    ),
+    "label-sets": _Files("label_sets", (".", "label_sets"), _YAML, re.compile(rb"^labels:", re.M)),
+    "machines": _Files("machines", (".", "machines"), "*/machine.yaml", re.compile(rb"^name:", re.M)),
+}
+
+
+class Listed(NamedTuple):
+    """A name with a sentence about it, empty where there is none, and its file or package."""
+
+    name: str
+    summary: str
+    origin: str
+
+
+def list_files(kind: FileKind) -> list[Listed]:
+    """The shipped files of a kind, by name, then those here, by path."""
+    return [Listed(name, _describe(kind, name), str(path)) for name, path in known_files(kind).items()]
+
+
+def known_files(kind: FileKind) -> dict[str, Path]:
+    """The files of a kind by the names that commands and jobs take: the shipped ones, then those here."""
+    about = _FILES[kind]
+    found = {name: resources.find(about.shipped, name) for name in resources.shipped(about.shipped)}
+    if about.by_path:
+        found = {os.path.relpath(path): path for path in found.values()}
+    shipped = {path.resolve() for path in found.values()}
+    own = {name: Path(name) for name in own_files(kind) if Path(name).resolve() not in shipped}
+    return found | own
+
+
+def list_plugins(kind: PluginKind) -> list[Listed]:
+    """Every object of a kind that packages bring, with what it says of itself or why it cannot be used."""
+    found = (plugin for plugin in registry.plugins() if plugin.kind == _PLUGINS[kind])
+    return [Listed(plugin.name, _describe_plugin(plugin), plugin.origin) for plugin in found]
+
+
+def plugin_names(kind: PluginKind) -> list[str]:
+    """The names that a kind of plugin has."""
+    return registry.names(_PLUGINS[kind])
+
+
+def own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
+    """The files (of machines: the folders) of a kind where they usually are, or in these `folders`."""
+    about = _FILES[kind]
+    for folder in folders or about.folders:
+        with contextlib.suppress(OSError):
+            for path in sorted(itertools.islice(Path(folder).glob(about.glob), _MOST)):
+                if is_file_of(kind, path):
+                    yield str(path if about.glob == _YAML else path.parent)
+
+
+def is_file_of(kind: FileKind, path: Path) -> bool:
+    """Whether a YAML file looks like one of this kind. It need not be valid."""
+    try:
+        with path.open("rb") as file:
+            return _FILES[kind].mark.search(file.read(_HEAD)) is not None
+    except OSError:
+        return False
+
+
+def _describe(kind: FileKind, reference: str) -> str:
+    """A sentence about a file; what is wrong with it where it cannot be read."""
+    try:
+        return _DESCRIBE[kind](reference)
+    except EdgenError as error:
+        return f"ERROR: {' '.join(str(error).split())}"
+
+
+def _describe_job(reference: str) -> str:
+    """The first sentence of the comment at the head of a job file."""
+    with resources.find("jobs", reference).open(encoding="utf-8", errors="replace") as file:
+        head = itertools.takewhile(lambda line: line.startswith("#"), file)
+        lines = (line.lstrip("# ").strip() for line in head if "yaml-language-server" not in line)
+        return re.split(r"(?<=\.) ", " ".join(lines))[0]
+
+
+def _describe_space(reference: str) -> str:
+    from edgen.space import load_space
+
+    space = load_space(resources.find("preference_space", reference))
+    return space.description or f"Dimensions: {', '.join(space.names)}."
+
+
+def _describe_label_set(reference: str) -> str:
+    from edgen.config.label_set import find_label_set
+
+    return ", ".join(label.name for label in find_label_set(reference).labels)
+
+
+def _describe_machine(reference: str) -> str:
+    from edgen.core.yaml_values import read_text, read_yaml
+
+    path = resources.find("machines", reference) / "machine.yaml"
+    said = read_yaml(read_text(path, MachineError), str(path), MachineError)
+    return str(said.get("description") or "") if isinstance(said, dict) else ""
+
+
+_DESCRIBE: Mapping[FileKind, Callable[[str], str]] = {
+    "jobs": _describe_job,
+    "spaces": _describe_space,
+    "label-sets": _describe_label_set,
+    "machines": _describe_machine,
+}
+
+
+def _describe_plugin(plugin: registry.Plugin) -> str:
+    problem = registry.problem(plugin)
+    if problem is not None:
+        return f"ERROR: {problem}"
+    found = registry.find(plugin.kind, plugin.name)
+    return getattr(found, "summary", "") or getattr(found, "definition", "")
+
+
+FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
+PLUGIN_KINDS: tuple[PluginKind, ...] = get_args(PluginKind)

@@ -1,0 +1,223 @@
+"""A whole run looked through: ledgers, inputs, layers, pairs, votes, written texts, notes, comparisons, finished files."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from edgen.annotation.layer import Noted, read_noted
+from edgen.annotation.people import read_person
+from edgen.config import load_job
+from edgen.config.run_inputs import is_input
+from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
+from edgen.core.files import read_regular
+from edgen.core.kept_files import DIGESTS, find_damage, has_digest
+from edgen.execution.finish import find_stale_files
+from edgen.store.layers import read_layer
+from edgen.store.ledger import find_ledger_damage
+from edgen.store.pairs_file import read_pairs
+from edgen.store.run_folder import RunFolder
+from edgen.store.split_side import read_test_side
+from edgen.store.votes import stored_votes
+from edgen.store.written_texts import read_written
+from edgen.validation.checker import FileReport
+from edgen.validation.findings import Finding
+from edgen.validation.reading import printable
+
+_LARGE = 1 << 26  # bytes of a ledger that takes seconds to look through
+_LARGEST = 1 << 30  # bytes of a comparison
+
+
+class _Found(NamedTuple):
+    """What is wrong with a file of a run: a kind of `validation.findings`, and a clause; `repair`: what mends it."""
+
+    path: Path
+    kind: str
+    problem: str
+    repair: str | None = None
+
+
+class RunCheck(NamedTuple):
+    """The files of a run that something is wrong with, and sentences about what repairs them."""
+
+    folder: Path
+    reports: tuple[FileReport, ...]
+    repairs: tuple[str, ...]
+
+    @property
+    def damaged(self) -> bool:
+        """Whether something is an error."""
+        return any(one.severity == "error" for report in self.reports for one in report.problems)
+
+
+def check_run(run: RunFolder, note: Callable[[str], None]) -> RunCheck:
+    """Look through all that a run and its arms contain but the records of its finished files. `note` hears of long work.
+    Nothing is changed."""
+    folders = [run, *(RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir())]
+    found = [*_ledgers(folders, note)]
+    for folder in folders:
+        found += _digests(folder, run)
+    found += _unreadable(folders)
+    if not any(one.kind in ("ledger", "damaged") for one in found):
+        if sum(_size(folder.ledger) for folder in folders) > _LARGE:
+            note(f"{run.path}: holding the finished files against the ledger …")
+        found += _finished(run)
+    found.sort(key=lambda one: str(one.path))
+    reports = (
+        FileReport(
+            printable(path), 0, 0, tuple(Finding.of(None, "$", one.problem, one.kind) for one in problems)
+        )
+        for path, problems in itertools.groupby(found, key=lambda one: one.path)
+    )
+    return RunCheck(run.path, tuple(reports), tuple(dict.fromkeys(one.repair for one in found if one.repair)))
+
+
+def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Iterator[_Found]:
+    seen = set[Path]()
+    for folder in folders:
+        if (
+            not folder.ledger.exists()
+            and not folder.arms_folder.is_dir()
+            and (folder.path / DIGESTS).is_file()
+        ):
+            problem = "the ledger is missing, and with it every raw reply"
+            repair = f"Restore {folder.ledger} from a copy of the run: nothing else holds what it says."
+            yield _Found(folder.ledger, "ledger", problem, repair)
+        for path in folder.ledgers():
+            if path in seen:
+                continue
+            seen.add(path)
+            if (size := _size(path)) > _LARGE:
+                note(f"{path}: looking through {size >> 20:,} MB …")
+            with _telling(path, "ledger") as told:
+                for sentence in find_ledger_damage(path):
+                    yield _Found(path, "ledger", sentence.removeprefix(f"{path}: "))
+            yield from told
+            if path.stat().st_nlink > 1:
+                yield _Found(path, "linked", "it is a hard link: another name leads to the same file")
+
+
+def _digests(folder: RunFolder, run: RunFolder) -> Iterator[_Found]:
+    """The files that differ from their digests; those without one are counted."""
+    with _telling(folder.path / DIGESTS, "damaged", _restore(run)) as told:
+        for one in find_damage(folder.path):
+            path = folder.path / one.name
+            missing = one.missing and not is_input(one.name)
+            yield _Found(path, "missing" if missing else "damaged", one.what, _repair(folder, run, one.name))
+        kept = (
+            folder.job,
+            *sorted(folder.inputs.glob("*")),
+            *(path for path, _ in _derived(folder) if folder.comparisons not in path.parents),
+        )
+        without = [path for path in kept if path.is_file() and not has_digest(path)]
+        if without:
+            shown = ", ".join(path.relative_to(folder.path).as_posix() for path in without[:3])
+            more = f" and {len(without) - 3} more" if len(without) > 3 else ""
+            problem = (
+                f"no digest of {shown}{more}: written by an older edgen or by hand; the command that makes the file writes one "
+                "when it is run again"
+            )
+            yield _Found(folder.path, "no_digest", problem)
+    yield from told
+
+
+def _derived(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], object]]]:
+    """What was made of a run's answers, or given by people, each with what reads it."""
+    if folder.pairs.exists():
+        yield folder.pairs, lambda: _exhaust(read_pairs(folder))
+    if folder.votes.exists():
+        yield folder.votes, lambda: stored_votes(folder)
+    readers: tuple[tuple[Path, str, Callable[[Path], object]], ...] = (
+        (folder.layers, "*/labels.jsonl", lambda path: _exhaust(read_layer(path))),
+        (folder.layers, "*/layer.json", lambda path: read_noted(path, Noted)),
+        (folder.layers, "*/annotators/*.jsonl", read_person),
+        (folder.candidates, "*.jsonl", lambda path: _exhaust(read_written(path))),
+        (folder.comparisons, "*.json", lambda path: msgspec.json.decode(read_regular(path, _LARGEST))),
+    )
+    for place, pattern, read in readers:
+        for path in sorted(place.glob(pattern)):
+            yield path, partial(read, path)
+
+
+def _unreadable(folders: Iterable[RunFolder]) -> Iterator[_Found]:
+    """Files that no command could read. Damaged ones are told of by their digests."""
+    for folder in folders:
+        for path, read in _derived(folder):
+            try:
+                read()
+            except DamagedError:  # told of by its digest
+                continue
+            except FileError as problem:
+                yield _Found(path, "unreadable_file", problem.summary)
+            except EdgenError as problem:
+                yield _Found(path, "unreadable_file", str(problem).removeprefix(f"{path}: "))
+            except (OSError, ValueError, RecursionError) as problem:
+                yield _Found(path, "unreadable_file", f"it cannot be read ({problem})")
+
+
+def _finished(run: RunFolder) -> Iterator[_Found]:
+    """Finished files that are not what the ledger comes to."""
+    with _telling(run.path, "ledger") as told:
+        arms = run.begun_arms()
+        side = read_test_side([own for _, own in arms], load_job(run.job).split.test)
+        again = describe_rewriting(run)
+        for _, own in arms:
+            try:
+                for name, problem in find_stale_files(own, side) if own.shards.exists() else ():
+                    yield _Found(own.path / name, "manifest", problem, again)
+            except DataError as problem:  # the manifest
+                yield _Found(Path(problem.source), "manifest", problem.summary, again)
+    yield from told
+
+
+@contextlib.contextmanager
+def _telling(path: Path, kind: str, repair: str | None = None) -> Iterator[list[_Found]]:
+    """What stops the body, as something found."""
+    found: list[_Found] = []
+    try:
+        yield found
+    except (EdgenError, OSError) as problem:
+        found.append(_Found(path, kind, str(problem).removeprefix(f"{path}: "), repair))
+
+
+def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
+    """A sentence about what repairs a file."""
+    path, suffix = folder.path / name, Path(name).suffix
+    if is_input(name):
+        return _restore(run)
+    if name == "pairs/pairs.jsonl":
+        return f"`edgen pairs {folder.path} --signal …` writes {path} again; all verdicts are stored."
+    if name.startswith("candidates/") and suffix == ".jsonl":
+        return (
+            f"`edgen annotate {folder.path} --write {path.stem}` writes {path} again from the stored answers."
+        )
+    if path.name == "labels.jsonl":
+        return (
+            f"`edgen annotate {folder.path}` with the same labels writes {path} again from what its annotators said; a layer of "
+            "the job's own gates is written by `edgen generate`."
+        )
+    return f"Restore {path} from a copy of the run: nothing else holds what it says."
+
+
+def describe_rewriting(run: RunFolder) -> str:
+    """Return a sentence about what repairs a run's finished files."""
+    return f"`edgen generate` the job of {run.path} again: it writes finished files from the ledger, without a call."
+
+
+def _restore(run: RunFolder) -> str:
+    return f"`edgen validate {run.path} --restore` puts back the run's inputs from the ledger."
+
+
+def _exhaust(lines: Iterable[object]) -> None:
+    for _ in lines:
+        pass
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,97 @@
+"""Annotators: which units of a run one of them labels, and what is kept of its labels.
+
+An annotator is a backend with a template, a label set and a name of its own in the layer. A task is a turn, or a conversation,
+whose units are labelled in one request; its record has the labels of each unit with a digest of what was said up to it. A turn
+is shown with what was said before it. Annotators of one backend draw with seeds of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from edgen.annotation.annotator import ROLE, Labelled
+from edgen.asking.answering import Answerer
+from edgen.asking.units import UnitAsker, name_task, read_task
+from edgen.config import Job
+from edgen.core.digest import fingerprint, hash64
+from edgen.core.values import Address, Turn
+from edgen.prompting import Prompt
+from edgen.protocols.base import Rules
+from edgen.protocols.labelled_units import Asking, LabelledUnit, said_digest
+from edgen.protocols.labelling import label_units
+from edgen.protocols.task import Spent, Task
+from edgen.providers import Backend
+from edgen.reading.answers.unit_labels import Labels
+from edgen.store.run_folder import SAMPLE
+from edgen.store.run_reader import RunReader
+
+
+def annotator_of(
+    name: str, backend: Backend, prompt: Prompt, asking: Asking, sample: int | None = None
+) -> Answerer:
+    """Return a backend with a template as the annotator of that name. Its facts are everything that shapes its answers except
+    the run; and the sample, which shapes none."""
+    facts = Answerer.of(backend, prompt).facts
+    way = {"annotator": name, "labels": msgspec.to_builtins(asking.labels), "unit": asking.unit}
+    facts = {**way, "together": asking.together, **facts, SAMPLE: sample}
+    return Answerer(id=name, model=backend.model, prompt=prompt, facts=facts)
+
+
+class AnnotatorAsker(UnitAsker):
+    """The units of a run that one annotator labels, in a sample of the conversations of each arm or in all."""
+
+    outcomes = ("labelled", "without labels")
+    role = ROLE
+    useless_help = (
+        "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room for it, or "
+        "name another backend with --backend."
+    )
+
+    def __init__(
+        self,
+        reader: RunReader,
+        job: Job,
+        annotator: Answerer,
+        asking: Asking,
+        layer: str,
+        like: AnnotatorAsker | None = None,
+    ) -> None:
+        """`like`: an annotator that is asked in the same way; what it counted is not counted again."""
+        super().__init__(reader, job, annotator, f"{layer} {annotator.id}", annotator.facts[SAMPLE])
+        self.part = annotator.id
+        # Annotators that are asked the very same draw each for itself.
+        self.rules = Rules(asks=job.asks, seed=hash64(f"annotator/{job.seed}/{annotator.id}") >> 1)
+        facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
+        self.shaping = {"annotator": fingerprint(facts)}
+        self._asking = asking
+        self.count(like)
+
+    def tasks_in(self, index: int, name: str) -> list[str]:
+        """Return the tasks about one conversation."""
+        units = self._asking.units(self.turns(index, name))
+        if self._asking.unit == "conversation" or self._asking.together:
+            return [name] if units else []
+        return [name_task(name, place) for place in units]
+
+    def task(self, index: int, task: str) -> Task:
+        """Return the work on one turn, or conversation."""
+        turns, units = self.labelled(index, task)
+        shown = self._asking.shown(turns, units)
+        protocol = label_units(shown, Address(index, task), self.prompt, self.rules, ROLE)
+
+        def record(said: tuple[Labels, ...], spent: Spent) -> Labelled:
+            labelled = (
+                LabelledUnit(place, said_digest(turns, place), labels)
+                for place, labels in zip(units, said, strict=True)
+            )
+            return Labelled(units=tuple(labelled), simulated=spent.simulated)
+
+        return self.work(index, protocol, record)
+
+    def labelled(self, index: int, task: str) -> tuple[Sequence[Turn], list[int | None]]:
+        """Return the turns of the conversation that a task is about, and what of it is labelled."""
+        name, place = read_task(task)
+        turns = self.turns(index, name)
+        return turns, self._asking.units(turns) if place is None else [place]

@@ -1,0 +1,244 @@
+"""Who answers an asker: the job that says how, the backends, and the scheduler of the calls to them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.config import BackendConfig, Job, check, load_job, parse_job
+from edgen.core.digest import fingerprint
+from edgen.core.errors import UsageError
+from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.scheduler import SchedulerFactory
+from edgen.planning.answer_schemas import check_schema
+from edgen.prompting import Prompt
+from edgen.providers import Backend, provider_of
+from edgen.runtime.backends import Via, open_backends, open_scheduler
+from edgen.runtime.control import Control
+from edgen.store.run_folder import RunFolder
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskOptions:
+    """The options that every asker takes.
+
+    prompt: the template, a shipped name or a file; None for the asker's own.
+    overrides: keys of the job, as `--set` takes them: backends, limits, asks.
+    via: call by call, or by the provider's batch service.
+    """
+
+    prompt: str | None = None
+    overrides: tuple[str, ...] = ()
+    via: Via = "online"
+
+
+class Answerer(msgspec.Struct, frozen=True, kw_only=True):
+    """A backend with a template: a judge, an annotator, a writer.
+
+    id: names everything that shapes an answer except the data, in 16 hex digits, or as its asker calls it.
+    facts: what the file next to its ledger says.
+    """
+
+    id: str
+    model: str
+    prompt: Prompt
+    facts: dict[str, Any]
+
+    @classmethod
+    def of(cls, backend: Backend, prompt: Prompt, **way: str) -> Answerer:
+        """Return the answerer that a backend is with a template. `way`: what else shapes its answers, by name."""
+        identity = dict(backend.identity)
+        name = fingerprint((identity, prompt.sha256, *way.values()))
+        template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
+        if prompt.schema is not None:
+            template["schema"] = prompt.schema.decode()
+        facts = {"judge": name, "backend": identity, **way, "template": template}
+        return cls(id=name, model=backend.model, prompt=prompt, facts=facts)
+
+
+class Chosen(NamedTuple):
+    """The backend that is to answer, and the caller's function that it is, if any."""
+
+    config: BackendConfig
+    function: Function | None = None
+
+
+class Answering(NamedTuple):
+    """Open backends, by their names in the asker's job, and what makes the scheduler of calls to them."""
+
+    backends: Mapping[str, Backend]
+    scheduler: SchedulerFactory = call_by_call
+
+
+@contextlib.asynccontextmanager
+async def open_answering(
+    job: Job,
+    configs: Mapping[str, BackendConfig],
+    control: Control,
+    via: Via,
+    *,
+    send: bool,
+    functions: Mapping[str, Function | None] | None = None,
+) -> AsyncIterator[Answering]:
+    """Open backends of a job. Without `send` they have no keys and send nothing: they only say who they are.
+
+    `functions`: the caller's functions that are backends, by name. Raises what `open_backends` raises.
+    """
+    trust = control.trust if send else None
+    async with open_backends(configs, job.limits, trust, functions=functions) as backends:
+        if not send:
+            yield Answering(backends)
+            return
+        async with open_scheduler(job, backends, via) as scheduler:
+            yield Answering(backends, scheduler)
+
+
+@contextlib.asynccontextmanager
+async def open_answerers(
+    run: RunFolder,
+    job: Job,
+    role: str,
+    chosen: Mapping[str, Chosen],
+    prompt: Prompt,
+    control: Control,
+    via: Via = "online",
+    *,
+    send: bool,
+) -> AsyncIterator[dict[str, tuple[Job, Answering]]]:
+    """Open backends that all answer under `role`, with one template. Equal ones share a backend and its connections.
+
+    Returns, by the names of `chosen`, the run's job with the backend, and the backend. Without `send` they send nothing. Raises
+    what `job_with`, `open_backends` and `open_scheduler` raise.
+    """
+    jobs = {name: job_with(job, role, one.config, prompt, run.job) for name, one in chosen.items()}
+    first: dict[str, str] = {}  # whose backend it is, by name
+    for name, one in chosen.items():
+        first[name] = next((other for other in first if chosen[other] == one), name)
+    configs = {name: chosen[name].config for name in first.values()}
+    functions = {name: chosen[name].function for name in configs}
+    trust = control.trust if send else None
+    async with contextlib.AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(
+            open_backends(configs, job.limits, trust, arms=len(chosen), functions=functions)
+        )
+        found: dict[str, tuple[Job, Answering]] = {}
+        for name, own in jobs.items():
+            answering = Answering({role: opened[first[name]]})
+            if send:
+                scheduler = await stack.enter_async_context(open_scheduler(own, answering.backends, via))
+                answering = answering._replace(scheduler=scheduler)
+            found[name] = own, answering
+        yield found
+
+
+@contextlib.asynccontextmanager
+async def open_answerer(
+    run: RunFolder,
+    job: Job,
+    role: str,
+    named: str,
+    prompt: Prompt,
+    control: Control,
+    via: Via = "online",
+    *,
+    send: bool,
+) -> AsyncIterator[tuple[Job, Answering]]:
+    """Open the one backend that `named` names, as `open_answerers` does."""
+    chosen = {role: choose_backend(job, named, role, control)}
+    async with open_answerers(run, job, role, chosen, prompt, control, via, send=send) as opened:
+        yield opened[role]
+
+
+def load_run_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[str], of_what: str) -> Job:
+    """Load a run's own job with these settings on top. Raises UsageError for one that does not count for `of_what`."""
+    overrides = list(overrides)
+    for override in overrides:
+        if override.partition("=")[0].strip().split(".")[0] not in settable:
+            raise UsageError(
+                f"--set {override}: this key does not apply to {of_what}; these do: {', '.join(settable)}."
+            )
+    return load_job(run.job, overrides)
+
+
+def find_backend(job: Job, named: str, role: str) -> BackendConfig:
+    """Return the backend that answers under `role` ("judge", "annotator"). `named`: `ROLE`, or `JOB:ROLE`, or empty for
+    the job's backend of that name, else its `default`. Raises UsageError."""
+    path, _, name = named.rpartition(":")
+    if not path and name.endswith((".yaml", ".yml")):
+        path, name = name, ""
+    if path:
+        job = load_job(Path(path))
+    if not name:
+        name = role if role in job.backends else "default"
+    if name not in job.backends:
+        raise UsageError(
+            f"no backend '{name}' is in {path or 'the job of this run'} (known: {', '.join(job.backends)}). "
+            "Name one with --backend ROLE, or one of another job with --backend JOB.yaml:ROLE, or give one here: "
+            f"--set 'backends.{role}={{type: openai, model: …}}'."
+        )
+    return job.backends[name]
+
+
+def choose_backend(job: Job, named: str, role: str, control: Control) -> Chosen:
+    """Return the backend that `find_backend` finds, and the caller's function where it is one."""
+    config = find_backend(job, named, role)
+    functions = control.functions.items()
+    return Chosen(config, next((one for name, one in functions if job.backends.get(name) == config), None))
+
+
+def job_with(job: Job, role: str, config: BackendConfig, prompt: Prompt, source: Path) -> Job:
+    """Return the run's job, read from `source`, with a backend as `role` that is asked with this template. Raises
+    JobError."""
+    check_schema(prompt, config, f"$.backends.{role}")
+    held: Job = msgspec.structs.replace(job, backends={**job.backends, role: config})
+    check(held, str(source))
+    return held
+
+
+def load_asked_job(
+    named: str | None, overrides: Iterable[str], control: Control, *, work: str, made_up: str
+) -> Job:
+    """Load the job of an asker about a file: its only backend, `default`, is the one that `JOB[:ROLE]` names.
+
+    `named`: as --backend takes it; None for ./job.yaml, else the embedded simulator. `work`: the name of a job without a file.
+    `made_up`: what is said of the simulator's answers. Raises UsageError.
+    """
+    path, role = _read_job_name(named)
+    if path is not None:
+        job = load_job(path, list(overrides))
+    else:
+        plain = {"name": work, "conversations": 1, "space": "-", "prompt": "-"}
+        job = parse_job(
+            {**plain, "backends": {"default": {"type": "simulator"}}}, "(no job)", list(overrides)
+        )
+    if role not in job.backends:
+        raise UsageError(
+            f"{path}: this job has no backend '{role}' (known: {', '.join(job.backends)}). Name one of "
+            f"them, as in --backend {path}:{next(iter(job.backends))}."
+        )
+    config = job.backends[role]
+    if provider_of(config).simulated:
+        why = (
+            f"the backend '{role}' of {path} is"
+            if path is not None
+            else "no --backend is given, so the backend is"
+        )
+        control.note(f"{why} the simulator: {made_up}, and no model is called.")
+    return msgspec.structs.replace(job, backends={"default": config})
+
+
+def _read_job_name(named: str | None) -> tuple[Path | None, str]:
+    """Return the job file and the role that `JOB[:ROLE]` means."""
+    if named is None:
+        return (Path("job.yaml") if Path("job.yaml").is_file() else None), "default"
+    path, colon, role = named.rpartition(":")
+    if not colon or Path(named).is_file():
+        return Path(named), "default"
+    return Path(path), role

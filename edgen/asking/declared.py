@@ -1,0 +1,159 @@
+"""Askers that one class declares: a template, the units, and a reader. Everything else follows.
+
+    class Politeness(TurnAsker):
+        name = "politeness"
+        template = "./politeness.j2"
+        variables = ("guarded", "fence")
+
+        def ask(self, unit):
+            return self.question(unit, fence_turns(...), read)
+
+`api.asked.ask_run` asks about a run, with the run's job, and writes asked/<name>.jsonl: a line a unit, with what `ask` returned.
+The ledger is asked/<name>/<answerer>.db; `edgen status` counts it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+
+from edgen.asking.answering import Answerer, AskOptions
+from edgen.asking.start import Start
+from edgen.asking.units import UnitAsker, name_task, read_task
+from edgen.config import Job
+from edgen.core.digest import fingerprint
+from edgen.core.errors import RunError
+from edgen.core.values import Address, Rejection, Reply, Request, Status, Turn
+from edgen.planning.allowed_files import unlimited
+from edgen.prompting import Prompt, load_prompt
+from edgen.protocols.base import Question, ask
+from edgen.protocols.labelled_units import said_digest
+from edgen.protocols.task import Spent, Task
+from edgen.providers import Backend
+from edgen.runtime.control import Control
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_reader import RunReader
+
+Answer = msgspec.Struct  # what is kept of a unit: a struct of the asker's own
+
+
+class Unit(NamedTuple):
+    """A unit to ask about: the last of `turns`, or all of them where `place` is None."""
+
+    address: Address
+    turns: Sequence[Turn]
+    place: int | None
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A unit's record in the ledger. `said`: the digest of the unit's text; an answer about another text does not count."""
+
+    answer: msgspec.Raw
+    said: str
+    simulated: bool = False
+
+
+class DeclaredAsker(UnitAsker):
+    """The base class of such askers: about conversations; `TurnAsker` is about turns.
+
+    name: of its folder and its file. template: a shipped one's name, or a file; `variables` are what it may use.
+    role: the role of the backend in the job; without such a backend, `default` answers.
+    """
+
+    name: ClassVar[str]
+    template: ClassVar[str]
+    variables: ClassVar[tuple[str, ...]]
+
+    def __init__(self, reader: RunReader, job: Job, answerer: Answerer) -> None:
+        super().__init__(reader, job, answerer, self.name, None)
+        self.count()
+
+    @abstractmethod
+    def ask(self, unit: Unit) -> Generator[Request, Reply, Answer | Rejection]:
+        """Ask about a unit, and return what is kept of the answer, or why it could not be read."""
+
+    def question(
+        self, unit: Unit, variables: Mapping[str, Any], read: Callable[[Reply], Answer | Rejection]
+    ) -> Generator[Request, Reply, Answer | Rejection]:
+        """Ask with the template, again until an answer can be read."""
+        messages = self.prompt.messages(variables)
+        question = Question(unit.address, messages, self.name, self.role, self.prompt.schema)
+        return (yield from ask(question, self.rules, read))
+
+    def places(self, turns: Sequence[Turn]) -> list[int | None]:  # noqa: ARG002
+        """Return what of a conversation is asked about: turns by their places, or None for all of it."""
+        return [None]
+
+    def tasks_in(self, index: int, name: str) -> list[str]:
+        """Return the tasks about one conversation."""
+        return [name_task(name, place) for place in self.places(self.turns(index, name))]
+
+    def unit(self, index: int, task: str) -> Unit:
+        """Return the unit that a task is about."""
+        name, place = read_task(task)
+        turns = self.turns(index, name)
+        return Unit(Address(index, task), turns if place is None else turns[: place + 1], place)
+
+    def task(self, index: int, task: str) -> Task:
+        """Return the work on one unit."""
+        unit = self.unit(index, task)
+
+        def record(answer: Answer, spent: Spent) -> Kept:
+            raw = msgspec.Raw(msgspec.json.encode(answer))
+            return Kept(answer=raw, said=said_digest(unit.turns, None), simulated=spent.simulated)
+
+        return self.work(index, self.ask(unit), record)
+
+    def lines(self, ledger: Path) -> Iterator[bytes]:
+        """Yield the line of each unit that was answered, in the run's order."""
+        with LedgerReader(ledger) as view:
+            for index, task in self.units():
+                status, _, data = view.outcomes(index).get(task, (None, None, None))
+                if status is not Status.ACCEPTED or data is None:
+                    continue
+                kept, unit = msgspec.json.decode(data, type=Kept), self.unit(index, task)
+                if kept.said == said_digest(unit.turns, None):
+                    place = {} if unit.place is None else {"turn": unit.place}
+                    line = {"id": self.candidate(index, read_task(task)[0]).id, **place}
+                    line |= msgspec.json.decode(kept.answer)
+                    yield msgspec.json.encode({**line, "answerer": self.id})
+
+
+class TurnAsker(DeclaredAsker):
+    """An asker about turns, each shown after those before it. `of`: the roles whose turns it is about; all if empty."""
+
+    of: ClassVar[tuple[str, ...]] = ()
+
+    def places(self, turns: Sequence[Turn]) -> list[int | None]:
+        """Return the places of the turns."""
+        return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
+
+
+class DeclaredStart(Start[DeclaredAsker]):
+    """One start of such an asker, while the run is held."""
+
+    def __init__(
+        self, reader: RunReader, kind: type[DeclaredAsker], options: AskOptions, control: Control, by: str
+    ) -> None:
+        self.role, self.of_what = kind.role, f"{kind.name} of an existing run"
+        super().__init__(reader, options, reader.rundir.asked / kind.name, control, by)
+        self._kind, self._named = kind, options.prompt or kind.template
+
+    def prompt(self) -> Prompt:
+        """Read the template."""
+        return load_prompt(unlimited().require("prompts", self._named, "--prompt"), self._kind.variables)
+
+    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:
+        """Return the asker."""
+        if not self.reader.accepted:
+            raise RunError(
+                f"{self.reader.rundir.path}: no conversation was accepted in this run, so there is nothing to ask about."
+            )
+        facts = {"asker": self._kind.name, **Answerer.of(backend, prompt).facts}
+        name = fingerprint(facts)
+        answerer = Answerer(id=name, model=backend.model, prompt=prompt, facts={**facts, "judge": name})
+        return self._kind(self.reader, job, answerer)

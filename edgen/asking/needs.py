@@ -1,0 +1,106 @@
+"""The calls that askers would make, for --dry-run: nothing is sent and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.asking.asker import Asker
+from edgen.asking.places import Place
+from edgen.core.values import Status
+from edgen.store.ledger import LedgerReader
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """Calls: as expected, and if each answer is asked for as often as the job allows and every turn is taken."""
+
+    expected: int = 0
+    at_most: int = 0
+
+    def plus(self, other: Amount) -> Amount:
+        """Return the sum of both."""
+        return Amount(self.expected + other.expected, self.at_most + other.at_most)
+
+
+class Needs(NamedTuple):
+    """Units with a stored answer, units without one, and the calls for the latter."""
+
+    stored: int = 0
+    missing: int = 0
+    calls: Amount = Amount()
+
+    def plus(self, other: Needs) -> Needs:
+        """Return the sum of both."""
+        calls = self.calls.plus(other.calls)
+        return Needs(self.stored + other.stored, self.missing + other.missing, calls)
+
+
+class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """`expected` and `at_most` calls for `missing` of the `units`; the others have stored answers. `provider` is the backend's
+    type."""
+
+    units: str
+    stored: int
+    missing: int
+    expected: int
+    at_most: int
+    provider: str
+
+    @classmethod
+    def of(cls, needs: Needs, units: str, provider: str) -> NeededCalls:
+        """Return what `--dry-run` prints of one asker."""
+        return cls(
+            units=units,
+            stored=needs.stored,
+            missing=needs.missing,
+            expected=needs.calls.expected,
+            at_most=needs.calls.at_most,
+            provider=provider,
+        )
+
+    def lines(self) -> list[str]:
+        """Return the lines for a person."""
+        return [
+            f"{self.units:<10} {self.missing:,} without a stored answer, {self.stored:,} with one",
+            f"backend    {self.provider}",
+            f"calls      {self.expected:,} expected, at most {self.at_most:,}; none was made, and nothing was written",
+        ]
+
+
+def needs_of(asker: Asker, place: Place) -> Needs:
+    """Return what an asker would take."""
+    return count_needs(asker.units(), place.ledger(asker), asker.calls, asker.job.asks)
+
+
+def count_needs(
+    units: Iterable[tuple[int, Any]], ledger: Path, calls: Callable[[int, Any], tuple[int, int]], asks: int
+) -> Needs:
+    """Return what units would take. `calls`: as `Asker.calls`; `asks`: how often an answer is asked for at most."""
+    stored = missing = expected = most = 0
+    for index, task, answered in _look_up(units, ledger):
+        stored += answered
+        if not answered:
+            one, all_turns = calls(index, task)
+            missing, expected, most = missing + 1, expected + one, most + all_turns * asks
+    return Needs(stored, missing, Amount(expected, most))
+
+
+def unanswered(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the units, which come by scenario, that have no answer in the ledger; failed ones have none."""
+    return ((index, task) for index, task, answered in _look_up(units, ledger) if not answered)
+
+
+def _look_up(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any, bool]]:
+    """Yield each unit, and whether it has an answer in the ledger."""
+    if not ledger.exists():
+        yield from ((index, task, False) for index, task in units)
+        return
+    with LedgerReader(ledger) as view:
+        for index, those in groupby(units, key=lambda unit: unit[0]):
+            known = view.outcomes(index)
+            for _, task in those:
+                yield index, task, known.get(task, (Status.FAILED,))[0] != Status.FAILED

@@ -1,0 +1,69 @@
+"""Where an asker's ledger is: in a folder of a run, with a file of who answers, or next to the file made of the answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgen.asking.asker import Asker
+from edgen.core.files import refuse_links
+from edgen.execution.session import Charged
+from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.supervise import used_elsewhere
+from edgen.store.locks import lock_for_writing
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder with askers' ledgers: of a run, which `open_for_work` holds, or one with files made of the answers."""
+
+    folder: Path
+    run: RunFolder | None = None
+
+    def ledger(self, asker: Asker) -> Path:
+        """Return the path of an asker's ledger."""
+        return self.folder / f"{asker.id}.db"
+
+    def note(self, asker: Asker) -> None:
+        """Note who answers and how, next to a ledger of a run."""
+        if self.run is not None:
+            self.run.note_judge(asker.id, asker.facts, self.folder)
+
+    def used_elsewhere(self, own: Sequence[Path]) -> Iterable[Charged]:
+        """Return what other ledgers have used of the same budget."""
+        return () if self.run is None else used_elsewhere(self.run, *own)
+
+
+@contextlib.contextmanager
+def hold_ledger(path: Path) -> Iterator[None]:
+    """Keep other processes away from the ledger next to a file. Raises LockedError."""
+    refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal", "-acked")])
+    lock, taken = path.with_name(f".{path.name}.lock"), f"{path}: another process is at it"
+    with explain_os_errors(path), lock_for_writing(lock, taken, "another name"):
+        yield
+
+
+@contextlib.contextmanager
+def open_for_reading(run: Path) -> Iterator[RunReader]:
+    """Open a run that nobody changes meanwhile. Raises RunError and LockedError."""
+    rundir = RunFolder(run)
+    rundir.require()
+    with rundir.lock_for_reading(), RunReader(run) as reader:
+        yield reader
+
+
+@contextlib.contextmanager
+def open_for_work(run: Path, control: Control, unit: str) -> Iterator[RunReader]:
+    """Open a run in which `unit` are about to be made, and hold it. Raises RunError and LockedError."""
+    rundir = RunFolder(run)
+    rundir.require()
+    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
+        if dead is not None:
+            control.note(f"{dead} was killed or crashed; its run is resumed.")
+        control.begin(reader.name, unit, run)
+        control.check_deadline()
+        yield reader

@@ -1,0 +1,117 @@
+"""One start of an asker that one backend answers: about a run, opened, asked or estimated; or for a file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from edgen.asking.answering import AskOptions, load_run_job, open_answerer, open_answering
+from edgen.asking.asker import FileAsker
+from edgen.asking.needs import Needs, needs_of
+from edgen.asking.places import Place, hold_ledger
+from edgen.asking.work import A, AtWork, ask, ask_until_ended
+from edgen.config import Job
+from edgen.core.errors import EdgenError
+from edgen.core.threads import run_in_thread
+from edgen.prompting import Prompt
+from edgen.providers import Backend
+from edgen.runtime.backends import Via
+from edgen.runtime.control import Control
+from edgen.store.run_reader import RunReader
+
+T = TypeVar("T")
+FA = TypeVar("FA", bound=FileAsker)
+
+
+class Start(ABC, Generic[A]):
+    """The base class of such starts, while the run is held. A subclass has the template and makes the asker.
+
+    role: under which the backend answers. settable: the keys of the job that `--set` may change.
+    of_what: what these settings are for, in the error about another key.
+    """
+
+    role: str = "judge"
+    settable: tuple[str, ...] = ("backends", "limits", "batch", "asks")
+    of_what: str
+
+    def __init__(
+        self, reader: RunReader, options: AskOptions, folder: Path, control: Control, by: str = ""
+    ) -> None:
+        """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role, else `default`."""
+        self.reader, self.control = reader, control
+        self.job = load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
+        self.place = Place(folder, reader.rundir)
+        self._via, self._by = options.via, by
+
+    @abstractmethod
+    def prompt(self) -> Prompt:
+        """Read the template. Raises TemplateError."""
+
+    @abstractmethod
+    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> A:
+        """Return the asker that the backend answers. Raises UsageError where there is nothing to ask about."""
+
+    @contextlib.asynccontextmanager
+    async def open(self, *, send: bool) -> AsyncIterator[AtWork[A]]:
+        """Open the backend, which sends nothing unless it is to `send`."""
+        prompt = self.prompt()
+        async with open_answerer(
+            self.reader.rundir, self.job, self.role, self._by, prompt, self.control, self._via, send=send
+        ) as (job, answering):
+            yield AtWork(self.asker(job, answering.backends[self.role], prompt), answering)
+
+    def ask(self) -> tuple[A, Path, EdgenError | None]:
+        """Ask what has no answer yet: the asker, its ledger, and what stopped it once that was begun."""
+
+        async def work() -> tuple[A, Path, EdgenError | None]:
+            async with self.open(send=True) as one:
+                ended = await ask_until_ended([one], self.place, self.control)
+                return one.asker, self.place.ledger(one.asker), ended
+
+        return asyncio.run(work())
+
+    def estimate(self) -> tuple[A, Needs]:
+        """Return what `ask` would take; nothing is sent and nothing is written."""
+
+        async def count() -> tuple[A, Needs]:
+            async with self.open(send=False) as one:
+                return one.asker, needs_of(one.asker, self.place)
+
+        return asyncio.run(count())
+
+
+def ask_for_file(
+    asker: FA,
+    control: Control,
+    result: Callable[[FA, Path], T],
+    via: Via = "online",
+    require: Callable[[Path], None] = lambda _out: None,
+) -> T:
+    """Ask what has no answer yet, and return the `result` of the asker and its ledger, which nobody else works on meanwhile.
+
+    `require`: checks the asker's file once the ledger is held, since whoever held it before may have written that file. Raises
+    what stopped the asker, with a note where its answers are.
+    """
+    place, job = Place(asker.out.parent), asker.job
+    ledger = place.ledger(asker)
+    functions = {name: one for name, one in control.functions.items() if name == "default"}
+
+    async def work() -> T:
+        async with open_answering(
+            job, dict(job.backends), control, via, send=True, functions=functions
+        ) as answering:
+            with hold_ledger(ledger):
+                require(asker.out)
+                await ask([AtWork(asker, answering)], place, control)
+                return await run_in_thread(result, asker, ledger)
+
+    try:
+        return asyncio.run(work())
+    except EdgenError:
+        if ledger.exists():
+            control.note(f"no file was written; the answers so far are stored in {ledger}.")
+        raise

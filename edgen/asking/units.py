@@ -1,0 +1,102 @@
+"""Askers about the turns of a run's conversations, or about the conversations themselves.
+
+A task is a turn ("r0@0003") or a conversation ("r0"). The sample is drawn by hash, so that a larger one holds the smaller.
+"""
+
+from __future__ import annotations
+
+import heapq
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from edgen.asking.answering import Answerer
+from edgen.asking.asker import PromptAsker
+from edgen.config import Job
+from edgen.core.digest import hash64
+from edgen.core.pair import Candidate, candidate_name
+from edgen.core.values import Turn
+from edgen.store.run_folder import SAMPLE
+from edgen.store.run_reader import RunReader
+
+_AT = "@"  # stands in no candidate's name
+
+
+class UnitAsker(PromptAsker):
+    """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass says which units a
+    conversation has, and calls `count` once it can."""
+
+    drawn_by = "annotate"  # the name of the draw: askers that share it ask about the same conversations
+
+    def __init__(
+        self, reader: RunReader, job: Job, answerer: Answerer, called: str, sample: int | None
+    ) -> None:
+        super().__init__(reader, job, answerer, called)
+        self._chosen = (
+            None if sample is None else choose_conversations(reader, job.seed, sample, self.drawn_by)
+        )
+        self._last: tuple[tuple[int, str], Candidate] | None = None
+
+    @abstractmethod
+    def tasks_in(self, index: int, name: str) -> list[str]:
+        """Return the tasks about one conversation."""
+
+    def count(self, like: UnitAsker | None = None) -> None:
+        """Count the units. `like`: an asker about units of the same kind, whose counts are taken if its sample is the same."""
+        if like is not None and like._chosen == self._chosen:
+            self.planned, self.scenarios = like.planned, like.scenarios
+            return
+        for index, _ in self.units():
+            self.planned += 1
+            self.scenarios = index + 1
+
+    def units(self) -> Iterator[tuple[int, str]]:
+        """Yield (scenario, task) of every unit."""
+        for index, names in self.reader.scenarios():
+            own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
+            yield from (
+                (index, task) for task in sorted(t for name in own for t in self.tasks_in(index, name))
+            )
+
+    def turns(self, index: int, name: str) -> Sequence[Turn]:
+        """Return the turns of a conversation."""
+        return self.candidate(index, name).turns
+
+    def candidate(self, index: int, name: str) -> Candidate:
+        """Return a conversation. The last one is kept, since its turns are asked about one after the other."""
+        if self._last is None or self._last[0] != (index, name):
+            self._last = (index, name), self.reader.candidate(index, name)
+        return self._last[1]
+
+
+def name_task(name: str, place: int | None) -> str:
+    """Return the task about a turn of a conversation, or about all of it."""
+    return name if place is None else f"{name}{_AT}{place:04}"
+
+
+def read_task(task: str) -> tuple[str, int | None]:
+    """Return the conversation that a task is about, and the turn; None for all of it."""
+    name, _, place = task.partition(_AT)
+    return name, int(place) if place else None
+
+
+def choose_conversations(
+    reader: RunReader, seed: int, sample: int, drawn_by: str = UnitAsker.drawn_by
+) -> set[tuple[int, str]]:
+    """Return (scenario, name) of `sample` conversations of each arm: the least hashes, of the same scenarios in every arm."""
+    chosen: set[tuple[int, str]] = set()
+    for arm, view in reader.views.items():
+        ranked = (
+            (hash64(f"{drawn_by}/{seed}/{index}/{replicate}"), index, candidate_name(arm, replicate))
+            for index, replicate in view.accepted()
+        )
+        chosen |= {(index, name) for _, index, name in heapq.nsmallest(sample, ranked)}
+    return chosen
+
+
+def grown_sample(before: Mapping[str, Any] | None, sample: int | None) -> int | None:
+    """Return the sample of an asker that was at work before: it only grows, since what was asked stays."""
+    if before is None or sample is None:
+        return sample
+    noted: int | None = before[SAMPLE]
+    return None if noted is None else max(noted, sample)

@@ -1,0 +1,167 @@
+"""Writers: for which turns of a run one of them writes texts, and the file of what it wrote.
+
+A writer is a backend with a template that is asked for so many texts of a kind. A task is a turn of an agent that has enough
+turns before it; its record has the texts with a digest of what was said up to the turn. Texts for a turn that has changed since
+are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from edgen.asking.answering import Answerer
+from edgen.asking.units import UnitAsker, name_task, read_task
+from edgen.config import Job
+from edgen.core.digest import fingerprint
+from edgen.core.values import Address, Status, Turn
+from edgen.prompting import Prompt
+from edgen.protocols.labelled_units import said_digest
+from edgen.protocols.task import Spent, Task
+from edgen.protocols.writing import Kind, Written, write_texts
+from edgen.providers import Backend
+from edgen.store.layers import text_digest
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_folder import SAMPLE
+from edgen.store.run_reader import RunReader
+from edgen.store.written_texts import WrittenLine
+
+ROLE = "writer"  # whom writers' requests name
+_encode = msgspec.json.Encoder().encode
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for: `count` texts of a kind for each turn of an agent with `after` turns before it or more. `agent` is the
+    role of agents, where turns do not tell who is one (`actor_type`, as those of a forum do)."""
+
+    kind: Kind
+    count: int
+    agent: str
+    after: int
+
+    def places(self, turns: Sequence[Turn]) -> list[int]:
+        """The turns of a conversation that something is written for."""
+        return [
+            place
+            for place, turn in enumerate(turns)
+            if place >= self.after
+            and turn.text.strip()
+            and (turn.data.get("actor_type", "Agent") == "Agent")
+            and ("actor_type" in turn.data or turn.role == self.agent)
+        ]
+
+
+class TurnTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a writer's ledger keeps of a turn. `said` is the digest of what was said up to it."""
+
+    texts: tuple[str, ...]
+    said: str
+    dropped: dict[str, int] = {}
+    simulated: bool = False
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in a file: `turns` with `texts`, of which `short` have fewer than were asked for; and what was dropped
+    of the answers, by reason."""
+
+    turns: int
+    texts: int
+    short: int
+    dropped: dict[str, int]
+
+
+_record = msgspec.json.Decoder(TurnTexts).decode
+
+
+def writer_of(backend: Backend, prompt: Prompt, wanted: Wanted) -> Answerer:
+    """Return a backend with a template as the writer of what is wanted."""
+    facts = {**Answerer.of(backend, prompt).facts, **msgspec.to_builtins(wanted)}
+    del facts["judge"]
+    name = fingerprint(facts)
+    return Answerer(id=name, model=backend.model, prompt=prompt, facts={"writer": name, **facts})
+
+
+class WriterAsker(UnitAsker):
+    """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in all."""
+
+    outcomes = ("written for", "without texts")
+    role = ROLE
+    useless_help = (
+        "A writer answers with a list of texts: see that its max_tokens leaves room for it, or name another backend with "
+        "--backend."
+    )
+
+    def __init__(
+        self, reader: RunReader, job: Job, writer: Answerer, wanted: Wanted, sample: int | None
+    ) -> None:
+        super().__init__(reader, job, writer, wanted.kind, sample)
+        self.facts[SAMPLE] = sample  # it shapes no answer, and no name
+        self._wanted = wanted
+        self.count()
+
+    def tasks_in(self, index: int, name: str) -> list[str]:
+        """Return the tasks about one conversation."""
+        return [name_task(name, place) for place in self._wanted.places(self.turns(index, name))]
+
+    def task(self, index: int, task: str) -> Task:
+        """Return the work on one turn."""
+        name, place = read_task(task)
+        assert place is not None
+        turns = self.turns(index, name)[: place + 1]
+        wanted, address = self._wanted, Address(index, task)
+        protocol = write_texts(turns, wanted.kind, wanted.count, address, self.prompt, self.rules, ROLE)
+
+        def record(result: Written, spent: Spent) -> TurnTexts:
+            said = said_digest(turns, place)
+            return TurnTexts(texts=result.texts, said=said, dropped=result.dropped, simulated=spent.simulated)
+
+        return self.work(index, protocol, record)
+
+
+def write_candidates(reader: RunReader, ledger: Path, wanted: Wanted, writer: str, file: Path) -> Totals:
+    """Write what a writer's ledger holds to the run's file of its kind, in the run's order. Memory: that of one scenario."""
+    texts = short = 0
+    dropped = Counter[str]()
+
+    def lines() -> Iterator[bytes]:
+        nonlocal texts, short
+        for line, of_turn in _written(reader, ledger, wanted, writer):
+            texts += len(line.texts)
+            short += len(line.texts) < wanted.count
+            dropped.update(of_turn.dropped)
+            yield _encode(line)
+
+    turns = reader.rundir.write_lines(file, lines())
+    return Totals(turns=turns, texts=texts, short=short, dropped=dict(sorted(dropped.items())))
+
+
+def _written(
+    reader: RunReader, ledger: Path, wanted: Wanted, writer: str
+) -> Iterator[tuple[WrittenLine, TurnTexts]]:
+    with LedgerReader(ledger) as view:
+        for index, names in reader.scenarios():
+            found = {
+                str(task): _record(data)
+                for task, (status, _, data) in view.outcomes(index).items()
+                if status is Status.ACCEPTED and data is not None
+            }
+            for name in names if found else ():
+                candidate = reader.candidate(index, name)
+                turns = candidate.turns
+                for place in wanted.places(turns):
+                    kept = found.get(name_task(name, place))
+                    if kept is not None and kept.said == said_digest(turns, place):
+                        yield (
+                            WrittenLine(
+                                id=candidate.id,
+                                turn=place,
+                                role=turns[place].role,
+                                texts=kept.texts,
+                                writer=writer,
+                                text_sha256=text_digest(turns, place),
+                            ),
+                            kept,
+                        )

@@ -1,0 +1,129 @@
+"""What a shell offers when a word is completed: `edgen --install-completion` sets it up.
+
+Each function is the `autocompletion` of an option or argument. Words come from names and small files alone: no run is opened,
+no plugin is loaded. Whatever goes wrong, a shell gets fewer words and no message. Only words of harmless characters are
+offered, since bash expands patterns in them, and zsh evaluates them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from typer import Context
+
+_HARMLESS = re.compile(r"[\w@%+,./][\w@%+=,./-]*")
+_MOST = 500  # entries of a folder that are looked at
+
+Find = Callable[[Any, str], Iterable[str]]
+
+
+def _offer(find: Find) -> Callable[[Context, str], list[str]]:
+    """Make a completion of a function that gives words for a context and the beginning of a word."""
+
+    def complete(ctx: Context, incomplete: str) -> list[str]:
+        try:
+            words = [word for word in find(ctx, incomplete) if word.startswith(incomplete)]
+        except Exception:  # noqa: BLE001 - nobody wants a message in the middle of a command line
+            return []
+        return [*dict.fromkeys(word for word in words if _HARMLESS.fullmatch(word))]
+
+    return complete
+
+
+def _named(kind: Any) -> Callable[[Context, str], list[str]]:
+    """Offer the files of a kind: shipped names, and files here or in the folder that the word begins with."""
+
+    def find(_ctx: Any, incomplete: str) -> Iterator[str]:
+        from edgen.api.listing import known_files, own_files
+
+        yield from known_files(kind)
+        if "/" in incomplete:
+            yield from own_files(kind, (incomplete.rpartition("/")[0] or "/",))
+
+    return _offer(find)
+
+
+def _plugins(kind: Any) -> Callable[[Context, str], list[str]]:
+    """Offer the names of a kind of plugin."""
+
+    def find(_ctx: Any, _incomplete: str) -> list[str]:
+        from edgen.api.listing import plugin_names
+
+        return plugin_names(kind)
+
+    return _offer(find)
+
+
+def _find_templates(_ctx: Any, incomplete: str) -> Iterator[str]:
+    from edgen.core.resources import shipped
+
+    yield from shipped("prompts")
+    folder = incomplete.rpartition("/")[0]
+    for path in (Path(folder or "."), *(() if folder else (Path("prompts"),))):
+        yield from (_as_path(each) for each in _entries(path) if each.suffix == ".j2")
+
+
+def _find_runs(_ctx: Any, incomplete: str) -> Iterator[str]:
+    """Runs in the folder that the word begins with; without one, also those in outputs/."""
+    folder, slash, _ = incomplete.rpartition("/")
+    places = (Path(folder + slash),) if slash else (Path(), Path("outputs"))
+    yield from (str(path) for place in places for path in _entries(place) if (path / "run.lock").exists())
+
+
+def _find_layers(ctx: Any, _incomplete: str) -> Iterator[str]:
+    for run in _runs_of(ctx):
+        yield from (path.name for path in _entries(run / "layers") if path.is_dir())
+
+
+def _find_arms(ctx: Any, _incomplete: str) -> Iterator[str]:
+    for run in _runs_of(ctx):
+        yield from _keys_of(run / "job.yaml", "arms")
+
+
+def _find_backends(ctx: Any, incomplete: str) -> Iterator[str]:
+    """The roles of a run's job; where the command is about no run, jobs."""
+    if "run" in ctx.params:
+        for run in _runs_of(ctx):
+            yield from _keys_of(run / "job.yaml", "backends")
+    else:
+        yield from jobs(ctx, incomplete)
+
+
+def _runs_of(ctx: Any) -> list[Path]:
+    """The runs that the command line names so far. Where an option lacks its value, they are words without a name."""
+    named = [ctx.params.get("run"), *(ctx.params.get("runs") or ())]
+    return [path for path in named if path] or [Path(word) for word in ctx.args]
+
+
+def _keys_of(path: Path, key: str) -> list[str]:
+    """The keys of a mapping in a YAML file."""
+    from edgen.core.errors import DataError
+    from edgen.core.yaml_values import read_text, read_yaml
+
+    return [*read_yaml(read_text(path, DataError), str(path), DataError)[key]]
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(islice(folder.iterdir(), _MOST)) if folder.is_dir() else []
+
+
+def _as_path(path: Path) -> str:
+    """A path as a job has to write it: a file here needs the dot."""
+    return str(path) if "/" in str(path) else f"./{path}"
+
+
+jobs = _named("jobs")
+spaces = _named("spaces")
+label_sets = _named("label-sets")
+machines = _named("machines")
+formats = _plugins("formats")
+measures = _plugins("measures")
+templates = _offer(_find_templates)
+runs = _offer(_find_runs)
+layers = _offer(_find_layers)
+arms = _offer(_find_arms)
+backends = _offer(_find_backends)

@@ -1,0 +1,110 @@
+"""`--notify`: tells a command or a web address, once, how a command of edgen's ended.
+
+Whoever types the option consents to it: no job can. The status has no key, no prompt and no answer in it. A command gets
+it on its standard input, in an environment without keys; an address gets it by POST, over https or on this machine.
+Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes edgen's exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from edgen.cli.output import json_text
+from edgen.core.errors import UsageError
+from edgen.core.system import kill_with_children
+
+PATIENCE = 10.0  # seconds
+_SECRET = re.compile(
+    r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH|DATABASE_URL|_DSN$|^AWS_|^PG|^SSH_", re.IGNORECASE
+)
+_WEB = ("http", "https")
+
+
+class Notifier:
+    """Where to tell it: `target` is a command for the shell, or a web address. Raises UsageError for neither."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target.strip()
+        self._host = ""
+        if not self._target:
+            raise UsageError(
+                "--notify: name a command or a web address, as in --notify https://example.org/hook."
+            )
+        try:
+            address = urlsplit(self._target)
+            port = address.port
+        except ValueError:
+            raise UsageError("--notify: this is no valid web address.") from None
+        if address.scheme.lower() not in _WEB:
+            return
+        self._host = address.hostname or ""
+        if not self._host or address.username or any(not 32 < ord(char) < 127 for char in self._target):
+            raise UsageError(
+                "--notify: expected a web address with a host and without a user, as in https://example.org/hook."
+            )
+        if address.scheme.lower() == "http" and self._host not in ("localhost", "127.0.0.1", "::1"):
+            raise UsageError(
+                f"--notify: {self._host} is not this machine, and http can be read on the way; use https."
+            )
+        self._host += f":{port}" if port else ""
+
+    def send(self, facts: Mapping[str, Any], keys: Collection[str]) -> str | None:
+        """Tell it; returns why that failed, in a clause, None if it did not. `keys`: variables that hold keys."""
+        body = json_text(facts).encode()
+        if not self._host:
+            return self._run(body, facts, keys)
+        answers: list[str | None] = ["it did not answer in time"]
+        thread = threading.Thread(target=lambda: answers.append(self._post(body)), daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        return answers[-1]
+
+    def _run(self, body: bytes, facts: Mapping[str, Any], keys: Collection[str]) -> str | None:
+        environ = {
+            name: value for name, value in os.environ.items() if name not in keys and not _SECRET.search(name)
+        }
+        environ |= {"EDGEN_STATE": str(facts["state"]), "EDGEN_EXIT": str(facts["exit_code"])}
+        try:
+            with subprocess.Popen(  # noqa: S603 - typed by whoever starts the command
+                ["/bin/sh", "-c", self._target],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environ,
+                start_new_session=True,
+            ) as process:
+                try:
+                    process.communicate(body, timeout=PATIENCE)
+                except subprocess.TimeoutExpired:
+                    kill_with_children(process.pid)
+                    return f"the command took longer than {PATIENCE:g} s and was ended"
+        except OSError as problem:
+            return f"the command cannot be run ({problem.strerror})"
+        return f"the command ended with {process.returncode}" if process.returncode else None
+
+    def _post(self, body: bytes) -> str | None:
+        import http.client
+        from urllib.error import HTTPError, URLError
+        from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+        class NoRedirects(HTTPRedirectHandler):
+            def redirect_request(self, *_args: Any) -> None:
+                return None
+
+        headers = {"Content-Type": "application/json", "User-Agent": "edgen"}
+        request = Request(self._target, data=body, headers=headers, method="POST")  # noqa: S310 - http(s) alone
+        try:
+            with build_opener(NoRedirects).open(request, timeout=PATIENCE):
+                return None
+        except HTTPError as problem:
+            problem.close()
+            redirected = ", and redirects are not followed" if 300 <= problem.code < 400 else ""
+            return f"{self._host} answered HTTP {problem.code}{redirected}"
+        except (URLError, OSError, http.client.HTTPException, ValueError) as problem:
+            return f"{self._host} cannot be reached ({type(problem).__name__})"

@@ -1,0 +1,180 @@
+"""`edgen list`: everything that a job or a command can name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer import Argument
+
+from edgen.cli.options import JsonOption
+from edgen.cli.output import print_value, wrap_behind
+from edgen.core import registry
+from edgen.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from edgen.api.listing import Listed
+    from edgen.planning.catalogue import TemplateInfo
+
+Kind = Literal[
+    "prompts", "jobs", "spaces", "label-sets", "machines",
+    "formats", "measures", "providers", "protocols", "families", "plugins",
+]  # fmt: skip
+
+
+def command(
+    kind: Annotated[
+        Kind | None, Argument(metavar="[KIND]", help="What to list. Without it, the names of every kind.")
+    ] = None,
+    paths: Annotated[
+        list[Path] | None,
+        Argument(metavar="[PATH]...", help="More files or folders with templates, after `prompts`."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the templates, spaces, jobs, formats and plugins found here.
+
+    Shipped ones come first, then those in this folder.
+
+    KIND is prompts, jobs, spaces, label-sets, machines, formats, measures, providers, protocols, families or plugins.
+    `prompts` says what each template expects and uses; `plugins` says which package brings each object, and which packages are skipped because they are not installed.
+
+    Example: edgen list formats
+
+    Example: edgen list prompts my-project
+    """
+    if paths and kind != "prompts":
+        raise UsageError(f"list {kind}: PATH goes with `edgen list prompts` only; leave {paths[0]} out.")
+    if kind is None:
+        names = _names()
+        lines = (line for one, own in names.items() for line in wrap_behind(f"{one:11} ", ", ".join(own)))
+        print_value(names, lines, json=json)
+    elif kind == "prompts":
+        _print_templates(paths or [], json=json)
+    elif kind == "plugins":
+        _print_plugins(json=json)
+    else:
+        entries = _find(kind)
+        plain = [dict(zip(("name", "summary", "origin"), one, strict=True)) for one in entries]
+        print_value({kind: plain}, _render(entries), json=json)
+
+
+def _names() -> dict[str, list[str]]:
+    """The names of each kind."""
+    from edgen.api.listing import FILE_KINDS, PLUGIN_KINDS, known_files, plugin_names
+    from edgen.core.resources import shipped
+
+    names = {"prompts": shipped("prompts")}
+    names |= {kind: [*known_files(kind)] for kind in FILE_KINDS}
+    return names | {kind: plugin_names(kind) for kind in PLUGIN_KINDS}
+
+
+def _find(kind: Any) -> list[Listed]:
+    from edgen.api.listing import FILE_KINDS, list_files, list_plugins
+
+    return list_files(kind) if kind in FILE_KINDS else list_plugins(kind)
+
+
+def _render(entries: Sequence[Listed]) -> Iterator[str]:
+    width = max((len(one.name) for one in entries), default=0)
+    for one in entries:
+        yield from wrap_behind(f"{one.name:{width}}  ", one.summary or one.origin)
+
+
+def _print_templates(paths: Sequence[Path], *, json: bool) -> None:
+    from edgen.core.answer_kinds import answer_kinds
+    from edgen.planning.catalogue import list_templates
+
+    entries = list_templates(paths)
+    expected = {name: kind.says for name, kind in answer_kinds().items()}
+    print_value({"templates": entries, "expects": expected}, _render_templates(entries, expected), json=json)
+
+
+def _render_templates(entries: Sequence[TemplateInfo], expected: Mapping[str, str]) -> Iterator[str]:
+    for shipped, heading in ((True, "Shipped (a job names them as they stand here)"), (False, "Local")):
+        if chosen := [entry for entry in entries if entry.shipped is shipped]:
+            yield heading
+            for entry in chosen:
+                yield from _render_template(entry)
+            yield ""
+    yield "What a template may expect"
+    for name, sentence in expected.items():
+        yield from wrap_behind(f"{name:13} ", sentence)
+
+
+def _render_template(entry: TemplateInfo) -> Iterator[str]:
+    """One template: its name and version, what it expects, the digest; then a line a fact."""
+    facts = [entry.version or "no version", f"expects {entry.expects or 'not stated'}"]
+    if entry.sha256:
+        facts.append(entry.sha256[:12])
+    yield f"  {entry.name}" + ("" if entry.error else f"  ({', '.join(facts)})")
+    if entry.error:
+        yield from wrap_behind("    ERROR    ", entry.error)
+        return
+    licence = entry.licence or ("not stated" if entry.source else None)
+    known = {
+        "title": entry.title,
+        "uses": ", ".join(entry.uses) or "nothing",
+        "schema": entry.schema or None,
+        "source": entry.source,
+        "licence": licence,
+        "notes": entry.notes,
+        "REMARK": entry.remark,
+    }
+    for label, text in known.items():
+        if text:
+            yield from wrap_behind(f"    {label:8} ", text)
+
+
+def _print_plugins(*, json: bool) -> None:
+    found = [(plugin, registry.problem(plugin)) for plugin in registry.plugins()]
+    keys = ("kind", "name", "package", "version", "object")
+    notes = {plugin: note for plugin, _ in found if (note := _note(plugin))}
+    plain = [
+        {key: getattr(plugin, key) for key in keys} | {"error": problem, "note": notes.get(plugin)}
+        for plugin, problem in found
+    ]
+    skipped = registry.skipped_plugins()
+    left_out = [
+        {key: getattr(plugin, key) for key in keys} | {"folder": str(folder)} for plugin, folder in skipped
+    ]
+    lines = itertools.chain(_render_plugins(found, notes), _render_skipped(skipped))
+    print_value({"plugins": plain, "skipped": left_out}, lines, json=json)
+
+
+def _render_skipped(skipped: Sequence[tuple[registry.Plugin, Path]]) -> Iterator[str]:
+    if skipped:
+        yield ""
+        yield "skipped: not installed, only in a folder that Python searches (`pip install` the package to use it)"
+    for plugin, folder in skipped:
+        yield f"  {plugin.kind} {plugin.name}  {plugin.origin}, in {folder}"
+
+
+def _note(plugin: registry.Plugin) -> str | None:
+    """Return a note on a plugin that works, such as private imports."""
+    from edgen.core.plugin_imports import private_imports
+
+    if not (private := private_imports(plugin)):
+        return None
+    return (
+        f"imports {', '.join(private)}, which may change in any release; `edgen.plugin` has names that stay"
+    )
+
+
+def _render_plugins(
+    found: list[tuple[registry.Plugin, str | None]], notes: Mapping[registry.Plugin, str]
+) -> Iterator[str]:
+    width = max((len(plugin.name) for plugin, _ in found), default=0)
+    kind = ""
+    for plugin, problem in found:
+        if plugin.kind != kind:
+            yield from ("",) if kind else ()
+            kind = plugin.kind
+            yield f"{kind}s" if not kind.endswith("y") else f"{kind[:-1]}ies"
+        yield f"  {plugin.name:{width}}  {plugin.origin}"
+        if problem:
+            yield f"  {'':{width}}  ERROR: {problem}"
+        if plugin in notes:
+            yield from wrap_behind(f"  {'':{width}}  note: ", notes[plugin])

@@ -1,0 +1,148 @@
+"""Errors inside plugins, reported with the plugin's kind, name and package instead of as a bug in edgen.
+
+A plugin here is an object from another package. edgen's own objects are found in the same way, but their
+errors are unchanged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import msgspec
+
+from edgen.core import registry
+from edgen.core.errors import CallError, EdgenError, InputError
+from edgen.core.registry import DISTRIBUTION, Kind, Plugin
+from edgen.core.text import shorten
+
+_SHOWN = 300  # characters of an error's text
+
+
+class FaultyPluginError(InputError):
+    """An error raised by a plugin, or a value that its kind does not allow."""
+
+    reason = "plugin"
+
+
+def plugin_error(kind: Kind, name: str, error: Exception, about: str = "") -> Exception:
+    """Return the error to raise after the object of this kind and name raised `error`.
+
+    That is a FaultyPluginError for a plugin; the error itself for edgen's own objects, and for errors worded
+    by edgen. `about` is the purpose of the call, such as "for conversation c-000009-r0".
+    """
+    plugin = registry.plugin_of(kind, name)
+    if plugin is None or isinstance(error, EdgenError | CallError):
+        return error
+    steps = [step for step in _steps(error) if _is_in(_module(step[0]), plugin)]
+    return FaultyPluginError(_describe((plugin,), error, steps[-1] if steps else None, about))
+
+
+@contextlib.contextmanager
+def blaming(kind: Kind, name: str, about: str = "") -> Iterator[None]:
+    """Call an object of this kind and name in the body, and raise its errors as `plugin_error` does."""
+    try:
+        yield
+    except Exception as error:
+        raised = plugin_error(kind, name, error, about)
+        if raised is error:
+            raise
+        raise raised from error
+
+
+def find_fault(error: BaseException) -> FaultyPluginError | None:
+    """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
+    plugin."""
+    foreign = [plugin for plugin in registry.plugins() if plugin.package != DISTRIBUTION]
+    if not foreign or isinstance(error, EdgenError | CallError):
+        return None
+    steps = [*_steps(error)]
+    for step in reversed(steps):
+        module = _module(step[0])
+        if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
+            named = [plugin for plugin in found if _home(plugin) == module] or found
+            own = [frame for frame, _ in steps if any(_is_in(_module(frame), plugin) for plugin in named)]
+            return FaultyPluginError(_describe(_called(named, own) or named, error, step))
+    return None
+
+
+def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
+    """Raise FaultyPluginError for a value that an object of this kind must not return; `said` is the clause
+    about it, as in "returned a str, not a Reply". For edgen's own objects, raise TypeError."""
+    plugin = registry.plugin_of(kind, name)
+    if plugin is None:
+        raise TypeError(f"the {kind} {name!r} {said}")
+    raise FaultyPluginError(f"{describe(plugin)} {said}. {_advice(plugin)}")
+
+
+def require_value(kind: Kind, name: str, value: Any, type_: Any, what: str) -> None:
+    """Raise FaultyPluginError unless a value that a plugin returned is of a type in all its parts; `what`
+    names it, as in "a Reply". Values of edgen's own objects pass unread."""
+    if registry.plugin_of(kind, name) is None:
+        return
+    if not isinstance(value, type_):
+        refuse_value(kind, name, f"returned {shorten(repr(value), 80)}, a {type(value).__name__}, not {what}")
+    try:
+        msgspec.convert(msgspec.to_builtins(value), type_)
+    except (TypeError, ValueError, msgspec.ValidationError, OverflowError) as error:
+        refuse_value(kind, name, f"returned {what} with a field of a wrong type: {error}")
+
+
+def describe(plugin: Plugin) -> str:
+    """Return a plugin with its kind and package, as the beginning of a sentence."""
+    return f"The {plugin.kind} {plugin.name!r} of {plugin.origin}"
+
+
+def _describe(
+    plugins: Sequence[Plugin], error: BaseException, step: tuple[FrameType, int] | None, about: str = ""
+) -> str:
+    who = " or ".join(f"{one.kind} {one.name!r}" for one in plugins)
+    said = shorten(" ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: "), _SHOWN)
+    where = ""
+    if step is not None:
+        code = step[0].f_code
+        where = f" ({Path(code.co_filename)}, line {step[1]}, in {code.co_name})"
+    about = f" {about}" if about else ""
+    return f"The {who} of {plugins[0].origin} raised {said}{about}{where}. {_advice(plugins[0])}"
+
+
+def _advice(plugin: Plugin) -> str:
+    return f"Report this to the authors of {plugin.package}, or update or uninstall it. What is stored stays stored."
+
+
+def _steps(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """Yield the frames of an error's traceback with their line numbers, the outermost first."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _home(plugin: Plugin) -> str:
+    return plugin.object.partition(":")[0].strip()
+
+
+def _is_in(module: str, plugin: Plugin) -> bool:
+    """Return whether a module is a plugin's, or lies in the same package."""
+    home = _home(plugin)
+    package = home.rpartition(".")[0] or home
+    return module in (home, package) or module.startswith((f"{home}.", f"{package}."))
+
+
+def _called(plugins: Sequence[Plugin], frames: Sequence[FrameType]) -> list[Plugin]:
+    """Return those of the plugins whose object, or an object of its type, has a method among the frames."""
+    callers = [frame.f_locals.get("self") for frame in frames]
+    found = []
+    for plugin in plugins:
+        if registry.problem(plugin) is None:
+            loaded = registry.find(plugin.kind, plugin.name)
+            if any(one is loaded or type(one) is type(loaded) for one in callers if one is not None):
+                found.append(plugin)
+    return found

@@ -1,0 +1,178 @@
+"""Differences between operating systems, in one module. No other names a system or a call that only some
+have.
+
+Linux and macOS support everything. Windows lacks locks that end with their holder, so edgen writes no runs
+there: it reads, checks, exports and compares runs that were made elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from edgen.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import asyncio
+
+fcntl: ModuleType | None
+resource: ModuleType | None
+try:
+    import fcntl
+    import resource
+except ImportError:  # Windows
+    fcntl = resource = None
+
+# Open files in place: follow no link, wait for no pipe, pass none to a child, change no byte.
+AS_IT_IS = 0
+for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"):
+    AS_IT_IS |= getattr(os, _name, 0)
+_OPENS_LINKS = not hasattr(os, "O_NOFOLLOW")
+
+# The signals of this system that ask a process to end.
+ENDING_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def open_as_it_is(path: Path, flags: int) -> int:
+    """Open a file in place and return its number. Raises OSError (ELOOP) for a link."""
+    if _OPENS_LINKS and path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return os.open(path, flags | AS_IT_IS, 0o666)
+
+
+def may_write(folder: Path) -> bool:
+    """Return whether this process may create files in a folder with its present rights."""
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def open_folder(path: Path) -> int:
+    """Open a folder and return its number. Raises OSError if the system cannot open folders."""
+    if not hasattr(os, "O_DIRECTORY"):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), str(path))
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def link_new(existing: Path, name: Path) -> None:
+    """Give a file a second name. Raises FileExistsError if the name is taken, OSError if there are no hard
+    links."""
+    try:
+        os.link(existing, name, follow_symlinks=False)
+    except NotImplementedError:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), str(name)) from None
+
+
+# --- locks --------------------------------------------------------------------------------------
+
+
+def require_locks() -> None:
+    """Raise UsageError on a system without locks that end with their holder."""
+    if fcntl is None:
+        raise UsageError(
+            "this command writes a run, and edgen writes runs on Linux and macOS only. On Windows, start it in WSL. "
+            "Reading, checking, exporting and comparing runs work here."
+        )
+
+
+def try_lock(number: int, *, shared: bool = False) -> None:
+    """Lock an open file without waiting, exclusively or shared with other readers. The lock ends with the
+    process.
+
+    Raises BlockingIOError if another process holds it, OSError if its disk or this system has no locks. On
+    systems where no process can write runs, a shared lock does nothing.
+    """
+    if fcntl is not None:
+        fcntl.flock(number, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    elif not shared:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+
+# --- processes, signals and limits --------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def handling(
+    loop: asyncio.AbstractEventLoop, signals: Iterable[int], handler: Callable[[int], None]
+) -> Iterator[None]:
+    """Let a loop call `handler` with the number of each of these signals; restore the earlier handlers
+    afterwards."""
+    before = {number: signal.getsignal(number) for number in signals}
+    with _held_signals():  # handlers change one by one
+        for number in before:
+            try:
+                loop.add_signal_handler(number, handler, number)
+            except NotImplementedError:  # a loop on Windows
+                signal.signal(number, lambda came, _: _hand_over(loop, handler, came))
+    try:
+        yield
+    finally:
+        with _held_signals():
+            for number, old in before.items():
+                with contextlib.suppress(NotImplementedError):
+                    loop.remove_signal_handler(number)
+                signal.signal(number, old)
+
+
+@contextlib.contextmanager
+def _held_signals() -> Iterator[None]:
+    release = hold_signals()
+    try:
+        yield
+    finally:
+        release()
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, handler: Callable[[int], None], number: int) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+        loop.call_soon_threadsafe(handler, number)
+
+
+def hold_signals() -> Callable[[], None]:
+    """Block ending signals in this thread until the returned function is called. It may be called twice."""
+    if not hasattr(signal, "pthread_sigmask"):
+        return lambda: None
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+
+    def release() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+    return release
+
+
+def is_hangup(number: int) -> bool:
+    """Return whether a signal reports a closed terminal."""
+    return number == getattr(signal, "SIGHUP", None)
+
+
+def kill_with_children(pid: int) -> None:
+    """End a process that leads its own group, and all that it started, as far as this system can."""
+    if hasattr(os, "killpg"):
+        os.killpg(pid, signal.SIGKILL)
+    else:
+        os.kill(pid, signal.SIGTERM)
+
+
+def limit_open_files(needed: int, least: int) -> int | None:
+    """Allow this process `needed` open files, or as many as possible; return that number if it is below
+    `least`."""
+    if resource is None:
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return None
+    if hard != resource.RLIM_INFINITY and hard < least:
+        return int(hard)
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return None

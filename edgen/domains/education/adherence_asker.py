@@ -1,0 +1,49 @@
+"""Adherence sheets: which conversations of a run a judge is asked about, and what is kept of its answers.
+
+A unit is a conversation; its record holds the five answers. The sample is drawn by hash: the same scenarios in every arm, and a
+larger sample holds the smaller one. Its size shapes no answer. `evaluation.adherence_sheets` counts the answers.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgen.asking.answering import Answerer
+from edgen.asking.units import UnitAsker
+from edgen.config import Job
+from edgen.domains.education.adherence_protocol import adherence
+from edgen.domains.education.keywords import Verdicts
+from edgen.protocols.task import Task
+from edgen.store.run_reader import RunReader
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's record of a conversation: its answers, None for cannot tell."""
+
+    answers: Verdicts
+    simulated: bool = False
+
+
+class AdherenceAsker(UnitAsker):
+    """The sheets on `sample` conversations of each arm of a run by one judge."""
+
+    outcomes = ("read", "unread")
+    drawn_by = "adherence"
+    useless_help = (
+        "A sheet has five lines: see that its max_tokens leaves room for them, or name another judge: "
+        "--set 'backends.judge={…}'."
+    )
+
+    def __init__(self, reader: RunReader, job: Job, judge: Answerer, sample: int) -> None:
+        super().__init__(reader, job, judge, "adherence", sample)
+        self.count()
+
+    def tasks_in(self, index: int, name: str) -> list[str]:
+        """Return the one task about a conversation."""
+        return [name]
+
+    def task(self, index: int, name: str) -> Task:
+        """Return the work on one conversation."""
+        turns = self.reader.candidate(index, name).turns
+        protocol = adherence(self.reader.scenario(index), name, turns, self.prompt, self.rules)
+        return self.work(index, protocol, lambda said, spent: Sheet(answers=said, simulated=spent.simulated))

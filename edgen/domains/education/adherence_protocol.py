@@ -1,0 +1,90 @@
+"""A judge is shown one conversation and its scenario, and answers a sheet of five questions.
+
+The sheet is a line a question, `student_asks: yes`, with yes, no or cannot tell. It counts only if each of the
+five is answered, and none in two ways; anything else is asked for again, and is unread in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+
+from edgen.core.answer_kinds import AnswerKind
+from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
+from edgen.domains.education.keywords import MEASURES, Verdicts
+from edgen.prompting import scenario_variables
+from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask, transcript_of
+from edgen.protocols.fence import FENCED, fence_turns
+from edgen.reading.text.thinking import drop_thinking
+from edgen.space.five_lists import DEFAULT_VARIABLES
+
+VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
+TEMPLATE = "adherence_guarded"
+_SHOWN = 80  # characters of an answer that could not be read
+
+_LINE = re.compile(
+    rf"^[^\w\n]{{0,12}}(?:\d{{1,2}}[.)])?[^\w\n]{{0,12}}({'|'.join(name.replace('_', '[_ ]') for name in MEASURES)})"
+    r"[^\w\n:=]{0,12}[:=]([^\n]*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LONGEST = 60  # characters of an answer with what may stand around it
+_BARE = re.compile(r"^[\W_]+|[\W_]+$")
+_ANSWERS = {
+    "yes": True,
+    "no": False,
+    **dict.fromkeys(("cannot tell", "can't tell", "cannot be told", "can not tell", "not applicable", "n/a")),
+}
+
+
+class Adherence(Protocol):
+    """A judge of how well one conversation keeps to its scenario."""
+
+    name = "adherence"
+    precedence = 10
+    answers = (
+        AnswerKind("sheet", "a sheet of questions about one conversation, answered a line each", VARIABLES),
+    )
+
+    def simulated(self, request: Simulation) -> str | None:
+        """The answers to the five questions."""
+        from edgen.domains.education import adherence_simulation
+
+        return adherence_simulation.answer(request)
+
+
+ADHERENCE = Adherence()
+
+
+def adherence(
+    scenario: Scenario, task: TaskId, turns: Sequence[Turn], prompt: Prompting, rules: Rules
+) -> Generator[Request, Reply, Verdicts | Rejection]:
+    """Yields a request per ask; returns the answers to all five questions, or why there are none.
+
+    `task` names the conversation among those of its scenario."""
+    shown = fence_turns(rules.seed, scenario.index, task, turns)
+    variables = {**scenario_variables(scenario), **shown, "conversation": transcript_of(turns)}
+    address = Address(scenario.index, task)
+    question = Question(address, prompt.messages(variables), ADHERENCE.name, "judge", prompt.schema)
+    return (yield from ask(question, rules, _read))
+
+
+def _read(reply: Reply) -> Verdicts | Rejection:
+    answers = None if reply.refusal else read_sheet(reply.text)
+    if answers is not None:
+        return answers
+    if reply.finish_reason == "length":
+        return Rejection(RejectionReason.TRUNCATED, "the sheet is cut off")
+    said = " ".join((reply.refusal or reply.text).split())[:_SHOWN]
+    return Rejection(RejectionReason.UNREAD, f"the answer is no sheet: {said or '(empty)'}")
+
+
+def read_sheet(text: str) -> Verdicts | None:
+    """The five answers of a sheet; None in doubt. Raises on no text; linear in its length."""
+    found: dict[str, bool | None] = {}
+    for line in _LINE.finditer(drop_thinking(text.replace("\r\n", "\n"), [])):
+        name, said = line[1].lower().replace(" ", "_"), line[2]
+        answer = _BARE.sub("", said).lower().replace("’", "'") if len(said) <= _LONGEST else ""
+        if answer not in _ANSWERS or found.get(name, _ANSWERS[answer]) is not _ANSWERS[answer]:
+            return None
+        found[name] = _ANSWERS[answer]
+    return Verdicts(**found) if len(found) == len(MEASURES) else None

@@ -1,0 +1,85 @@
+"""Count a judge's adherence sheets next to the keywords' answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.pair import Candidate
+from edgen.domains.education.adherence_asker import Sheet
+from edgen.domains.education.keywords import MEASURES, Verdicts, verdicts
+from edgen.domains.education.measures.adherence import KEYWORDS, Adherence, VerdictCount
+from edgen.evaluation.sample import cut
+from edgen.stats.agreement import agreement
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_reader import RunReader
+
+_decode = msgspec.json.Decoder(Sheet).decode
+
+
+def count_sheets(
+    reader: RunReader, units: Iterable[tuple[int, str]], ledger: Path, model: str
+) -> dict[str, Adherence]:
+    """Return what the judge `model` found in the conversations `units`, by arm, once all of them are settled."""
+    counts = {arm: _ArmCount() for arm in reader.views}
+    with LedgerReader(ledger) as view:
+        for index, name in units:
+            candidate = reader.candidate(index, name)
+            status, _, data = view.outcomes(index).get(name, ("pending", None, None))
+            said = _decode(data) if status == "accepted" and data is not None else None
+            counts[candidate.arm].add(_by_keywords(reader, candidate), status, said)
+    return {arm: count.result(model) for arm, count in counts.items()}
+
+
+def _by_keywords(reader: RunReader, candidate: Candidate) -> tuple[int, Verdicts]:
+    scenario = reader.scenario(candidate.scenario)
+    return scenario.index, verdicts(scenario, candidate.turns, cut(candidate.turns).spoken)
+
+
+class _ArmCount:
+    """The sheets of one arm beside what the keywords say."""
+
+    def __init__(self) -> None:
+        self._verdicts = VerdictCount()
+        self._scenarios: list[int] = []
+        self._ratings: dict[str, tuple[list[int], list[int]]] = {name: ([], []) for name in MEASURES}
+        self._unread = self._unanswered = 0
+        self._simulated = False
+
+    def add(self, keywords: tuple[int, Verdicts], status: str, said: Sheet | None) -> None:
+        """Count a sheet. One that was not read tells nothing; one that got no answer does not count."""
+        index, expected = keywords
+        if said is None and status != "rejected":
+            self._unanswered += 1
+            return
+        answers = said.answers if said is not None else Verdicts(None, None, None, None, None)
+        self._unread += said is None
+        self._simulated |= said is not None and said.simulated
+        self._verdicts.add(index, answers)
+        self._scenarios.append(index)
+        for name, judge, keyword in zip(MEASURES, answers, expected, strict=True):
+            for ratings, yes in zip(self._ratings[name], (judge, keyword), strict=True):
+                ratings.append(0 if yes is None else 1 if yes else -1)
+
+    def result(self, model: str) -> Adherence:
+        """The judge's shares, and how far it agrees with the keywords."""
+        notes = [f"{model} was asked about {len(self._scenarios)} conversations, drawn by hash."]
+        if self._simulated:
+            notes.append("The judge is the simulator: it goes by the keywords, with errors put in.")
+        if self._unread:
+            notes.append(f"{self._unread} of its answers could not be read, and tell nothing.")
+        if self._unanswered:
+            notes.append(
+                f"Left out for want of an answer: {self._unanswered}. Asked again, they may get one."
+            )
+        return self._verdicts.shares(model, " ".join(notes), self._agreement())
+
+    def _agreement(self) -> dict[str, float | None]:
+        """Cohen's kappa by question, over what both tell of; None where it is not defined."""
+        found: dict[str, float | None] = {}
+        for name, (judge, keywords) in self._ratings.items():
+            between = agreement({"judge": judge, KEYWORDS: keywords}, self._scenarios)["between"]
+            found[name] = between[0]["kappa"]
+        return found

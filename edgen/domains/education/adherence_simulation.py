@@ -1,0 +1,75 @@
+"""The simulated judge of adherence: a sheet of five questions in, five answers out.
+
+It goes by the keywords of `edgen.domains.education.keywords`, and one answer in ten is the wrong way round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from edgen.core.values import Message, Role, Scenario, Turn
+from edgen.domains.education.keywords import MEASURES, verdicts
+from edgen.protocols.base import Simulation
+from edgen.reading.detect import spoken, words
+from edgen.simulator.judge import find_fenced
+from edgen.space.five_lists import five_list_scenario
+
+_WRONG = 0.1
+_DESCRIBED = re.compile(r"^(Student|Teacher)'s (preference|reaction): (.*)$", re.MULTILINE)
+_OPENS, _CLOSES = "\nLesson:\n", "\nEnd of the lesson.\n"
+_LINE = re.compile(r"^(Teacher|Student): ", re.MULTILINE)
+
+
+class Sheet(NamedTuple):
+    """The content of a sheet."""
+
+    scenario: Scenario
+    turns: tuple[Turn, ...]
+
+
+def read(messages: Sequence[Message]) -> Sheet | None:
+    """Read the sheet in the messages, None if there is none."""
+    if not messages or messages[-1].role != "user":
+        return None
+    text = messages[-1].content
+    if not text.endswith("\nteacher_leaves:"):
+        return None
+    lesson, opens = find_fenced(text), text.find(_OPENS)
+    if lesson is None:
+        closes = text.rfind(_CLOSES)
+        lesson = text[opens + len(_OPENS) - 1 : closes] if 0 <= opens < closes else None
+    else:
+        opens, lesson = text.find(lesson), "\n" + lesson.replace("\n  | ", "\n    ")
+    if lesson is None:
+        return None
+    described = {f"{who}_{what}".lower(): said for who, what, said in _DESCRIBED.findall(text[:opens])}
+    if len(described) != 4:
+        return None
+    return Sheet(five_list_scenario(0, {"topic": "", **described}), _turns(lesson))
+
+
+def _turns(lesson: str) -> tuple[Turn, ...]:
+    roles: dict[str, Role] = {"Teacher": "Teacher", "Student": "Student"}
+    _, *parts = _LINE.split(lesson)
+    return tuple(Turn(roles[role], said.strip()) for role, said in zip(parts[::2], parts[1::2], strict=True))
+
+
+def answer(request: Simulation) -> str | None:
+    """Return what the judge answers, None where the messages ask for no sheet; every error is drawn from the request's seed."""
+    sheet = read(request.messages)
+    return sheet and request.as_json("answer", _say(sheet, request))
+
+
+def _say(sheet: Sheet, request: Simulation) -> str:
+    if request.fault in ("judge_prose", "garbage"):
+        return request.say("judge.prose", noun="lesson")
+    if request.fault == "judge_both":
+        return "It depends on how one sees it."
+    lines = []
+    said = verdicts(sheet.scenario, sheet.turns, [spoken(words(turn.text)) for turn in sheet.turns])
+    for name, yes in zip(MEASURES, said, strict=True):
+        wrong = request.random() < _WRONG
+        lines.append(f"{name}: {'cannot tell' if yes is None else 'yes' if yes != wrong else 'no'}")
+    return "\n".join(lines)

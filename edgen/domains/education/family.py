@@ -1,0 +1,178 @@
+"""The layout of Google's Education Dialogue data set (ED).
+
+The first two keys are ED's own, with its spelling and order; edgen's follow. A topic's subject and level,
+which ED lacks, come last, if there are any. For a space with more dimensions or other fields, this last part
+holds a text per dimension, or an object with its `value` if the entry has more fields, and always the topic,
+which identifies such a record. The end marker, which no Turn has, is the suffix of the last turn, as in most
+of ED.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Conversation, Role, Scenario, Turn
+from edgen.families.base import (
+    Family,
+    FiledRecord,
+    Provenance,
+    Recorded,
+    filed_index,
+    filed_record,
+    filed_turns,
+    read_values,
+    with_marker,
+    without_marker,
+    write_values,
+)
+from edgen.space.five_lists import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
+from edgen.space.model import Space
+
+
+class BackgroundInfo(msgspec.Struct, frozen=True):
+    """The scenario in ED's words ("prefrences" is ED's spelling)."""
+
+    topic: str
+    student_prefrences: str
+    teacher_prefrences: str
+    student_reactions: str
+    teacher_reactions: str
+
+
+# The dimension of each key.
+_KEYS = {
+    "topic": "topic",
+    "student_prefrences": "student_preference",
+    "teacher_prefrences": "teacher_preference",
+    "student_reactions": "student_reaction",
+    "teacher_reactions": "teacher_reaction",
+}
+_five_texts = operator.itemgetter(*_KEYS.values())
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One element of a shard."""
+
+    background_info: BackgroundInfo
+    conversation: tuple[Turn, ...]
+    id: str
+    probability: float | None
+    ended_by: Role | None
+    provenance: Provenance
+    scenario: dict[str, Any] | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+
+class Education(Family):
+    """The layout of ED."""
+
+    name = "education"
+    schema = "conversation"
+    tags = ("education", "education-dialogue")
+    measures = ("adherence", "answers", "probability")
+    roles = ROLES
+    probability_clause = "that the student understood"
+    holds_events = False
+
+    def fits(self, space: Space) -> bool:
+        """Return whether a space has ED's dimensions and roles, possibly with others."""
+        return has_five_dimensions(space)
+
+    def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
+        """Return the values of ED's dimensions, in its spelling."""
+        return {key: frozenset(space[dimension].values) for key, dimension in _KEYS.items()}
+
+    def written(self, conversation: Conversation) -> tuple[Turn, ...]:
+        """Return the turns with the end marker after the last text."""
+        return with_marker(conversation)
+
+    def record(self, recorded: Recorded) -> bytes:
+        """Return the record of a conversation, with the end marker in its place."""
+        conversation, scenario = recorded.conversation, recorded.scenario
+        return _encode(
+            Record(
+                background_info=BackgroundInfo(*_five_texts(scenario.values)),
+                conversation=self.written(conversation),
+                id=recorded.id,
+                probability=conversation.probability,
+                ended_by=conversation.ended_by,
+                provenance=recorded.provenance,
+                scenario=_write_more(scenario),
+            )
+        )
+
+    def read(self, data: bytes) -> Recorded:
+        """Read a record without its end marker."""
+        record = _decode(data)
+        background = msgspec.structs.asdict(record.background_info)
+        scenario = _scenario(record.provenance.scenario, background, record.scenario or {})
+        return Recorded.of(record, scenario, without_marker(record.conversation, record.ended_by))
+
+    def recognizes(self, record: Any) -> bool:
+        """Return whether it is an object with ED's scenario, or a flat row of `edgen export --to hf`."""
+        return isinstance(record, dict) and ("background_info" in record or record.keys() >= {*DIMENSIONS})
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """Read a record in ED's layout or a flat row."""
+        if not isinstance(record, dict):
+            raise ValueError("no object")
+        record = _unflatten(record)
+        background, more = record.get("background_info"), record.get("scenario")
+        if not isinstance(background, dict):
+            raise ValueError("no background_info")
+        if not all(isinstance(background.get(key), str) for key in _KEYS):
+            raise ValueError("background_info without its five texts")
+        turns = filed_turns(record)
+        if not {turn.role for turn in turns} <= {role.name for role in ROLES}:
+            raise ValueError("a role that is neither Teacher nor Student")
+        said = {name: what for name, what in more.items() if what} if isinstance(more, dict) else {}
+        scenario = _scenario(filed_index(record), background, said)
+        return filed_record(record, scenario, turns, marked=True)
+
+    def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return topics, personas (all but the topic, as in `split: {by: persona}`), and both together."""
+        persona = tuple(name for name in dimensions if name != "topic")
+        return {"topic": ("topic",), "persona": persona, "topic and persona": ("topic", *persona)}
+
+
+def _write_more(scenario: Scenario) -> dict[str, Any] | None:
+    """Return the scenario's contents beyond ED's five texts; None if there are none."""
+    fields = scenario.fields
+    if len(scenario.values) == len(DIMENSIONS):
+        if not fields:
+            return None
+        if {*fields} == {"topic"} and {*fields["topic"]} <= {*TOPIC_FIELDS}:
+            return dict(fields["topic"])
+    more = write_values(scenario, without=DIMENSIONS)
+    return {"topic": scenario["topic"]} | more
+
+
+def _scenario(index: int, background: Mapping[str, str], more: Mapping[str, Any]) -> Scenario:
+    """Build a scenario from the five texts, the topic's fields, and the space's further contents."""
+    values = {name: background[key] for key, name in _KEYS.items()}
+    if "topic" not in more:
+        return five_list_scenario(index, values, more.get("subject"), more.get("level"))
+    others, fields = read_values(more)
+    return Scenario(index, values | others, fields)
+
+
+def _unflatten(record: dict[str, Any]) -> dict[str, Any]:
+    """Convert a flat row to a record; return anything else unchanged."""
+    if "background_info" in record or not record.keys() >= {*DIMENSIONS}:
+        return record
+    return {
+        **record,
+        "background_info": {key: record[name] for key, name in _KEYS.items()},
+        "provenance": {key: record.get(key) for key in ("scenario", "simulated")},
+        "scenario": {key: record.get(key) for key in TOPIC_FIELDS},
+    }
+
+
+EDUCATION = Education()

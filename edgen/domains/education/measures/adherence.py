@@ -1,0 +1,162 @@
+"""Adherence: whether conversations keep to what their scenarios state, by keywords.
+
+Five shares, each over the conversations that can be decided; `cues` defines how. On nineteen released records of
+Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that reader, who knew these
+records, so elsewhere expect less. Intervals are those of `stats.intervals`, clustered by scenario: they tell of the
+draw of scenarios, not of the keywords' errors. Memory: some bytes a conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from edgen.core.text import quantity
+from edgen.domains.education.keywords import MEASURES, Verdicts, verdicts
+from edgen.evaluation.figures import Block, intervals_picture
+from edgen.evaluation.measure import ArmResult, JudgeAsking, Measure, figure_kinds
+from edgen.evaluation.panels import share_intervals
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, share_with_interval, wrap
+from edgen.expressions.language import Value
+from edgen.space import Space
+from edgen.space.five_lists import DIMENSIONS
+from edgen.stats.intervals import Estimate, ShareCount
+
+if TYPE_CHECKING:
+    from edgen.asking.needs import NeededCalls
+
+KEYWORDS = "keywords"
+_NOTE = (
+    "Keywords are a baseline: they know no irony, no negation and no context, and only English. On simulated "
+    "conversations they flatter, since the simulator sorts preferences into families by the same table."
+)
+_QUESTIONS = {  # on a terminal, in a report
+    "student_asks": ("student asks for its way", "Student asks for its way"),
+    "student_reaction": ("student's reaction shows", "Student's reaction shows"),
+    "teacher_reaction": ("teacher's reaction shows", "Teacher's reaction shows"),
+    "teacher_keeps": ("teacher keeps its way", "Teacher keeps to its way"),
+    "teacher_leaves": ("teacher goes over", "Teacher adopts the student's way"),
+}
+
+
+class Adherence(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the conversations keep to their scenarios, as shares of those that can be decided; `untold` counts those
+    that cannot, by question. `by` is "keywords" or a judge's name."""
+
+    by: str
+    n: int
+    student_asks: Estimate | None  # the student asks for the way it prefers
+    student_reaction: Estimate | None  # the student's stated reaction shows
+    teacher_reaction: Estimate | None
+    teacher_keeps: Estimate | None  # the teacher's preferred way shows, to the end
+    teacher_leaves: Estimate | None  # the teacher goes over to the student's way
+    untold: dict[str, int] = {}
+    agreement: dict[str, float | None] = {}  # of a judge with the keywords, Cohen's kappa by question
+    note: str | None = None
+
+
+class VerdictCount:
+    """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._decided = {name: ShareCount() for name in MEASURES}
+
+    def see(self, sample: Sample, words: Words) -> None:
+        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
+
+    def add(self, scenario: int, given: Verdicts) -> None:
+        """Count the verdicts on one conversation of a scenario."""
+        self._n += 1
+        for counted, yes in zip(self._decided.values(), given, strict=True):
+            counted.add(scenario, bool(yes), yes is not None)
+
+    def result(self) -> tuple[Adherence, ...]:
+        return (self.shares(KEYWORDS, _NOTE),)
+
+    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
+        """The shares, with their intervals."""
+        return Adherence(
+            by=by,
+            n=self._n,
+            **{name: counted.result() for name, counted in self._decided.items()},
+            untold={name: self._n - counted.of for name, counted in self._decided.items()},
+            agreement=dict(agreement),
+            note=note,
+        )
+
+
+class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
+    """By keywords, and by as many judges as were asked."""
+
+    name = "adherence"
+    definition = (
+        "By keywords: whether the student asks for the way it prefers, whether stated reactions show, "
+        "whether the teacher keeps to its preferred way in the last third or goes over to the student's. "
+        "edgen's own baseline; a judge model reads better."
+    )
+    order = 8
+    counts = VerdictCount
+    section = "behaviour"
+    judged = True
+    figures = figure_kinds(truths=MEASURES)
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:
+        """What keywords tell; what they do not is missing, and all of it where the scenario is none of this family's."""
+        if not {*DIMENSIONS} <= sample.scenario.values.keys():
+            return {}
+        given = verdicts(sample.scenario, sample.turns, words.spoken)
+        return dict(zip(MEASURES, (None if yes is None else bool(yes) for yes in given), strict=True))
+
+    def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, Adherence]:
+        """Have the judge answer the five questions."""
+        from edgen.domains.education.adherence import judge_adherence
+
+        return judge_adherence(run, *asking)
+
+    def estimate_judge(self, run: Path, asking: JudgeAsking) -> NeededCalls:
+        """Return the calls that it would make."""
+        from edgen.domains.education.adherence import estimate_adherence
+
+        return estimate_adherence(run, *asking)
+
+    def lines(self, value: tuple[Adherence, ...]) -> Iterator[str]:
+        for found in value:
+            kappa = "; kappa: agreement with the keywords" if found.agreement else ""
+            yield f"by {found.by}, {quantity(found.n, 'conversation')}{kappa}"
+            for name, (label, _) in _QUESTIONS.items():
+                estimate: Estimate | None = getattr(found, name)
+                agreed = found.agreement.get(name)
+                kappa = "" if agreed is None else f", kappa {agreed:.2f}"
+                untold = f"; {found.untold[name]:,} untold" if found.untold.get(name) else ""
+                yield row(f"  {label}", f"{share_with_interval(estimate)}{kappa}{untold}")
+            if found.note:
+                yield from wrap(found.note)
+
+    def with_judged(self, value: tuple[Adherence, ...], judged: Adherence) -> tuple[Adherence, ...]:
+        return (*value, judged)
+
+    def blocks(self, found: Sequence[ArmResult[tuple[Adherence, ...]]]) -> Iterator[Block]:
+        questions = [(words, attrgetter(name)) for name, (_, words) in _QUESTIONS.items()]
+        for place, judge in enumerate(dict.fromkeys(each.by for one in found for each in one.value)):
+            own = [
+                ArmResult(one.arm, one.name, each, one.job)
+                for one in found
+                for each in one.value
+                if each.by == judge
+            ]
+            notes = {one.value.note for one in own if one.value.note}
+            by = "keywords" if judge == KEYWORDS else f"the judge {judge}"
+            yield from intervals_picture(
+                f"adherence-{place}", f"Keeping to the scenario, by {by}", share_intervals(own, questions),
+                "Shares of the conversations in which it can be decided, with 95% intervals. Look for low shares: "
+                "the scenario asks for it, and the model does not do it. " + " ".join(sorted(notes)),
+            )  # fmt: skip
+
+
+MEASURE = AdherenceMeasure()

@@ -1,0 +1,1 @@
+"""Forums: several members post about a question, at times of their own."""

@@ -1,0 +1,131 @@
+"""Who is in a thread: what each is called and is, which words of a text are a person's name, and when things happen.
+
+All of it follows from the job's seed and the scenario: it is the same in all replicates.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import random
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from edgen.core.values import Scenario
+from edgen.domains.forum.config import Actor, Forum, Member
+from edgen.space.model import Space, SpaceRole
+
+PLACEHOLDER = "PERSON_PLACEHOLDER"  # MSDialog's, where a text names somebody
+COMMON_USER = "Common User"  # MSDialog's word for who belongs to nobody
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What all threads of a job share. `roles`: the asker comes first."""
+
+    space: Space
+    roles: tuple[SpaceRole, ...]
+    category: str
+    begins: dt.datetime
+
+
+class Seat(NamedTuple):
+    """One who may post. `name` is what the others see; `named`: it is a person's, and no user id."""
+
+    role: SpaceRole
+    user_id: str
+    name: str
+    named: bool
+    actor: Actor
+    affiliation: str
+    expertise: str | None
+    weight: float
+
+    @property
+    def use(self) -> str:
+        """What its template is called in the job, as its backend."""
+        return self.role.name.lower()
+
+    @property
+    def shown(self) -> str:
+        """How the others see who it is."""
+        return f"{self.name} ({self.actor}, {self.affiliation})"
+
+
+def seats_of(prepared: Prepared, settings: Forum, scenario: Scenario, seed: int) -> tuple[Seat, ...]:
+    """Everybody in a scenario's thread, the asker first."""
+    members = {name.lower(): member for name, member in settings.members.items()}
+    seats: list[Seat] = []
+    for place, role in enumerate(prepared.roles):
+        member = members.get(role.name.lower(), Member())
+        actor: Actor = member.actor or ("Agent" if place else "User")
+        digest = hashlib.blake2b(f"{seed}/{scenario.index}/{role.name}".encode(), digest_size=6).hexdigest()
+        user_id, name = f"user_{digest}", value_of(member.name, scenario)
+        belongs = value_of(member.affiliation, scenario)
+        seats.append(
+            Seat(
+                role,
+                user_id,
+                name or user_id,
+                name is not None,
+                actor,
+                belongs or (COMMON_USER if actor == "User" else role.name),
+                value_of(member.expertise, scenario),
+                member.weight,
+            )
+        )
+    return tuple(seats)
+
+
+def value_of(text: str | None, scenario: Scenario) -> str | None:
+    """The scenario's value of the dimension that a text names; else the text."""
+    return None if text is None else scenario.values.get(text, text)
+
+
+class Anonymous:
+    """Puts the placeholder where a text has a member's name, a part of it, a user id or `@` and a role."""
+
+    def __init__(self, seats: Sequence[Seat]) -> None:
+        names = [f"@?{re.escape(seat.user_id)}" for seat in seats]
+        names += [f"@{re.escape(seat.role.name)}" for seat in seats]
+        for seat in seats:
+            if seat.named:
+                parts = sorted(
+                    {part for part in seat.name.split() if len(part) > 2}, key=lambda one: (-len(one), one)
+                )
+                names += [f"@?{re.escape(one)}" for one in (seat.name, *parts)]
+        self._names = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)")
+        self._twice = re.compile(rf"{PLACEHOLDER}(?: {PLACEHOLDER})+")
+
+    def __call__(self, text: str) -> str:
+        return self._twice.sub(PLACEHOLDER, self._names.sub(PLACEHOLDER, text))
+
+
+class Clock:
+    """The simulated clock of a thread: when it begins, and when each post is there, in whole seconds since then."""
+
+    def __init__(self, prepared: Prepared, settings: Forum, scenario: Scenario, seed: int) -> None:
+        self._seed = f"{seed}/{scenario.index}/clock"
+        self._seconds = settings.minutes * 60
+        self._begins = prepared.begins + dt.timedelta(
+            seconds=self._random("begin").randrange(settings.days * 86_400)
+        )
+        self.now = 0
+        self._posts = 0
+
+    def post(self) -> int:
+        """The moment of the next post. The waits are skewed: many short ones, a few long ones."""
+        if self._posts:
+            drawn = self._random(str(self._posts)).random()
+            self.now += max(1, round(self._seconds * (0.1 + 3.6 * drawn * drawn * drawn)))
+        self._posts += 1
+        return self.now
+
+    def stamp(self, seconds: int = 0) -> str:
+        """A moment as MSDialog writes it: 2024-09-21T04:15:54."""
+        return (self._begins + dt.timedelta(seconds=seconds)).isoformat()
+
+    def _random(self, what: str) -> random.Random:
+        return random.Random(f"{self._seed}/{what}")  # noqa: S311 - reproducible, not secret

@@ -1,0 +1,228 @@
+"""Threads of a forum: one asks, several who know different things answer, others have the same question.
+
+What the protocol is to the rest of edgen; how a thread goes is in `session`, who is in it in `members`. What a record tells
+of a thread is what MSDialog has (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and Characterizing User Intent in
+Information-seeking Conversations", SIGIR 2018).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+from edgen.config import Job, settings_of
+from edgen.core.answer_kinds import AnswerKind
+from edgen.core.errors import JobError, Problem
+from edgen.core.yaml_values import nearest
+from edgen.domains.forum.config import MODERATOR, OF_MEMBER, OF_MODERATOR, Forum, Member
+from edgen.families import family_of
+from edgen.protocols.base import (
+    ExpectedCall,
+    Simulation,
+    Starter,
+    Template,
+)
+from edgen.protocols.session import PlayedProtocol, Session
+from edgen.space.five_lists import template_variables
+from edgen.space.model import Space
+
+# Tokens of an answer: low, expected, high.
+_POST = (15.0, 80.0, 300.0)
+_PASS = (6.0, 10.0, 40.0)
+_CHOICE = (1.0, 4.0, 20.0)
+_POSTS = (3, 6)  # of a thread; at most the job's turns
+_YEARS = range(1900, 2201)
+
+
+class ForumProtocol(PlayedProtocol):
+    """One asks, the others answer."""
+
+    name = "forum"
+    summary = "One member asks in a forum; several who know different things answer."
+    precedence = 12
+    Config = Forum
+    sends_schemas = True
+    starter = Starter(
+        "homework_help",
+        {
+            "asker.j2": "forum_asker",
+            "tutor.j2": "forum_agent",
+            "classmate.j2": "forum_agent",
+            "newcomer.j2": "forum_user",
+        },
+        "asker",
+        "one asks in a forum, several answer",
+    )
+    about_leaks = (
+        "Everybody in a forum is told what its own role sees; what it read in the thread is no leak."
+    )
+    about_probability = (
+        "threads of a forum have none; whether a post was marked as the answer is in the outcome"
+    )
+    answers = (
+        AnswerKind("post", "what a member of a forum posts, with its votes and marks", OF_MEMBER),
+        AnswerKind(
+            "choice", "the number of one of several utterances, or something else that is said", OF_MODERATOR
+        ),
+    )
+
+    def problems(self, job: Job) -> Iterator[Problem]:
+        """A prompt for the whole conversation, a first day that is none."""
+        if job.prompt is not None:
+            yield Problem("$.prompt", "forum has a prompt for each role: `prompts: {asker: …, tutor: …}`")
+        if _day(settings_of(job).begins) is None:
+            message = f"expected a day of the years {_YEARS[0]} to {_YEARS[-1]}, as in `begins: 2024-01-01`"
+            yield Problem("$.forum.begins", message)
+
+    def role_problems(self, job: Job) -> Iterator[Problem]:
+        """Roles that the space has not; nobody who may answer; a role that is called as the moderator."""
+        settings: Forum = settings_of(job)
+        known = {role.lower(): role for role in job.speakers}
+        named = [("forum.asker", settings.asker)] if settings.asker else []
+        named += [(f"forum.members.{name}", name) for name in settings.members]
+        unknown = [(key, name) for key, name in named if name.lower() not in known]
+        for key, name in unknown:
+            hint = nearest(name, [*known.values()])
+            yield Problem(f"$.{key}", f"the space has no role {name!r}{hint}")
+        if MODERATOR in known:
+            yield Problem(
+                "$.space", f"a role is called {known[MODERATOR]}, as the one who chooses; rename it"
+            )
+        if not unknown and not any(_member(settings, role).weight for role in _roles(job)[1:]):
+            yield Problem(
+                "$.forum.members",
+                "nobody may answer: every role but the asker has `weight: 0`; give one of them a weight",
+            )
+
+    def roles(self, job: Job) -> tuple[str, ...]:
+        """Everybody who may post, and the moderator where there is one."""
+        roles = tuple(role.lower() for role in _roles(job))
+        return (*roles, MODERATOR) if settings_of(job).chooser == "moderator" else roles
+
+    def prepare(self, job: Job, space: Space) -> Any:
+        """Who is who, and when. Raises JobError for a space that no forum can be about."""
+        from edgen.domains.forum.members import Prepared
+
+        settings: Forum = settings_of(job)
+        if not (family := family_of(space, job.family)).holds_events:
+            message = (
+                f"records of a forum hold events, which the {family.name} layout does not have; "
+                "add `family: dialogue`"
+            )
+            raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
+        named = {role.name: role for role in space.roles}
+        roles = tuple(named[name] for name in _roles(job))
+        begins = _day(settings.begins)
+        assert begins is not None, "checked before"
+        category = settings.category or next(iter(roles[0].sees), space.names[0])
+        return Prepared(space, roles, category, begins)
+
+    def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
+        """A template for each role, and the moderator's where there is one."""
+        settings: Forum = settings_of(job)
+        sees = {} if space is None else {role.name: role.sees for role in space.roles}
+        found = {}
+        for place, role in enumerate(_roles(job)):
+            use = role.lower()
+            kind = "asker" if not place else "user" if _member(settings, role).actor == "User" else "agent"
+            variables = () if space is None else template_variables(space, sees[role])
+            found[use] = Template(
+                name=job.prompts.get(use, f"forum_{kind}"),
+                key=f"prompts.{use}",
+                expects="post",
+                variables=(*variables, *OF_MEMBER),
+                asked=use,
+                stand_ins=_STAND_INS,
+            )
+        if settings.chooser == "moderator" or MODERATOR in job.prompts:
+            found[MODERATOR] = Template(
+                name=job.prompts.get(MODERATOR, "forum_moderator_guarded"),
+                key=f"prompts.{MODERATOR}",
+                expects="choice",
+                variables=("index", *OF_MODERATOR),
+                shows=(("names",),),
+                why="the moderator's prompt of forum",
+                asked=MODERATOR,
+                stand_ins=_STAND_INS,
+            )
+        return found
+
+    def session(self) -> type[Session]:
+        """Yields a post's request at a time, and the moderator's between them."""
+        from edgen.domains.forum.session import Thread
+
+        return Thread
+
+    def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
+        """A call a post, and one for who passes; one of the moderator before each but the first. The asker has every
+        other post, about."""
+        settings: Forum = settings_of(job)
+        posts = settings.turns if level == 2 else min(_POSTS[level], settings.turns)
+        asker, *others = [
+            role.lower() for role in _roles(job) if _member(settings, role).weight or role == _roles(job)[0]
+        ]
+        passes = (0, 1, 4 * settings.silence - 4)[level]  # behind four posts
+        calls: list[ExpectedCall] = []
+        for number in range(posts):
+            role = others[number // 2 % len(others)] if number % 2 else asker
+            silent = passes * (number + 1) // 4 - passes * number // 4 if number else 0
+            asked = [ExpectedCall(role, role, _PASS, hears=True)] * silent
+            for call in (*asked, ExpectedCall(role, role, _POST, hears=True, heard=True)):
+                if number and settings.chooser == "moderator":
+                    calls.append(ExpectedCall(MODERATOR, MODERATOR, _CHOICE, hears=True))
+                calls.append(call)
+        return tuple(calls)
+
+    def role_of(self, job: Job, step: int) -> str:
+        """The asker first, then whoever may answer."""
+        roles = _roles(job)
+        return roles[min(step, 1)].lower()
+
+    def caveats(self, settings: Forum) -> Iterator[str]:
+        """How threads came about, and what in them is made up."""
+        who = (
+            "a model that reads the thread chose"
+            if settings.chooser == "moderator"
+            else "chance, by weights, chose"
+        )
+        yield f"Who posts next in a thread {who}. Everybody was told what its own role sees; some of what is answered may be wrong by intent."
+        yield (
+            "Times, user ids and affiliations are made up. Votes and accepted answers are the models' own, and say nothing of "
+            "what is right."
+        )
+
+    def simulated(self, request: Simulation) -> str | None:
+        """A post, or who speaks next."""
+        from edgen.domains.forum.simulation import respond
+
+        return respond(request)
+
+
+_STAND_INS: dict[str, Any] = {
+    "about": ["Subject: algebra"],
+    "names": ["user_1 (User, Common User)", "nobody"],
+}
+
+
+def _roles(job: Job) -> tuple[str, ...]:
+    """The roles of the space, the asker first."""
+    asker = (settings_of(job).asker or job.speakers[0]).lower()
+    return tuple(sorted(job.speakers, key=lambda role: role.lower() != asker))
+
+
+def _member(settings: Forum, role: str) -> Member:
+    """What the job says of a role."""
+    said = (member for name, member in settings.members.items() if name.lower() == role.lower())
+    return next(said, Member())
+
+
+def _day(text: str) -> dt.datetime | None:
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+    return dt.datetime(day.year, day.month, day.day) if day.year in _YEARS else None  # noqa: DTZ001 - a made-up clock
+
+
+FORUM = ForumProtocol()

@@ -1,0 +1,277 @@
+"""A thread of a forum as requests and replies: who posts next, who is told what, what votes and marks come to.
+
+Everybody is told what its own role sees, and reads the thread; nobody reads what another only was told, and the moderator
+reads the thread alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import (
+    Conversation,
+    Event,
+    Message,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Scenario,
+    Turn,
+)
+from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
+from edgen.domains.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
+from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended
+from edgen.protocols.fence import fence_turns
+from edgen.protocols.session import Session
+from edgen.protocols.stage import append_message
+from edgen.reading.answers.choice import Chosen, read_choice
+from edgen.reading.answers.post import Post, read_post
+from edgen.reading.detect import loops
+
+# Why a thread ends.
+ACCEPTED = "accepted_answer"
+SILENCE = "silence"
+TOO_MANY_TURNS = "too_many_turns"
+ASKER_LEFT = "asker_left"
+_NO_ANSWER = "(Nobody has written anything since.)"
+
+
+class Posted(msgspec.Struct):
+    """A post that stands in the thread; its votes come in later."""
+
+    seat: Seat
+    text: str
+    time: int
+    votes: int = 0
+    is_answer: bool = False
+
+
+class Thread(Session):
+    """A scenario's thread under way."""
+
+    protocol = "forum"
+    _settings: Forum
+    _prepared: Prepared
+
+    def __init__(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> None:
+        super().__init__(scenario, replicate, prompts, rules)
+        self.seats = seats_of(self._prepared, self._settings, scenario, rules.seed)
+        self._clock = Clock(self._prepared, self._settings, scenario, rules.seed)
+        self._anonymous = Anonymous(self.seats)
+        self.posts: list[Posted] = []
+        self.title = ""
+        self._events: list[Event] = []
+        self._voted: set[tuple[str, int]] = set()
+        self._same: set[str] = set()
+        self._ended_by: str | None = None
+        self._asked = 0
+        self._briefs: dict[str, tuple[Message, ...]] = {}
+
+    def play(self) -> Conversing:
+        """The thread from its question to its end."""
+        seat: Seat | None = self.seats[0]
+        reason, quiet = SILENCE, 0
+        while seat is not None:
+            post = yield from self._post(seat)
+            if isinstance(post, Rejection):
+                return post
+            self.hear(seat, post)
+            quiet = 0 if post.text else quiet + 1
+            if (ended := self._end(seat, post, quiet)) is not None:
+                reason = ended
+                break
+            following = yield from self._next(seat)
+            if isinstance(following, Rejection):
+                return following
+            seat = following
+        return self._too_little() or self._conversation(reason)
+
+    def _end(self, seat: Seat, post: Post, quiet: int) -> str | None:
+        """Why the thread is over; None where it goes on."""
+        if post.accept is not None:
+            return ACCEPTED
+        if post.ended and seat is self.seats[0]:
+            self._ended_by = seat.role.name
+            return ASKER_LEFT
+        if len(self.posts) >= self._settings.turns:
+            return TOO_MANY_TURNS
+        return SILENCE if quiet >= self._settings.silence else None
+
+    # ---- who speaks next
+
+    def _next(self, last: Seat) -> Generator[Request, Reply, Seat | Rejection | None]:
+        """Whose turn it is behind `last`, which does not go on by itself; None where it is nobody's."""
+        seats = [seat for seat in self.seats if seat is not last and seat.weight > 0]
+        if not seats:
+            return None
+        self._asked += 1
+        if self._settings.chooser == "chance":
+            rng = self._random(f"speaker/{self._asked}")
+            return rng.choices(seats, [seat.weight for seat in seats])[0]
+        names, shown = [[*(getattr(seat, how) for seat in seats), NOBODY] for how in ("name", "shown")]
+
+        def read(reply: Reply) -> Chosen | Rejection:
+            how = ended(reply)
+            chosen = read_choice(reply.text, names, MODERATOR, free=False, **how)
+            if isinstance(chosen, Rejection):  # it may say whose name it is, as it was shown
+                return read_choice(reply.text, shown, MODERATOR, free=False, **how)
+            return chosen
+
+        chosen = yield from ask(self._question(MODERATOR, self.choice(seats), MODERATOR), self._rules, read)
+        if isinstance(chosen, Rejection):
+            return chosen
+        assert chosen.number is not None
+        return [*seats, None][chosen.number - 1]
+
+    def choice(self, seats: list[Seat]) -> tuple[Message, ...]:
+        """Return the messages that the moderator is asked with: the thread, and who may go on."""
+        said = [Turn(f"#{number} {post.seat.shown}", post.text) for number, post in enumerate(self.posts, 1)]
+        if said:
+            said[0] = Turn(said[0].role, f"{self.title}\n{said[0].text}")
+        return self._prompts[MODERATOR].messages(
+            {
+                **fence_turns(self._rules.seed, self._scenario.index, f"moderator/{self._asked}", said),
+                "index": self._scenario.index,
+                "conversation": "\n\n".join(self._line(number) for number in range(1, len(self.posts) + 1)),
+                "names": [*(seat.shown for seat in seats), NOBODY],
+            }
+        )
+
+    # ---- posts
+
+    def _post(self, seat: Seat) -> Generator[Request, Reply, Post | Rejection]:
+        own = [post.text for post in self.posts if post.seat is seat]
+        others = [number for number, post in enumerate(self.posts, 1) if post.seat is not seat]
+
+        def read(reply: Reply) -> Post | Rejection:
+            post = read_post(
+                reply.text,
+                seat.role.name,
+                others,
+                titled=not self.posts,
+                may_accept=seat is self.seats[0],
+                **self._rules.reading(reply),
+            )
+            if isinstance(post, Post) and loops(post.text, own):
+                return Rejection(RejectionReason.LOOP, f"{seat.role.name} repeats: {post.text[:80]}")
+            return post
+
+        return (yield from ask(self._question(seat.use, self.messages(seat), seat.use), self._rules, read))
+
+    def hear(self, seat: Seat, post: Post) -> None:
+        """Put a post into the thread, with what it does to those before."""
+        self._repairs |= dict.fromkeys(post.repairs)
+        self.title = self.title or self._anonymous(post.title)
+        if post.text:
+            self.posts.append(Posted(seat, self._anonymous(post.text), self._clock.post()))
+        for number in post.votes:
+            if (seat.user_id, number) not in self._voted:
+                self._voted.add((seat.user_id, number))
+                self.posts[number - 1].votes += 1
+                self._note("vote", seat, post=number)
+        if post.same_question and seat is not self.seats[0] and seat.user_id not in self._same:
+            self._same.add(seat.user_id)
+            self._note("same_question", seat)
+        if post.accept is not None:
+            self.posts[post.accept - 1].is_answer = True
+            self._note("accepted", seat, post=post.accept)
+
+    def _note(self, kind: str, seat: Seat, **more: Any) -> None:
+        who = {"role": seat.role.name, "user_id": seat.user_id}
+        self._events.append({"event": kind, "time": self._clock.now, "turn": len(self.posts), **who, **more})
+
+    def messages(self, seat: Seat) -> tuple[Message, ...]:
+        """What somebody is asked with: its brief, what it posted as assistant, what it read as user."""
+        if seat.use not in self._briefs:
+            self._briefs[seat.use] = self._prompts[seat.use].messages(self._known(seat))
+        messages = list(self._briefs[seat.use])
+        for number, post in enumerate(self.posts, 1):
+            own = post.seat is seat
+            append_message(
+                messages, Message("assistant", post.text) if own else Message("user", self._line(number))
+            )
+        if messages[-1].role != "user":
+            messages.append(Message("user", _NO_ANSWER))
+        return tuple(messages)
+
+    def _line(self, number: int) -> str:
+        """A post as others read it."""
+        post = self.posts[number - 1]
+        title = f"Title: {self.title}\n" if number == 1 else ""
+        return f"#{number} {post.seat.shown}:\n{title}{post.text}"
+
+    def _known(self, seat: Seat) -> dict[str, Any]:
+        """What a template may be told by somebody who knows what the role sees."""
+        return {
+            **self._seen(seat.role),
+            "role": seat.role.name,
+            "name": seat.name,
+            "actor": seat.actor,
+            "affiliation": seat.affiliation,
+            "expertise": seat.expertise,
+            "about": self._about(seat.role, self._prepared.space),
+        }
+
+    # ---- the end
+
+    def opening(self) -> dict[str, tuple[Message, ...]]:
+        """Each template's first request: all but the asker's as if the question stood there."""
+        asker, *others = self.seats
+        found = {asker.use: self.messages(asker)}
+        self.hear(asker, Post("…", "…"))
+        found |= {seat.use: self.messages(seat) for seat in others if seat.use in self._prompts}
+        if MODERATOR in self._prompts:
+            found[MODERATOR] = self.choice(others)
+        return found
+
+    def _too_little(self) -> Rejection | None:
+        """Why what was posted is no conversation, None if it is one."""
+        if len({post.seat.user_id for post in self.posts}) < 2:
+            return Rejection(RejectionReason.ONE_SPEAKER, "nobody answers")
+        return None
+
+    def _conversation(self, reason: str) -> Conversation:
+        answers = [number for number, post in enumerate(self.posts, 1) if post.is_answer]
+        end = {
+            "event": "end",
+            "time": self._clock.now,
+            "turn": len(self.posts),
+            "reason": reason,
+            "success": bool(answers),
+        }
+        return Conversation(
+            tuple(self._turn(post) for post in self.posts),
+            ended_by=self._ended_by,
+            repairs=tuple(self._repairs),
+            outcome={
+                "reason": reason,
+                "accepted": bool(answers),
+                "answers": answers,
+                "title": self.title,
+                "category": value_of(self._prepared.category, self._scenario),
+                "dialog_time": self._clock.stamp(),
+                "frequency": len(self._same),
+            },
+            events=(*self._events, end),
+        )
+
+    def _turn(self, post: Posted) -> Turn:
+        seat = post.seat
+        data = {
+            "time": post.time,
+            "utterance_time": self._clock.stamp(post.time),
+            "user_id": seat.user_id,
+            "actor_type": seat.actor,
+            "affiliation": seat.affiliation,
+            "vote": post.votes,
+            "is_answer": int(post.is_answer),
+        }
+        return Turn(
+            seat.role.name, post.text, data=data | ({"expertise": seat.expertise} if seat.expertise else {})
+        )

@@ -1,0 +1,174 @@
+"""`edgen machine`: check, draw and learn the state machines that guided conversations follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from edgen.cli import complete
+from edgen.cli import options as o
+from edgen.cli.groups import CommandGroup, DomainCommand
+from edgen.cli.output import count_noun, first_of, note, print_value, wrap_behind
+
+if TYPE_CHECKING:
+    from edgen.domains.guided.machines.functions import CheckedMachine
+    from edgen.domains.guided.machines.learn import Learned
+
+app = CommandGroup(
+    "Check, draw and learn state machines for guided conversations.\n\n"
+    "Example: edgen machine check lesson_plan"
+)
+MachineArgument = Annotated[
+    str,
+    Argument(
+        metavar="MACHINE",
+        help="A shipped machine's name, or a folder of states.",
+        autocompletion=complete.machines,
+    ),
+]
+_MOST = 100  # findings that are shown
+
+
+@app.command()
+def check(
+    machine: MachineArgument,
+    space: Annotated[
+        str | None,
+        Option(
+            "--space",
+            metavar="SPACE",
+            help="A space: a shipped one's name, or a file. Its values fill the machine's slots.",
+            autocompletion=complete.spaces,
+        ),
+    ] = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Check a state machine for mistakes.
+
+    It checks unknown names, unreachable states, loops without an end, probabilities, gates and locks that never open, conditions, effects and slots. Exits with 3 if it
+    finds anything.
+
+    Example: edgen machine check my_machine --space my_space.yaml
+    """
+    from edgen.domains.guided.machines.functions import check as check_machine
+
+    found = check_machine(machine, space)
+    print_value(found, _render_checked(found), json=json)
+    found.require_sound()
+
+
+@app.command()
+def draw(
+    machine: MachineArgument,
+    output: Annotated[Path, o.output("FILE", "The picture (.svg).")],
+    run: Annotated[
+        Path | None,
+        Option(
+            "--run",
+            metavar="RUN",
+            help="Also show how often conversations of this run took each transition.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Draw a state machine as an SVG picture.
+
+    It shows states, transitions, probabilities, locks, effects and ends.
+
+    Example: edgen machine draw incident_response -o incident.svg
+    """
+    from edgen.domains.guided.machines.functions import draw as draw_machine
+
+    draw_machine(machine, output, run)
+    if json:
+        print_value({"file": str(output)}, (), json=True)
+    else:
+        note(f"written to {output}")
+
+
+@app.command()
+def learn(
+    run: o.RunArgument,
+    output: Annotated[
+        Path | None, o.output("DIR", "A new folder for the machine.  [default: print the probabilities]")
+    ] = None,
+    machine: Annotated[
+        str | None,
+        Option(
+            "--machine",
+            metavar="MACHINE",
+            help="The machine to learn for.  [default: the one of the run's job]",
+            autocompletion=complete.machines,
+        ),
+    ] = None,
+    smoothing: Annotated[
+        float, Option(metavar="S", min=0, max=1000, help="Choices to add to each transition.")
+    ] = 1.0,
+    json: o.JsonOption = False,
+) -> None:
+    """Learn the transition probabilities of a machine from a run.
+
+    With K transitions that are always offered, a probability is (n + S) / (N + S K). Where gates, locks or conditions
+    offered fewer, probabilities maximise the likelihood of the choices (Luce's rule). States without visits keep
+    theirs.
+
+    Example: edgen machine learn outputs/guided -o my_machine
+    """
+    from edgen.domains.guided.machines.functions import learn_from
+
+    learned = learn_from(run, output, machine, smoothing)
+    print_value(_learned_as_json(learned, output), _render_learned(learned, output), json=json)
+
+
+def _render_checked(found: CheckedMachine) -> Iterator[str]:
+    yield f"machine    {found.machine} ({found.folder})"
+    replies = "1 fixed reply" if found.fixed == 1 else f"{found.fixed:,} fixed replies"
+    yield f"states     {found.states:,} with {count_noun(found.transitions, 'transition')}, {replies}"
+    for label, names in (("sub-tasks", found.subtasks), ("world", found.variables), ("needs", found.needs)):
+        if names:
+            yield from wrap_behind(f"{label:10} ", ", ".join(names))
+    for one in found.findings[:_MOST]:
+        yield from wrap_behind("error      " if one.fatal else "warning    ", str(one))
+    if (more := len(found.findings) - _MOST) > 0:
+        yield f"           … and {more:,} more"
+    if not found.findings:
+        yield "findings   none"
+
+
+def _learned_as_json(learned: Learned, output: Path | None) -> dict[str, object]:
+    return {
+        "machine": learned.machine.name,
+        "folder": None if output is None else str(output),
+        "conversations": learned.conversations,
+        "choices": learned.choices,
+        "unknown": learned.unknown,
+        "kept": list(learned.kept),
+        "smoothing": learned.smoothing,
+        "probabilities": {
+            name: state.probabilities for name, state in learned.machine.states.items() if state.probabilities
+        },
+    }
+
+
+def _render_learned(learned: Learned, output: Path | None) -> Iterator[str]:
+    yield f"machine    {learned.machine.name}"
+    yield f"counted    {learned.choices:,} choices in {count_noun(learned.conversations, 'conversation')}"
+    if learned.unknown:
+        yield f"left out   {learned.unknown:,} choices that are not transitions: behind a closed lock, or back to an earlier state"
+    yield f"smoothing  {learned.smoothing:g} added to each transition"
+    if learned.kept:
+        yield from wrap_behind("kept       ", f"unchanged: {first_of(learned.kept, 10)}")
+    if output is not None:
+        yield f"folder     {output}"
+        return
+    for name, state in learned.machine.states.items():
+        if name not in learned.kept and state.probabilities:
+            said = ", ".join(f"{target} {one:.4g}" for target, one in state.probabilities.items())
+            yield from wrap_behind(f"{name}  ", said)
+
+
+COMMAND = DomainCommand("machine", section="Tools", before="simulator", app=app)

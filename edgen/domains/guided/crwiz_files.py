@@ -1,0 +1,170 @@
+"""Logs of a room as CRWIZ's server writes them (`log_utils.get_room_logs` of JChiyah/crwiz), and `edgen export --to crwiz`
+too: read as guided conversations, for whoever counts and compares.
+
+What is said is said by the users with numbers above 2; the others are bots. Logs have no dialogue acts and no answers to
+questionnaires. Of CRWIZ's own, nothing tells a fixed reply from free text: where no change of the state follows, it
+counts as free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Event, Scenario, Turn
+from edgen.families.base import FiledRecord, filed_record
+from edgen.families.event_log import text
+
+SCHEMA = "crwiz_log"
+_BOTS = 2  # users up to this number
+_HINTS = ("fsa_request_task_hint", "fsa_request_task_hint_again")
+_CHANGES = ("fsa_state_change", "fsa_get_state_transitions", "start_task")
+
+
+def is_log(record: Any) -> bool:
+    """Whether a decoded record is laid out as such a log."""
+    return (
+        isinstance(record, dict) and record.get("type") == "log_room" and isinstance(record.get("logs"), list)
+    )
+
+
+def read(record: Mapping[str, Any]) -> FiledRecord:
+    """The conversation of a log. Raises ValueError with a clause that says why it is none."""
+    room = _Room(record)
+    for one in _entries(record):
+        room.read(one)
+    if not room.turns:
+        raise ValueError("a log in which nobody says anything")
+    found = filed_record({}, Scenario(-1, {}), room.turns, marked=False)
+    name, end = record.get("name"), room.end
+    return msgspec.structs.replace(
+        found,
+        id=name if isinstance(name, str) else None,
+        events=tuple(room.told()),
+        outcome={"reason": end["reason"], "success": end["success"]} if end else None,
+    )
+
+
+def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What does not go together in a log: (path, problem)."""
+    state: str | None = None
+    number = 0
+    for place, one in enumerate(record["logs"]):
+        if not isinstance(one, dict):
+            continue
+        if type(one.get("id")) is int:
+            if one["id"] <= number:
+                yield (
+                    f"$.logs[{place}].id",
+                    f"{one['id']} stands behind {number}; events are in the order of their numbers",
+                )
+            number = one["id"]
+        data = one.get("data")
+        if one.get("event") == "fsa_state_change" and isinstance(data, dict):
+            before = data.get("previous_state")
+            if state is not None and before != state:
+                yield (
+                    f"$.logs[{place}].data.previous_state",
+                    f"it was in {state!r:.80}, and not in {before!r:.80}",
+                )
+            state = data.get("current_state") if isinstance(data.get("current_state"), str) else None
+
+
+def _entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The events that have what all events have."""
+    for one in record["logs"]:
+        if isinstance(one, dict) and isinstance(one.get("event"), str) and isinstance(one.get("data"), dict):
+            yield one
+
+
+class _Room:
+    """A log, read event by event."""
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        roles = record.get("roles")
+        self._roles = roles if isinstance(roles, dict) else {}
+        self._wizard = next((_user(one) for one in _entries(record) if one["event"] in _CHANGES), None)
+        self._subtask: str | None = None
+        self._hint: str | None = None
+        self._chosen: dict[str, Any] | None = None  # the last utterance, until its change of the state
+        self._place = 0  # the turn with which what is told now began
+        self._events: list[Event] = []
+        self._success: bool | None = None
+        self.turns: list[Turn] = []
+        self.end: dict[str, Any] | None = None
+
+    def read(self, one: Mapping[str, Any]) -> None:
+        """What an event tells."""
+        kind, data = one["event"], one["data"]
+        if kind == "text_message":
+            self._say(one, data)
+        elif kind == "fsa_get_state_transitions":
+            self._hint = None
+            self._tell(data, "offered", state=data.get("current_state"), options=_options(data))
+        elif kind in _HINTS:
+            self._hint = text(data, "utterance_id")
+            self._tell(data, "hint", state=data.get("current_state"), target=self._hint)
+        elif kind == "fsa_state_change":
+            self._move(data)
+        elif kind == "advance_subtask" and (to := text(data, "current_subtask")):
+            self._tell(data, "subtask", **{"from": self._subtask, "to": to})["turn"] = self._place
+            self._subtask = to
+        elif kind == "status_update" and isinstance(data.get("changes"), dict):
+            self._tell(data, "world", changes=data["changes"], cause=data.get("source"))
+        elif kind == "end_task":
+            reason = text(data, "reason") or text(data, "reason_id") or "unspecified"
+            self.end = self._tell(data, "end", reason=reason, success=data.get("success"))
+        elif kind == "post_task_analysis" and isinstance(data.get("mission_successful"), bool):
+            self._success = data["mission_successful"]
+
+    def told(self) -> list[Event]:
+        """The events; what an end leaves open of success, the analysis tells."""
+        if self.end is not None and not isinstance(self.end["success"], bool):
+            self.end["success"] = self._success
+        return self._events
+
+    def _say(self, one: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+        user, said = _user(one), text(data, "message")
+        if user is None or user <= _BOTS or not said:
+            return
+        role = self._roles.get(str(user)) or one["user"].get("name")
+        if user == self._wizard:
+            named = text(data, "state_name")
+            followed = None if self._hint is None else False
+            by = {"by": "fixed" if named else "free", "state": named or None}
+            self._chosen = self._tell(data, "chosen", **by, utterance=said, followed_hint=followed)
+        self._place = len(self.turns) + (user != self._wizard)
+        self.turns.append(Turn(role if isinstance(role, str) and role else f"User {user}", said))
+
+    def _move(self, data: Mapping[str, Any]) -> None:
+        before, to = text(data, "previous_state"), text(data, "current_state")
+        hint, self._hint = self._hint, None
+        if not before or to is None:
+            return
+        if self._chosen is not None:
+            self._chosen.update(by="state", state=to)
+            if hint is not None:
+                self._chosen["followed_hint"] = hint == to
+            self._chosen = None
+        self._tell(data, "state", **{"from": before, "to": to})["turn"] = self._place
+
+    def _tell(self, data: Mapping[str, Any], event: str, **more: Any) -> dict[str, Any]:
+        time: Any = data.get("seconds_since_start")
+        since = float(time) if type(time) in (int, float) and time >= 0 else 0.0
+        made = {"event": event, "time": since, "turn": len(self.turns), **more}
+        self._events.append(made)
+        return made
+
+
+def _user(one: Mapping[str, Any]) -> int | None:
+    user = one.get("user")
+    number = user.get("id") if isinstance(user, dict) else None
+    return number if type(number) is int else None
+
+
+def _options(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = data.get("possible_utterances")
+    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [{"state": one.get("state_name"), "utterance": one.get("utterance")} for one in listed]

@@ -1,0 +1,1 @@
+"""Guided conversations as the files of CRWIZ."""

@@ -1,0 +1,150 @@
+"""The logs of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): a file for each room, what was answered afterwards,
+and the states, as its programs read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from edgen.config import protocol_of
+from edgen.core.files import write_new
+from edgen.domains.guided.export.log import RoomLog
+from edgen.domains.guided.machines.dump import dump_for_crwiz
+from edgen.domains.guided.machines.model import Machine
+from edgen.export.files import JsonLines, Patterns
+from edgen.export.format import (
+    AcceptedConversation,
+    Chat,
+    DataTable,
+    Format,
+    Item,
+    LeftOut,
+    Row,
+    RunReader,
+    tried,
+)
+from edgen.families.event_log import GuidedEvents
+
+LOGS, ANSWERS = "logs", "questionnaires"
+STATES = "dialogue_states"
+
+
+def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+    """A log for each guided conversation, and a row for each role that answered the questionnaire."""
+    machines = _machines(run)
+    for conversation in run.conversations():
+        events = conversation.record.get("events") or ()
+        found = GuidedEvents(events, len(conversation.candidate.turns))
+        if not found:
+            yield LeftOut("no_events")
+            continue
+        one, machine = conversation.candidate, machines.get(conversation.candidate.arm)
+        limit, subtasks = (machine.time_limit, machine.subtasks) if machine else (None, ())
+        log = RoomLog(one.id, one.turns, events, time_limit=limit, subtasks=subtasks)
+        yield Row(conversation.split, log.as_dict(), table=LOGS)
+        yield from _answers(conversation, found)
+
+
+def _machines(run: RunReader) -> dict[str, Machine]:
+    """The machine of each arm that has one, by its name; "" without arms."""
+    jobs = {arm: run.job_of(arm) for arm in run.job.arm_names}
+    found = {arm: protocol_of(job).guide(job) for arm, job in jobs.items()}
+    return {arm: machine for arm, machine in found.items() if machine is not None}
+
+
+def _answers(conversation: AcceptedConversation, events: GuidedEvents) -> Iterator[Row]:
+    for one in events.answers:
+        answers = {item: f"{rating:g}" for item, rating in one.ratings.items()} | one.texts
+        value = {
+            "game_token": one.token,
+            "room": conversation.candidate.id,
+            "role": one.role,
+            "answers": [{"item": item, "answer": answer} for item, answer in answers.items()],
+        }
+        yield Row(conversation.split, value, table=ANSWERS)
+
+
+class LogFiles(JsonLines):
+    """A file for each log; what was answered as JSON Lines; the states beside them, once."""
+
+    def add(self, row: Row) -> None:
+        """Write a log, or a row of answers."""
+        if row.table != LOGS:
+            super().add(row)
+            return
+        place = self.folder / LOGS / row.split
+        place.mkdir(parents=True, exist_ok=True)
+        text = msgspec.json.format(msgspec.json.encode(row.value), indent=1)
+        with (place / f"{row.value['name']}.json").open("xb") as file:
+            file.write(text + b"\n")
+
+    def finish(self) -> Patterns:
+        """End the files and write the states, each arm's in a folder of its own where they differ. The logs are no table
+        that `datasets` could load."""
+        machines = _machines(self.staging.run)
+        first = next(iter(machines.values()), None)
+        alike = all(one == first for one in machines.values())
+        for arm, machine in [*machines.items()][: 1 if alike else None]:
+            place = self.folder / STATES if alike else self.folder / STATES / arm
+            place.mkdir(parents=True)
+            for name, text in dump_for_crwiz(machine).items():
+                write_new(place / name, text)
+        return super().finish()
+
+
+FORMAT = Format(
+    name="crwiz",
+    summary="Guided conversations as CRWIZ logs them: a file for each room with all its events, and the states.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "name": "the room: the conversation",
+                "type": "log_room",
+                "description": "what such a file is",
+                "date_extracted": "when the conversation ended, in seconds",
+                "roles": "who of the conversation goes by which user's number",
+                "logs": (
+                    "the events: event, user, room, data, id, date_created, date_modified. Of data, `state_name` of "
+                    "text_message, `changes` of status_update, `success` of end_task and `typed_turns` and `typed_share` of post_task_analysis are edgen's"
+                ),
+            },
+            LOGS,
+        ),
+        DataTable(
+            {
+                "game_token": "the token by which it is joined to the log",
+                "room": "the log's name",
+                "role": "who answered",
+                "answers": "each item with what was answered, ratings as texts",
+            },
+            ANSWERS,
+        ),
+    ),
+    use="""\
+import json, pathlib
+logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDER/logs").glob("*/*.json")]
+# with CRWIZ: app.crwiz.dialogue_state.load_dialogue_states("THIS_FOLDER/dialogue_states")""",
+    needs=("events",),
+    files=LogFiles,
+    chat=False,
+    notes=(
+        "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and goes on by the simulated clock.",
+        (
+            "CRWIZ's programs know the one who is guided by the name Fred and the other one as Operator, so these are the "
+            "users' names; `roles` has the run's."
+        ),
+        (
+            "A lock is told as disable_user_input and enable_user_input, an effect as perform_action_triggered, a change of "
+            "the world as perform_action_response and status_update."
+        ),
+        (
+            "end_task has one of CRWIZ's reasons as `reason_id` (where none fits, dialogue_completed for a success and else "
+            "unspecified) and the machine's own as `reason`."
+        ),
+    ),
+    tags=("wizard-of-oz",),
+    tried=tried("crwiz"),
+)

@@ -1,0 +1,138 @@
+"""The machine and the questionnaire that a job names: read once, held by the run's copy of the job as JSON, and checked
+against the space."""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from edgen.config import Job, settings_of
+from edgen.core.errors import JobError, MachineError, Problem
+from edgen.domains.guided.config import Guided
+from edgen.domains.guided.machines.check import check_machine
+from edgen.domains.guided.machines.load import load_machine
+from edgen.domains.guided.machines.model import Machine, Players
+from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+from edgen.domains.guided.questionnaire import (
+    Questionnaire,
+    QuestionnaireError,
+    load_questionnaire,
+    read_questionnaire,
+)
+from edgen.domains.guided.session import Prepared
+from edgen.protocols.base import FindFile
+from edgen.space.model import Space
+
+OF_MACHINE = "machine"  # a questionnaire: the one that the machine names
+MOST_HELD = 1 << 20  # characters of a machine as JSON; a job may have 4 MiB
+_MOST_SHOWN = 20  # problems of a machine in one message
+
+
+def is_content(named: str) -> bool:
+    """Whether a setting holds the thing itself, as JSON, and not its name."""
+    return named.lstrip().startswith("{")
+
+
+def read_files(job: Job, find: FindFile) -> Job:
+    """The job whose settings hold machine and questionnaire as JSON."""
+    settings: Guided = settings_of(job)
+    if settings.machine is None:
+        return job
+    machine = (
+        machine_in(settings.machine)
+        if is_content(settings.machine)
+        else load_machine(find("machines", settings.machine, "guided.machine"))
+    )
+    text = _json(machine)
+    if len(text) > MOST_HELD:
+        message = f"it is larger than {MOST_HELD >> 20} MiB as one text, the most that a run's copy of its job holds."
+        raise MachineError(machine.name, message)
+    asked = settings.questionnaire
+    if asked == OF_MACHINE:
+        asked = machine.questionnaire
+        if asked is not None and "/" in asked:  # a file beside the machine
+            asked = str(find("machines", settings.machine, "guided.machine").resolve() / asked)
+    if asked is not None and not is_content(asked):
+        asked = _json(load_questionnaire(find("questionnaires", asked, "guided.questionnaire")))
+    held = msgspec.structs.replace(settings, machine=text, questionnaire=asked)
+    return msgspec.structs.replace(job, protocol_settings={**job.protocol_settings, "guided": held})
+
+
+def _json(value: Machine | Questionnaire) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+@functools.lru_cache(maxsize=8)
+def machine_in(text: str) -> Machine:
+    """The machine in a setting that holds one. Raises MachineError for a text that is none."""
+    try:
+        return msgspec.json.decode(text, type=Machine)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise MachineError("guided.machine", f"this is no machine: {problem}.") from None
+
+
+def players_of(settings: Guided) -> Players | None:
+    """The names of the two roles, None while only the machine's name is known."""
+    held = settings.machine
+    return machine_in(held).players if held is not None and is_content(held) else None
+
+
+def prepare(job: Job, space: Space) -> Prepared:
+    """What all conversations of a job share. Raises JobError with all that keeps the machine from being run on this
+    space."""
+    settings: Guided = settings_of(job)
+    assert settings.machine is not None
+    machine = machine_in(settings.machine)
+    fields = [f"{one.name}.{field}" for one in space.dimensions for field in one.fields]
+    fatal = [
+        Problem("$.guided.machine", str(one))
+        for one in check_machine(machine, (*space.names, *fields))
+        if one.fatal and one.kind != "endless"  # the job's cap on turns ends it
+    ]
+    roles = {role.name: role for role in space.roles}
+    wanted = (machine.players.wizard, machine.players.partner)
+    fatal += [
+        Problem("$.space", f"{space.name} has no role {name}, which the machine {machine.name} has")
+        for name in wanted
+        if name not in roles
+    ]
+    fatal += [*_values(machine, space)]
+    if fatal:
+        more = len(fatal) - _MOST_SHOWN
+        left = [Problem("…", f"{more} more; `edgen machine check` lists them")] if more > 0 else []
+        count = f"{len(fatal)} problem{'s' if len(fatal) > 1 else ''}:"
+        raise JobError(job.name, count, (*fatal[:_MOST_SHOWN], *left))
+    labels = {state.lock.label for state in machine.states.values() if state.lock and state.lock.label}
+    asked = settings.questionnaire
+    return Prepared(
+        machine,
+        None if asked is None else _questionnaire_in(asked),
+        space,
+        roles[wanted[0]],
+        roles[wanted[1]],
+        tuple(sorted(labels)),
+    )
+
+
+def _values(machine: Machine, space: Space) -> list[Problem]:
+    """Values of the space that variables of the same names cannot have."""
+    found = []
+    for one in space.dimensions:
+        if (variable := machine.world.get(one.name)) is None:
+            continue
+        for value in one.values:
+            try:
+                fitting(value, variable)
+            except ValueMismatchError as problem:
+                found.append(Problem("$.space", f"{one.name}: {problem}, as the machine's variable wants it"))
+                break
+    return found
+
+
+def _questionnaire_in(text: str) -> Questionnaire:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise QuestionnaireError("guided.questionnaire", f"this is no questionnaire: {problem}.") from None
+    return read_questionnaire(value, "guided.questionnaire")

@@ -1,0 +1,296 @@
+"""What makes no sense in a machine that could be read: a sentence each, and where.
+
+What is `fatal` keeps it from being run: names that lead nowhere, variables and sub-tasks that are not there, slots that
+nothing fills. The rest can be run and is probably not meant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.core.yaml_values import nearest
+from edgen.domains.guided.machines.model import Condition, Effect, Machine, State
+from edgen.domains.guided.machines.reach import Reach, explore
+from edgen.domains.guided.machines.slots import says, slots_in
+from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+
+_SHOWN = 5  # names in one sentence
+_TOLERANCE = 0.005  # of a sum of probabilities that are written with two or three digits
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that makes no sense. `state` is None where it is about the machine."""
+
+    kind: str
+    state: str | None
+    message: str
+    fatal: bool = False
+
+    def __str__(self) -> str:
+        return self.message if self.state is None else f"{self.state}: {self.message}"
+
+
+def check_machine(machine: Machine, available: Collection[str] | None = None) -> list[Finding]:
+    """Everything found, the fatal first, in the order of the states. `available`: what the space has, dimensions and
+    fields (`topic.answer`); None: what the machine says that it needs."""
+    known = [*machine.world, *machine.needed, *(available or ())]
+    found = [*_head(machine, available)]
+    for state in machine.states.values():
+        found += _names(machine, state)
+        found += _probabilities(state)
+        found += _slots(state, frozenset(known))
+        found += _conditions(machine, state.name, state.when)
+        found += _effects(machine, state)
+        found += _lock(machine, state)
+        found += _end(machine, state)
+    if machine.initial in machine.states:
+        found += _reached(machine, explore(machine, machine.needs if available is None else available))
+    return sorted(found, key=lambda one: (not one.fatal, one.state is not None))
+
+
+# ---- the machine
+
+
+def _head(machine: Machine, available: Collection[str] | None) -> Iterator[Finding]:
+    if machine.initial not in machine.states:
+        message = (
+            f"there is no state '{machine.initial}' to begin in{nearest(machine.initial, machine.states)}"
+        )
+        yield Finding("no_start", None, message, True)
+    for name in () if available is None else machine.needed:
+        if available is not None and name not in available:
+            yield Finding("space", None, f"the space has no {name}, which the machine needs", True)
+    roles = (machine.players.wizard, machine.players.partner)
+    for name, variable in machine.world.items():
+        for role in variable.sees:
+            if role not in roles:
+                message = f"{name} is seen by {role}, which is neither {roles[0]} nor {roles[1]}"
+                yield Finding("role", None, message, True)
+    if roles[0] == roles[1]:
+        yield Finding("role", None, f"both roles are called {roles[0]}", True)
+    for end in machine.ends:
+        yield from _conditions(machine, None, end.when)
+    if empty := [name for name in machine.fixed if name not in machine.replies]:
+        yield Finding("fixed", None, f"fixed replies without a text are never offered: {_list(empty)}")
+
+
+# ---- each state
+
+
+def _names(machine: Machine, state: State) -> Iterator[Finding]:
+    """Names that lead nowhere."""
+    listed = {
+        "leads to": state.transitions,
+        "has a lock that leads to": state.lock.otherwise if state.lock else (),
+    }
+    for said, names in listed.items():
+        for name in names:
+            if name not in machine.states and name not in machine.fixed:
+                message = f"it {said} '{name}', which is not there{_near(name, machine.states)}"
+                yield Finding("dangling", state.name, message, True)
+    for said, subtask in (("is for", state.subtask), ("begins", state.advances)):
+        if subtask is not None and subtask not in machine.subtasks:
+            near = _near(subtask, machine.subtasks)
+            message = f"it {said} the sub-task '{subtask}', which the machine does not have{near}"
+            yield Finding("subtask", state.name, message, True)
+    if not state.formulations and state.name != machine.initial:
+        yield Finding("mute", state.name, "it has no formulation, so it is never offered")
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    near = nearest(name, known) if known else ""
+    return near if near.startswith(" (did") else ""
+
+
+def _probabilities(state: State) -> Iterator[Finding]:
+    for name in state.probabilities:
+        if name not in state.transitions:
+            yield Finding(
+                "probability", state.name, f"'{name}' has a probability and is no transition; it counts as 0"
+            )
+    given = [state.probabilities.get(name, 0.0) for name in state.transitions]
+    if len(given) < 2:
+        return
+    if not any(given):
+        message = f"its {len(given)} transitions have no probability, so all are alike"
+        yield Finding("probability", state.name, message)
+        return
+    none = [name for name in state.transitions if not state.probabilities.get(name)]
+    if none:
+        message = f"{_list(none)} {_have(none)} the probability 0: chance never goes there while anything else is offered"
+        yield Finding("probability", state.name, message)
+    if not math.isclose(sum(given), 1, abs_tol=_TOLERANCE):
+        message = f"its probabilities sum to {sum(given):.6g}, not to 1; they count in proportion"
+        yield Finding("probability", state.name, message)
+
+
+def _slots(state: State, known: Collection[str]) -> Iterator[Finding]:
+    texts = [*state.formulations, *((*state.lock.says, *state.lock.lacks) if state.lock else ())]
+    named = dict.fromkeys(name for text in texts for name in slots_in(text))
+    for name in dict.fromkeys([*named, *state.slots]):
+        if name not in known:
+            message = f"nothing fills the slot {{{name}}}{_near(name, known)}: make it a variable of the world, or name it in `needs`"
+            yield Finding("slot", state.name, message, True)
+
+
+def _conditions(machine: Machine, state: str | None, when: Mapping[str, Condition]) -> Iterator[Finding]:
+    for name, condition in when.items():
+        variable = machine.world.get(name)
+        if variable is None:
+            message = (
+                f"a condition is on '{name}', which is no variable of the world{_near(name, machine.world)}"
+            )
+            yield Finding("variable", state, message, True)
+            continue
+        for value in condition.one_of:
+            try:
+                fits = fitting(value, variable) == value and isinstance(value, bool) == (
+                    variable.kind == "boolean"
+                )
+                wrong = "" if fits else f"{value!r} is out of its bounds"
+            except ValueMismatchError as problem:
+                wrong = str(problem)
+            if wrong:
+                yield Finding("type", state, f"a condition on {name} can never hold: {wrong}", True)
+        if variable.kind != "number" and (condition.at_least, condition.below) != (None, None):
+            message = f"a condition on {name} has at_least or below, and {name} is a {variable.kind}"
+            yield Finding("type", state, message, True)
+
+
+def _effects(machine: Machine, state: State) -> Iterator[Finding]:
+    for effect in state.effects:
+        yield from _conditions(machine, state.name, effect.when)
+        yield from _effect(machine, state.name, effect)
+
+
+def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[Finding]:
+    changed: dict[str, Any] = {**effect.set, **effect.add}
+    for name in changed:
+        variable = machine.world.get(name)
+        if variable is None:
+            message = (
+                f"an effect changes '{name}', which is no variable of the world{_near(name, machine.world)}"
+            )
+            yield Finding("variable", state, message, True)
+        elif name in effect.add and variable.kind != "number":
+            yield Finding("type", state, f"an effect adds to {name}, which is a {variable.kind}", True)
+        elif name in effect.set:
+            try:
+                if fitting(effect.set[name], variable) != effect.set[name]:
+                    yield Finding("type", state, f"an effect sets {name} out of its bounds", True)
+            except ValueMismatchError as problem:
+                yield Finding("type", state, f"an effect sets {name}: {problem}", True)
+
+
+def _lock(machine: Machine, state: State) -> Iterator[Finding]:
+    lock = state.lock
+    if lock is None:
+        return
+    if state.is_final:
+        yield Finding(
+            "lock", state.name, "it waits for an answer and ends the conversation; one of them is too much"
+        )
+    if lock.any_answer and lock.otherwise:
+        yield Finding("lock", state.name, "every answer opens its lock, so `otherwise` is never used")
+    if lock.says and all(any(says(word, no) for no in lock.lacks) for word in lock.says):
+        yield Finding("lock", state.name, "nothing opens its lock: what an answer has to say it must not say")
+    if not lock.any_answer and not lock.otherwise and machine.time_limit is None:
+        message = "it waits for a certain answer for ever: there is no `otherwise` and no time limit"
+        yield Finding("lock", state.name, message)
+
+
+def _end(machine: Machine, state: State) -> Iterator[Finding]:
+    if state.end is None:
+        return
+    yield from _conditions(machine, state.name, state.end.when)
+    if state.transitions and not state.end.when:
+        yield Finding(
+            "end", state.name, f"it ends the conversation, so it never leads to {_list(state.transitions)}"
+        )
+
+
+# ---- the whole
+
+
+def _reached(machine: Machine, reach: Reach) -> Iterator[Finding]:
+    reached = reach.states
+    for name, state in machine.states.items():
+        if name in reached:
+            yield from _transitions(machine, state, reach)
+        elif state.formulations or name == machine.initial:
+            yield Finding("unreachable", name, f"it is never reached: {_why_never(machine, state, reach)}")
+    for subtask in machine.subtasks[1:]:
+        if subtask not in reach.subtasks:
+            yield Finding(
+                "gate",
+                None,
+                f"the sub-task '{subtask}' never begins: no state that is reached advances to it",
+            )
+    stuck: dict[str, list[str]] = {}
+    for place in sorted(reach.stuck, key=repr):
+        stuck.setdefault(place[0], []).append(place[1] or "")
+    for name, subtasks in stuck.items():
+        where = f" in the sub-task {_list(subtasks)}" if any(subtasks) else ""
+        yield Finding(
+            "dead_end",
+            name,
+            f"nothing is ever offered after it{where}, and it is no end; earlier states are gone back to",
+        )
+    yield from _endless(machine, reach)
+
+
+def _transitions(machine: Machine, state: State, reach: Reach) -> Iterator[Finding]:
+    """Transitions of a reached state that can never be taken."""
+    if state.is_final:
+        return
+    for name in state.transitions:
+        target = machine.states.get(name)
+        if target is None or not target.formulations or (state.name, name) in reach.used:
+            continue
+        here = reach.subtasks_of[state.name]
+        if target.subtask is not None and target.subtask not in here:
+            why = (
+                f"it is for the sub-task {target.subtask}, and {state.name} is reached in {_list(here)} only"
+            )
+        else:
+            why = "its conditions can never hold"
+        yield Finding("gate", state.name, f"'{name}' is never offered after it: {why}")
+
+
+def _why_never(machine: Machine, state: State, reach: Reach) -> str:
+    before = [one.name for one in machine.states.values() if state.name in one.leads_to]
+    if not before:
+        return "no state leads to it"
+    if not any(name in reach.states for name in before):
+        return f"{_list(before)}, which {'leads' if len(before) == 1 else 'lead'} to it, {'is' if len(before) == 1 else 'are'} not reached"
+    if state.subtask is not None and state.subtask not in reach.subtasks:
+        return f"its sub-task {state.subtask} never begins"
+    if not reach.can(state.when):
+        return "its conditions can never hold"
+    return "where a state leads to it, its gate is closed"
+
+
+def _endless(machine: Machine, reach: Reach) -> Iterator[Finding]:
+    names = sorted({name for name, _ in reach.endless})
+    if not names:
+        return
+    whole = len({name for name, _ in reach.places}) == len(names) and reach.endless == reach.places.keys()
+    where = "it has no end that can be reached" if whole else f"no end can be reached from {_list(names)}"
+    if machine.time_limit is None:
+        yield Finding("endless", None, f"{where}, and there is no time limit: it would never end", True)
+    else:
+        yield Finding("endless", None, f"{where}: only the time limit ends it")
+
+
+def _list(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _have(names: Collection[str]) -> str:
+    return "has" if len(names) == 1 else "have"

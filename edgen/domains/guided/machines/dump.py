@@ -1,0 +1,139 @@
+"""A machine as the files of its folder. `load_machine` of what is written gives the same machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import MachineError
+from edgen.core.files import explain_write_errors, new_folder
+from edgen.core.yaml_dump import as_key, as_number, as_text, flow
+from edgen.domains.guided.machines.load import FIXED, HEAD
+from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Machine, State
+
+
+def dump_machine(machine: Machine) -> dict[str, str]:
+    """The texts of a folder's files by name: `machine.yaml`, `fixed_states.yaml`, and one for each state."""
+    return {
+        HEAD: _head(machine),
+        **_fixed(machine),
+        **{_file(one): _state(one) for one in machine.states.values()},
+    }
+
+
+def dump_for_crwiz(machine: Machine) -> dict[str, str]:
+    """The files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which it would take for a
+    state. Every transition has a probability, as its code looks each of them up."""
+    return {**_fixed(machine), **{_file(one): _crwiz_state(one) for one in machine.states.values()}}
+
+
+def write_files(texts: Mapping[str, str], folder: Path) -> None:
+    """Write the files into a new folder, or into an empty one. Raises MachineError where something is there."""
+    with explain_write_errors(folder):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise MachineError(str(folder), "there is something there already; name a new folder.")
+        with new_folder(folder) as place:
+            for name, text in texts.items():
+                (place / name).write_bytes(text.encode())
+
+
+def _file(state: State) -> str:
+    return f"{state.name}.yaml"
+
+
+def _fixed(machine: Machine) -> dict[str, str]:
+    lines = [f"{as_key(name)}: {as_text(text)}" for name, text in machine.fixed.items()]
+    return {f"{FIXED}.yaml": "\n".join(lines) + "\n"} if lines else {}
+
+
+def _head(machine: Machine) -> str:
+    lines = [f"name: {as_text(machine.name)}"]
+    if machine.description is not None:
+        lines.append(f"description: {as_text(machine.description)}")
+    lines.append(f"initial: {as_text(machine.initial)}")
+    lines.append(f"players: {flow(msgspec.structs.asdict(machine.players))}")
+    limit = "null" if machine.time_limit is None else as_number(float(machine.time_limit))
+    lines.append(f"time_limit: {limit}")
+    lines.append(f"clock: {flow(msgspec.structs.asdict(machine.clock))}")
+    asked = "null" if machine.questionnaire is None else as_text(machine.questionnaire)
+    lines.append(f"questionnaire: {asked}")
+    if machine.needs:
+        lines.append(f"needs: {flow(machine.needs)}")
+    if machine.subtasks:
+        lines.append(f"subtasks: {flow(machine.subtasks)}")
+    if machine.world:
+        lines.append("world:")
+    for name, one in machine.world.items():
+        lines.append(f"  {name}: {_flow({**msgspec.to_builtins(one), 'sees': one.sees})}")
+    if machine.ends:
+        lines += ["ends:", *(f"  - {_flow(_conditional(end))}" for end in machine.ends)]
+    return "\n".join(lines) + "\n"
+
+
+def _state(state: State) -> str:
+    lines = [*_first_keys(state, state.probabilities)]
+    if state.lock is not None:
+        lines.append(f"lock: {'any' if state.lock == Lock() else _flow(msgspec.to_builtins(state.lock))}")
+    if state.effects:
+        lines += ["effects:", *(f"  - {_flow(_conditional(one))}" for one in state.effects)]
+    if state.when:
+        lines.append(f"when: {_flow(_when(state.when))}")
+    if state.advances is not None:
+        lines.append(f"advances: {as_text(state.advances)}")
+    if state.end is not None:
+        lines.append(f"end: {_flow(_conditional(state.end))}")
+    if state.act is not None:
+        lines.append(f"act: {state.act}")
+    return "\n".join(lines) + "\n"
+
+
+def _crwiz_state(state: State) -> str:
+    return "\n".join(_first_keys(state, state.weights(state.transitions))) + "\n"
+
+
+def _first_keys(state: State, probabilities: Mapping[str, float]) -> Iterator[str]:
+    """CRWIZ's six."""
+    yield f"name: {as_text(state.name)}"
+    if state.subtask is not None:
+        yield f"subtask: {as_text(state.subtask)}"
+    for key, listed in (
+        ("slots", state.slots),
+        ("formulations", state.formulations),
+        ("transition_states", state.transitions),
+    ):
+        if listed:
+            yield f"{key}:"
+            yield from (f"  - {as_text(one)}" for one in listed)
+    if probabilities:
+        yield "transition_probabilities:"
+        yield from (f"  {as_key(name)}: {as_number(float(one))}" for name, one in probabilities.items())
+
+
+def _conditional(one: Effect | End) -> dict[str, Any]:
+    return {**msgspec.to_builtins(one), **({"when": _when(one.when)} if one.when else {})}
+
+
+def _when(when: Mapping[str, Condition]) -> dict[str, Any]:
+    """Conditions as files have them: a value for one value, a list for several, a mapping for bounds."""
+    said: dict[str, Any] = {}
+    for name, one in when.items():
+        values = list(one.one_of)
+        bounded = one.at_least is not None or one.below is not None
+        said[name] = msgspec.to_builtins(one) if bounded else values[0] if len(values) == 1 else values
+    return said
+
+
+def _flow(value: Any) -> str:
+    """As `flow`, with whole numbers as people write them."""
+    return flow(_whole(value))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value

@@ -1,0 +1,339 @@
+"""The files of a machine's folder as values: the keys of a state's file and of `machine.yaml`, and what they may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from edgen.core.errors import Problem
+from edgen.core.yaml_values import convert
+from edgen.domains.guided.machines.model import (
+    Act,
+    Clock,
+    Condition,
+    Effect,
+    End,
+    Kind,
+    Lock,
+    Players,
+    State,
+    Value,
+    Variable,
+)
+from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+
+MAX_SUBTASKS = 50
+MAX_VARIABLES = 200
+MAX_TEXT = 4_000  # characters of a formulation
+MAX_LISTED = 2_000  # elements of one list
+MAX_SECONDS = 7 * 24 * 3600
+
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Said = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+Seconds = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
+_Any = Any
+
+
+class StateFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The file of a state. The first six keys are CRWIZ's."""
+
+    name: Name
+    """What other states call it."""
+    formulations: tuple[Said, ...] | None = None
+    """Ways to say it; one is drawn."""
+    transition_states: tuple[Name, ...] | None = None
+    """The states that may follow."""
+    transition_probabilities: _Any = None
+    """How probable each of them is, by name."""
+    subtask: Name | None = None
+    """It may be said only in this sub-task."""
+    slots: tuple[Name, ...] | None = None
+    """Slots that have to have a value."""
+    lock: _Any = None
+    """What it waits for: `any` answer of the partner's, or one with `says`, `lacks`, `label`; `otherwise` is where an answer that does not open it may lead."""
+    effects: _Any = None
+    """What it changes in the world, at once or later."""
+    when: _Any = None
+    """It may be said only while the world is like that."""
+    advances: Name | None = None
+    """The sub-task that begins here."""
+    end: _Any = None
+    """The conversation ends here: `reason`, `success`."""
+    act: Act | None = None
+    """Which kind of dialogue act it is."""
+
+
+class MachineFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The file `machine.yaml`; what its keys mean is said in `model.Machine`."""
+
+    name: Name
+    description: Annotated[str, Meta(max_length=MAX_TEXT)] | None = None
+    initial: Name = "start"
+    world: _Any = None
+    needs: tuple[Name, ...] = ()
+    subtasks: Annotated[tuple[Name, ...], Meta(max_length=MAX_SUBTASKS)] = ()
+    ends: _Any = None
+    time_limit: Annotated[float, Meta(gt=0, le=MAX_SECONDS)] | None = 360.0
+    clock: Clock = Clock()
+    players: Players = Players()
+    questionnaire: Name | None = "crwiz"
+
+
+class _Effect(msgspec.Struct, frozen=True, kw_only=True):
+    set: _Any = None
+    add: dict[Name, float] = {}
+    after_seconds: Seconds = 0
+    after_turns: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    when: _Any = None
+    repeat: bool = False
+
+
+class _Lock(msgspec.Struct, frozen=True, kw_only=True):
+    says: _Any = None
+    lacks: _Any = None
+    label: Name | None = None
+    otherwise: _Any = None
+
+
+class _End(msgspec.Struct, frozen=True, kw_only=True):
+    reason: Name
+    success: bool | None = None
+    when: _Any = None
+
+
+class _Variable(msgspec.Struct, frozen=True, kw_only=True):
+    kind: Kind | None = None
+    initial: _Any = None
+    values: tuple[Said, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    sees: tuple[Name, ...] | None = None
+    label: Name | None = None
+
+
+class _Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    one_of: _Any = None
+    at_least: float | None = None
+    below: float | None = None
+
+
+class _Reader:
+    """Reads the values of one file; what is wrong goes to `problems`, with the file before the path."""
+
+    def __init__(self, file: str, problems: list[Problem]) -> None:
+        self.file, self.problems = file, problems
+
+    def note(self, path: str, message: str) -> None:
+        self.problems.append(Problem(f"{self.file} {path}", message))
+
+    def convert(self, value: Any, type_: Any, path: str) -> Any:
+        found: list[Problem] = []
+        made = convert(value, type_, path, found)
+        self.problems += [Problem(f"{self.file} {one.path}", one.message) for one in found]
+        return None if found else made
+
+    def when(self, value: Any, path: str) -> dict[str, Condition]:
+        if value is None:
+            return {}
+        if not isinstance(value, dict) or not value:
+            self.note(path, "expected a mapping of variables to conditions, as in {fire: {at_least: 1}}")
+            return {}
+        return {str(name): self._condition(one, f"{path}.{name}") for name, one in value.items()}
+
+    def _condition(self, value: Any, path: str) -> Condition:
+        if isinstance(value, dict):
+            bounds = self.convert(value, _Bounds, path)
+            if bounds is None:
+                return Condition()
+            if not value:
+                self.note(path, "there is no condition here: one_of, at_least or below")
+            one_of = self.values(bounds.one_of, f"{path}.one_of") if bounds.one_of is not None else ()
+            return Condition(one_of=one_of, at_least=bounds.at_least, below=bounds.below)
+        return Condition(one_of=self.values(value, path))
+
+    def values(self, value: Any, path: str) -> tuple[Value, ...]:
+        """A value, or a list of them."""
+        listed = value if isinstance(value, list) else [value]
+        if not listed:
+            self.note(path, "this list is empty")
+        return tuple(self.value(one, path) for one in listed)
+
+    def value(self, value: Any, path: str) -> Value:
+        if isinstance(value, bool | str):
+            return value
+        if isinstance(value, int | float):
+            made = self.convert(value, float, path)
+            return 0.0 if made is None else float(made)
+        self.note(path, "expected a text, a number, or true or false")
+        return ""
+
+    def texts(self, value: Any, path: str) -> tuple[str, ...]:
+        """A text, or a list of texts."""
+        if value is None:
+            return ()
+        made = self.convert([value] if isinstance(value, str) else value, tuple[Said, ...], path)
+        return made or ()
+
+    def effects(self, value: Any, path: str) -> tuple[Effect, ...]:
+        if value is None:
+            return ()
+        listed = value if isinstance(value, list) else [value]
+        if len(listed) > MAX_LISTED:
+            self.note(path, f"{len(listed):,} effects are too many; a state has at most {MAX_LISTED:,}")
+            return ()
+        return tuple(self._effect(one, f"{path}[{i}]") for i, one in enumerate(listed))
+
+    def _effect(self, value: Any, path: str) -> Effect:
+        read = self.convert(value, _Effect, path)
+        if read is None:
+            return Effect()
+        if read.set is not None and not isinstance(read.set, dict):
+            self.note(f"{path}.set", "expected a mapping of variables to values, as in {alarm: true}")
+            return Effect()
+        new = {str(name): self.value(one, f"{path}.set.{name}") for name, one in (read.set or {}).items()}
+        if not new and not read.add:
+            self.note(path, "this changes nothing: give it `set` or `add`")
+        if read.after_seconds and read.after_turns:
+            self.note(path, "after_seconds and after_turns are both given; keep one of them")
+        if read.repeat and not (read.after_turns or read.after_seconds >= 1):
+            self.note(path, "what repeats needs a span: after_seconds of at least 1, or after_turns")
+        said = msgspec.structs.asdict(read)
+        return Effect(**{**said, "set": new, "when": self.when(read.when, f"{path}.when")})
+
+    def lock(self, value: Any, path: str) -> Lock | None:
+        if value is None:
+            return None
+        if value == "any":
+            return Lock()
+        if not isinstance(value, dict):
+            self.note(path, "expected `any`, or a mapping with says, lacks, label, otherwise")
+            return None
+        read = self.convert(value, _Lock, path)
+        if read is None:
+            return None
+        listed = ("says", "lacks", "otherwise")
+        texts = {key: self.texts(getattr(read, key), f"{path}.{key}") for key in listed}
+        return Lock(label=read.label, **texts)
+
+    def end(self, value: Any, path: str) -> End | None:
+        if value is None:
+            return None
+        read = self.convert({"reason": value} if isinstance(value, str) else value, _End, path)
+        if read is None:
+            return None
+        return End(reason=read.reason, success=read.success, when=self.when(read.when, f"{path}.when"))
+
+    def probabilities(self, value: Any, path: str) -> dict[str, float]:
+        if value is None or value == []:  # what CRWIZ takes for none
+            return {}
+        made = self.convert(value, dict[str, Annotated[float, Meta(ge=0)]], path)
+        return made or {}
+
+    def variable(self, value: Any, path: str, wizard: str) -> Variable:
+        """A variable: a mapping, or its first value alone."""
+        read = self.convert(value if isinstance(value, dict) else {"initial": value}, _Variable, path)
+        if read is None:
+            return Variable(kind="text", initial="")
+        kind = read.kind or _kind_of(read)
+        if kind is None:
+            self.note(path, "give it a kind: number, text, boolean or choice")
+            return Variable(kind="text", initial="")
+        if (kind == "choice") != bool(read.values):
+            self.note(f"{path}.values", "a choice has values, and nothing else has")
+        if kind != "number" and (read.least, read.most) != (None, None):
+            self.note(path, "only a number has `least` and `most`")
+        if read.least is not None and read.most is not None and read.least > read.most:
+            self.note(path, "`least` is more than `most`")
+        sees = (wizard,) if read.sees is None else read.sees
+        made = Variable(
+            kind=kind, values=read.values, least=read.least, most=read.most, sees=sees, label=read.label
+        )
+        return msgspec.structs.replace(made, initial=self._initial(read.initial, made, f"{path}.initial"))
+
+    def _initial(self, value: Any, variable: Variable, path: str) -> Value | None:
+        if value is None:
+            return None
+        try:
+            made = fitting(value, variable)
+        except ValueMismatchError as problem:
+            self.note(path, str(problem))
+            return None
+        if made != value or isinstance(value, str) != isinstance(made, str):
+            self.note(path, f"{value!r} is out of its bounds, or needs no quotes")
+        return made
+
+
+def _kind_of(read: _Variable) -> Kind | None:
+    if read.values:
+        return "choice"
+    if isinstance(read.initial, bool):
+        return "boolean"
+    if isinstance(read.initial, int | float):
+        return "number"
+    return "text" if isinstance(read.initial, str) else None
+
+
+def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
+    """The state in a file; None where it cannot be read."""
+    if not isinstance(value, dict):
+        problems.append(
+            Problem(file, "expected a state: a mapping with name, formulations, transition_states")
+        )
+        return None
+    reader = _Reader(file, problems)
+    before = len(problems)
+    read = reader.convert(value, StateFile, "$")
+    if read is None:
+        return None
+    for key in ("formulations", "transition_states"):
+        if len(listed := getattr(read, key) or ()) > MAX_LISTED:
+            reader.note(f"$.{key}", f"{len(listed):,} are too many; at most {MAX_LISTED:,}")
+    for i, text in enumerate(read.formulations or ()):
+        if not text.strip():
+            reader.note(f"$.formulations[{i}]", "there is nothing to say here")
+    state = State(
+        name=read.name,
+        formulations=tuple(dict.fromkeys(text.strip() for text in read.formulations or ())),
+        transitions=tuple(dict.fromkeys(read.transition_states or ())),
+        probabilities=reader.probabilities(read.transition_probabilities, "$.transition_probabilities"),
+        subtask=read.subtask,
+        slots=read.slots or (),
+        lock=reader.lock(read.lock, "$.lock"),
+        effects=reader.effects(read.effects, "$.effects"),
+        when=reader.when(read.when, "$.when"),
+        advances=read.advances,
+        end=reader.end(read.end, "$.end"),
+        act=read.act,
+    )
+    return state if len(problems) == before else None
+
+
+def read_machine_file(value: Any, file: str, problems: list[Problem]) -> dict[str, Any] | None:
+    """What `machine.yaml` says, by the fields of a Machine; None where it cannot be read."""
+    reader = _Reader(file, problems)
+    before = len(problems)
+    read = reader.convert(value, MachineFile, "$")
+    if read is None:
+        return None
+    world, ends = read.world or {}, read.ends or []
+    if not isinstance(world, dict) or len(world) > MAX_VARIABLES:
+        reader.note("$.world", f"expected a mapping of at most {MAX_VARIABLES} variables by name")
+        world = {}
+    if not isinstance(ends, list):
+        reader.note("$.ends", "expected a list, each with a reason and when")
+        ends = []
+    made = [reader.end(one, f"$.ends[{i}]") for i, one in enumerate(ends)]
+    for i, end in enumerate(made):
+        if end is not None and not end.when:
+            reader.note(f"$.ends[{i}]", "it needs `when`: what the world has to be like")
+    for name in world:
+        if not (isinstance(name, str) and name.isidentifier() and name.isascii()):
+            reader.note(f"$.world.{name}", "a variable's name is letters, digits and _, as slots have it")
+    fields = msgspec.structs.asdict(read)
+    fields["world"] = {
+        str(name): reader.variable(one, f"$.world.{name}", read.players.wizard) for name, one in world.items()
+    }
+    fields["ends"] = tuple(end for end in made if end is not None)
+    return fields if len(problems) == before else None

@@ -1,0 +1,131 @@
+"""State machines as commands and Python users have them: checked, drawn, learned from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from edgen.config import protocol_of
+from edgen.core import resources
+from edgen.core.errors import MachineError, RunError, ShortError, UsageError
+from edgen.core.files import explain_write_errors, write_whole
+from edgen.core.yaml_values import nearest
+from edgen.domains.guided.machines.check import Finding, check_machine
+from edgen.domains.guided.machines.draw import draw_machine
+from edgen.domains.guided.machines.dump import dump_machine, write_files
+from edgen.domains.guided.machines.learn import Counts, Learned, learn
+from edgen.domains.guided.machines.load import load_machine
+from edgen.domains.guided.machines.model import Machine
+from edgen.planning.allowed_files import unlimited
+from edgen.space import load_space
+from edgen.space.five_lists import template_fields, template_variables
+from edgen.store.run_reader import RunReader
+
+
+class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine holds, and what makes no sense in it."""
+
+    machine: str
+    folder: str
+    states: int
+    transitions: int
+    fixed: int
+    subtasks: tuple[str, ...]
+    variables: tuple[str, ...]
+    needs: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def require_sound(self) -> None:
+        """Raises ShortError where anything was found."""
+        if self.findings:
+            fatal = sum(one.fatal for one in self.findings)
+            many = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"
+            until = f"; {fatal} of them prevent a run" if fatal else "; it can be run as it is"
+            raise ShortError(f"machine {self.machine}: {many}{until}.")
+
+
+def find_machine(reference: str) -> Path:
+    """The folder that a shipped machine's name or a path means. A bare name that nothing ships is a path, too."""
+    folder = resources.find("machines", reference)
+    if "/" in reference or reference in resources.shipped("machines"):
+        return folder
+    if (here := Path(reference)).exists():
+        return here
+    known = nearest(reference, resources.shipped("machines"))
+    raise MachineError(reference, f"there is no such folder, and no shipped machine of this name{known}.")
+
+
+def check(reference: str, space: str | None = None) -> CheckedMachine:
+    """Check the machine that a name or folder means. `space`: the one that it is to be used with, by name or file.
+
+    Raises MachineError for a folder that cannot be read.
+    """
+    folder = find_machine(reference)
+    machine = load_machine(folder)
+    return CheckedMachine(
+        machine=machine.name,
+        folder=str(folder),
+        states=len(machine.states),
+        transitions=sum(len(state.transitions) for state in machine.states.values()),
+        fixed=len(machine.replies),
+        subtasks=machine.subtasks,
+        variables=tuple(machine.world),
+        needs=machine.needed,
+        findings=tuple(check_machine(machine, None if space is None else _names_of(space))),
+    )
+
+
+def _names_of(space: str) -> list[str]:
+    """What slots may name of a space: dimensions, and fields as `topic.grade`."""
+    read = load_space(unlimited().require("preference_space", space, "space"))
+    fields = template_fields(read)
+    return [*template_variables(read), *(f"{name}.{one}" for name in fields for one in fields[name])]
+
+
+def draw(reference: str, output: Path, run: Path | None = None) -> None:
+    """Write the picture of a machine (SVG). `run`: with how often its conversations took each transition."""
+    machine = load_machine(find_machine(reference))
+    counts = None if run is None else count_choices(run).transitions()
+    with explain_write_errors(output):
+        write_whole(output, draw_machine(machine, counts))
+
+
+def count_choices(run: Path) -> Counts:
+    """The choices of a run's accepted conversations."""
+    counts = Counts()
+    with RunReader(run) as reader:
+        for one in reader.conversations():
+            events = one.record.get("events")
+            if isinstance(events, list):
+                counts.see(event for event in events if isinstance(event, Mapping))
+    return counts
+
+
+def learn_from(
+    run: Path, output: Path | None = None, reference: str | None = None, smoothing: float = 1.0
+) -> Learned:
+    """The machine of a run with probabilities by the choices of its conversations, written to a new folder `output`.
+    `reference`: another machine than the job's.
+
+    Raises RunError where the run holds no choice, or no machine is named.
+    """
+    machine = _machine_of(run) if reference is None else load_machine(find_machine(reference))
+    learned = learn(machine, count_choices(run), smoothing)
+    if not learned.choices:
+        raise RunError(
+            f"{run}: its conversations contain no choice of a state of '{machine.name}', so there is nothing to learn."
+        )
+    if output is not None:
+        write_files(dump_machine(learned.machine), output)
+    return learned
+
+
+def _machine_of(run: Path) -> Machine:
+    """The machine by which a run's conversations were guided."""
+    with RunReader(run) as reader:
+        machine: Machine | None = protocol_of(reader.job).guide(reader.job)
+    if machine is None:
+        raise UsageError(f"{run}: its job uses no machine; name one with --machine.")
+    return machine

@@ -1,0 +1,130 @@
+"""Transition probabilities counted from conversations, as they are after what was really offered.
+
+Where all transitions of a state are offered each time, the estimate is (n + s) / (N + s K): n choices of this one of N, with
+K transitions and a smoothing of s (Lidstone; s = 1 is Laplace's). Gates, locks and conditions mostly leave fewer on offer,
+and then shares say less of the machine than of its gates. So what is estimated are the weights of Luce's choice rule, by
+which one of what is offered is chosen in proportion to its weight: their maximum likelihood by the MM algorithm (Hunter 2004,
+Annals of Statistics 32), with s choices of each transition added, each with all of them on offer. It equals the formula above
+where everything is always offered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.domains.guided.machines.model import Machine, State
+
+_STEPS = 1_000
+_CLOSE = 1e-9  # change of a probability
+_DIGITS = 6  # of what is written
+
+Choices = Counter[tuple[tuple[str, ...], str]]  # (what was offered, what was chosen)
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of learning. `choices`: how many were counted; `unknown`: choices in states that the machine does not have,
+    or of what is no transition of the state at hand (where its lock stayed shut, or gone back to); `kept`: states without a choice, whose probabilities stay."""
+
+    machine: Machine
+    conversations: int
+    choices: int
+    unknown: int
+    kept: tuple[str, ...]
+    smoothing: float
+
+
+class Counts:
+    """The choices of conversations, by state. `see` each, then ask for what is wanted."""
+
+    def __init__(self) -> None:
+        self.conversations = 0
+        self.by_state: dict[str, Choices] = defaultdict(Counter)
+
+    def see(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Count the choices of one conversation's events. What was offered is what the last `offered` says."""
+        self.conversations += 1
+        here = ""
+        offered: tuple[str, ...] = ()
+        for event in events:
+            kind = event.get("event")
+            if kind == "offered":
+                here = str(event.get("state"))
+                offered = tuple(sorted({str(one["state"]) for one in event.get("options") or ()}))
+            elif kind == "chosen" and event.get("by") == "state" and here:
+                self.by_state[here][offered, str(event.get("state"))] += 1
+
+    def transitions(self) -> dict[tuple[str, str], int]:
+        """How often each state followed each, for a picture."""
+        found: Counter[tuple[str, str]] = Counter()
+        for state, choices in self.by_state.items():
+            for (_, chosen), count in choices.items():
+                found[state, chosen] += count
+        return dict(sorted(found.items()))
+
+
+def learn(machine: Machine, counts: Counts, smoothing: float = 1.0) -> Learned:
+    """The machine with probabilities by these counts. `smoothing`: choices added to each transition, from 0 upwards."""
+    states, kept = {}, []
+    counted = unknown = 0
+    for name, state in machine.states.items():
+        choices = counts.by_state.get(name, Counter())
+        ours = _of_transitions(state, choices)
+        counted += ours.total()
+        unknown += choices.total() - ours.total()
+        if state.transitions and ours:
+            state = msgspec.structs.replace(state, probabilities=estimate(state.transitions, ours, smoothing))
+        elif state.transitions:
+            kept.append(name)
+        states[name] = state
+    unknown += sum(choices.total() for name, choices in counts.by_state.items() if name not in machine.states)
+    return Learned(
+        machine=msgspec.structs.replace(machine, states=states),
+        conversations=counts.conversations,
+        choices=counted,
+        unknown=unknown,
+        kept=tuple(kept),
+        smoothing=smoothing,
+    )
+
+
+def _of_transitions(state: State, choices: Choices) -> Choices:
+    """The choices among a state's own transitions, and what was offered of them."""
+    own = frozenset(state.transitions)
+    found: Choices = Counter()
+    for (offered, chosen), count in choices.items():
+        if chosen in own:
+            there = {*offered, chosen}
+            found[tuple(name for name in state.transitions if name in there), chosen] += count
+    return found
+
+
+def estimate(transitions: tuple[str, ...], choices: Choices, smoothing: float) -> dict[str, float]:
+    """The probability of each transition, rounded to six digits. Without smoothing, one that was never chosen gets 0."""
+    wins = dict.fromkeys(transitions, smoothing)
+    sets: Counter[tuple[str, ...]] = Counter()
+    if smoothing:
+        sets[transitions] = 0  # its weight is a float: smoothing for each
+    for (offered, chosen), count in choices.items():
+        wins[chosen] += count
+        sets[offered] += count
+    added = smoothing * len(transitions)
+    weights = dict.fromkeys(transitions, 1 / len(transitions))
+    for _ in range(_STEPS):
+        below = dict.fromkeys(transitions, 0.0)
+        for offered, count in sets.items():
+            total = sum(weights[name] for name in offered)
+            times = count + (added if offered == transitions else 0.0)
+            for name in offered:
+                below[name] += times / total if total > 0 else 0.0
+        new = {name: wins[name] / below[name] if below[name] > 0 else 0.0 for name in transitions}
+        total = sum(new.values())
+        new = {name: one / total for name, one in new.items()}
+        change = max(abs(new[name] - weights[name]) for name in transitions)
+        weights = new
+        if change < _CLOSE:
+            break
+    return {name: round(weight, _DIGITS) for name, weight in weights.items()}

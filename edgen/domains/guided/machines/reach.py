@@ -1,0 +1,204 @@
+"""Where a machine can get to: which states, in which sub-tasks, by which transitions; and from where an end can be reached.
+
+It errs on one side: conditions on the world count as holding if each could hold by itself with what effects of reachable
+states can make of the variable. So what is said to be out of reach is.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from edgen.domains.guided.machines.model import Condition, Machine, State, Value, Variable
+
+Place = tuple[str, str | None]  # a state, and the sub-task that is the current one in it
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a variable can have: for a number all between two bounds, else some values; None: any."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    values: frozenset[Value] | None = None
+
+    def can(self, condition: Condition, variable: Variable) -> bool:
+        """Whether a condition can hold of some of them."""
+        if variable.kind == "number":
+            bounds = Condition(at_least=condition.at_least, below=condition.below)
+            if condition.one_of:
+                return any(
+                    isinstance(one, float) and self.low <= one <= self.high and bounds.holds(one)
+                    for one in condition.one_of
+                )
+            low, high = condition.at_least, condition.below
+            return (low is None or low <= self.high) and (high is None or self.low < high)
+        if condition.at_least is not None or condition.below is not None:
+            return False
+        return self.values is None or any(condition.holds(one) for one in self.values)
+
+
+class Reach:
+    """What can be reached. `places`: states with sub-tasks, numbered as they were met; `used`: transitions that can be
+    taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing is ever offered; `endless`: places from
+    which no end can be reached."""
+
+    def __init__(self, machine: Machine, ranges: dict[str, Range]) -> None:
+        self.machine, self.ranges = machine, ranges
+        self.places: dict[Place, int] = {}
+        self.used: set[tuple[str, str]] = set()
+        self.stuck: set[Place] = set()
+        self.endless: set[Place] = set()
+        self._after: list[array[int]] = []  # of each place, by number
+        # What can be said at all, with its gate.
+        self._gates = {
+            name: state.subtask
+            for name, state in machine.states.items()
+            if state.formulations and self.can(state.when)
+        }
+        self._targets = {
+            name: [one for one in state.leads_to if one in self._gates]
+            for name, state in machine.states.items()
+        }
+        self._explore()
+        self._find_endless()
+
+    @cached_property
+    def states(self) -> set[str]:
+        return {state for state, _ in self.places}
+
+    @cached_property
+    def subtasks_of(self) -> dict[str, list[str]]:
+        """The sub-tasks in which each state can be the one at hand, sorted."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for state, subtask in self.places:
+            found[state] += [] if subtask is None else [subtask]
+        return {state: sorted(subtasks) for state, subtasks in found.items()}
+
+    @cached_property
+    def subtasks(self) -> set[str | None]:
+        return {subtask for _, subtask in self.places}
+
+    def can(self, when: Mapping[str, Condition]) -> bool:
+        """Whether conditions can hold, each by itself; those on unknown variables cannot."""
+        world = self.machine.world
+        return all(
+            name in world and self.ranges[name].can(condition, world[name])
+            for name, condition in when.items()
+        )
+
+    def _explore(self) -> None:
+        """Go to all that can be reached."""
+        machine = self.machine
+        if machine.initial not in machine.states:
+            return
+        first = (machine.initial, machine.subtasks[0] if machine.subtasks else None)
+        self._meet(first)
+        waiting: list[Place] = [first]
+        while waiting:
+            while waiting:
+                waiting += self._step(waiting.pop())
+            waiting = list(self._back())
+
+    def _meet(self, place: Place) -> None:
+        self.places[place] = len(self._after)
+        self._after.append(array("i"))
+
+    def _step(self, place: Place) -> list[Place]:
+        """The new places that one leads to."""
+        if self.machine.states[place[0]].is_final:
+            return []
+        open_ = [name for name in self._targets[place[0]] if self._gates[name] in (None, place[1])]
+        if not open_:
+            self.stuck.add(place)
+        self.used.update((place[0], name) for name in open_)
+        return self._go(place, open_)
+
+    def _go(self, place: Place, names: Sequence[str]) -> list[Place]:
+        """Lead from a place to these states; returns the places that are new."""
+        new: list[Place] = []
+        own = self._after[self.places[place]]
+        for name in names:
+            after = (name, self.machine.states[name].advances or place[1])
+            if after not in self.places:
+                self._meet(after)
+                new.append(after)
+            own.append(self.places[after])
+        return new
+
+    def _back(self) -> Iterator[Place]:
+        """New places by what earlier states lead to, from where nothing is offered."""
+        if not self.stuck:
+            return
+        earlier = sorted({name for state, _ in self.places for name in self._targets[state]})
+        for place in sorted(self.stuck, key=repr):
+            del self._after[self.places[place]][:]
+            yield from self._go(place, [name for name in earlier if self._gates[name] in (None, place[1])])
+
+    def _find_endless(self) -> None:
+        """Go back from all ends; what is not met is endless."""
+        if any(self.can(end.when) for end in self.machine.ends):
+            return
+        before = [array("i") for _ in self._after]
+        for number, after in enumerate(self._after):
+            for one in after:
+                before[one].append(number)
+        states = self.machine.states
+        waiting = [number for (name, _), number in self.places.items() if self._can_end(states[name])]
+        met = set(waiting)
+        while waiting:
+            new = {one for one in before[waiting.pop()] if one not in met}
+            met |= new
+            waiting += new
+        self.endless = {place for place, number in self.places.items() if number not in met}
+
+    def _can_end(self, state: State) -> bool:
+        return state.end is not None and self.can(state.end.when)
+
+
+def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
+    """What a machine can reach. `drawn`: variables that the space gives their first value, besides those that have none. Effects of states out of reach change nothing: it is repeated until that settles."""
+    ranges = _ranges(machine, (), drawn)
+    while True:
+        reach = Reach(machine, ranges)
+        wider = _ranges(machine, reach.states, drawn)
+        if wider == ranges:
+            return reach
+        ranges = wider
+
+
+def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -> dict[str, Range]:
+    """What variables can be, with the effects of these states."""
+    new: dict[str, set[Value]] = defaultdict(set)
+    signs: dict[str, set[bool]] = defaultdict(set)
+    for state in states:
+        for effect in machine.states[state].effects:
+            for name, value in effect.set.items():
+                new[name].add(value)
+            for name, number in effect.add.items():
+                signs[name].add(number > 0)
+    return {name: _range(one, new[name], signs[name], name in drawn) for name, one in machine.world.items()}
+
+
+def _range(variable: Variable, new: set[Value], signs: set[bool], drawn: bool) -> Range:
+    drawn = drawn or variable.initial is None
+    if variable.kind != "number":
+        if variable.kind == "boolean" and drawn:
+            return Range(values=frozenset((True, False)))
+        if drawn:
+            return Range(values=frozenset(variable.values) if variable.values else None)
+        return Range(values=frozenset({*new, *([] if variable.initial is None else [variable.initial])}))
+    low = -math.inf if variable.least is None else variable.least
+    high = math.inf if variable.most is None else variable.most
+    if drawn:
+        return Range(low, high)
+    numbers = [
+        one for one in (*new, variable.initial) if isinstance(one, float) and not isinstance(one, bool)
+    ]
+    return Range(
+        low if False in signs else max(low, min(numbers)), high if True in signs else min(high, max(numbers))
+    )

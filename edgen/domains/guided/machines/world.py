@@ -1,0 +1,94 @@
+"""The world of a conversation: its first values, what effects make of it, what opens a lock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from edgen.domains.guided.machines.model import Effect, Lock, Machine, Value, Variable, World, holds
+from edgen.domains.guided.machines.slots import phrases, says
+
+
+class ValueMismatchError(ValueError):
+    """A value that a variable cannot have; the text is a clause about it."""
+
+
+_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str, Value]:
+    """The world at the start. `scenario`: a scenario's values by name. Raises ValueMismatchError for a value of the scenario's
+    that does not fit, and for a variable without any."""
+    world: dict[str, Value] = {}
+    for name, variable in machine.world.items():
+        drawn = scenario.get(name, variable.initial)
+        if drawn is None:
+            raise ValueMismatchError(
+                f"{name} has no initial value, and the space has no dimension of this name"
+            )
+        try:
+            world[name] = fitting(drawn, variable)
+        except ValueMismatchError as problem:
+            raise ValueMismatchError(f"{name}: {problem}") from None
+    return world
+
+
+def fitting(value: Any, variable: Variable) -> Value:
+    """A value as the variable holds it. A text of a space is read as a number or as a truth value where the variable is
+    one. Raises ValueMismatchError."""
+    if variable.kind == "boolean":
+        truth = _TRUTH.get(value.strip().lower()) if isinstance(value, str) else value
+        if not isinstance(truth, bool):
+            raise ValueMismatchError(f"{value!r} is neither true nor false")
+        return truth
+    if variable.kind == "number":
+        if isinstance(value, bool):
+            raise ValueMismatchError(f"{value!r} is no number")
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueMismatchError(f"{value!r} is no number") from None
+        if not math.isfinite(number):
+            raise ValueMismatchError(f"{value!r} is no finite number")
+        return within(number, variable)
+    if not isinstance(value, str):
+        raise ValueMismatchError(f"{value!r} is no text; put it in quotes")
+    if variable.kind == "choice" and value not in variable.values:
+        raise ValueMismatchError(f"{value!r} is none of {', '.join(variable.values)}")
+    return value
+
+
+def within(number: float, variable: Variable) -> float:
+    """The number, or the bound that it passed."""
+    if variable.least is not None:
+        number = max(number, variable.least)
+    return float(number if variable.most is None else min(number, variable.most))
+
+
+def changes(effect: Effect, machine: Machine, world: World) -> dict[str, Value]:
+    """What an effect that is due changes, by variable: only what is other than before. Nothing if its `when` does not
+    hold. The world stays as it is: `world | changes` is the new one."""
+    if not holds(effect.when, world):
+        return {}
+    new: dict[str, Value] = {name: fitting(value, machine.world[name]) for name, value in effect.set.items()}
+    for name, number in effect.add.items():
+        before = new.get(name, world[name])
+        assert isinstance(before, float)
+        new[name] = within(before + number, machine.world[name])
+    return {name: value for name, value in new.items() if value != world[name]}
+
+
+def opens(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, Any]) -> bool:
+    """Whether an answer of the partner's opens a lock. `values` fill the slots of its words (`slots.fill`)."""
+    wanted = phrases(lock.says, values)
+    if lock.says and not any(says(text, phrase) for phrase in wanted):
+        return False
+    if any(says(text, phrase) for phrase in phrases(lock.lacks, values)):
+        return False
+    return lock.label is None or lock.label in labels
+
+
+def seen_by(machine: Machine, role: str, world: World) -> dict[str, Value]:
+    """What a role may know of the world, in the machine's order."""
+    return {name: world[name] for name, variable in machine.world.items() if role in variable.sees}

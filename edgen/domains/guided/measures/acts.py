@@ -1,0 +1,97 @@
+"""Dialogue acts of guided conversations, by CRWIZ's four types: whose they are, and how many a conversation has."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import msgspec
+
+from edgen.evaluation.aggregates import ByKey, Histogram, Tally, Total
+from edgen.evaluation.measure import Measure, Panel
+from edgen.evaluation.sample import Sample, Words
+from edgen.families.event_log import ACTS, GuidedEvents, acts_of
+from edgen.stats.distributions import Distribution, summarize_counts
+
+
+class RoleActs(msgspec.Struct, frozen=True, kw_only=True):
+    """A role's turns, how many of them have an act, and turns by the type of their act."""
+
+    turns: int
+    labelled: int
+    counts: dict[str, int]
+
+
+class Acts(msgspec.Struct, frozen=True, kw_only=True):
+    """Acts by role, and how many of each type a conversation has."""
+
+    roles: dict[str, RoleActs]
+    a_conversation: dict[str, Distribution]
+
+
+class ActsCount:
+    def __init__(self) -> None:
+        self._turns: Counter[str] = Counter()
+        self._labelled: Counter[str] = Counter()
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._a_conversation: dict[str, Counter[int]] = {act: Counter() for act in ACTS}
+
+    def see(self, sample: Sample, words: Words) -> None:
+        if not GuidedEvents(sample.events, len(sample.turns)):
+            return
+        found: Counter[str] = Counter()
+        for turn in sample.turns:
+            self._turns[turn.role] += 1
+            if acts := acts_of(turn.labels):
+                self._labelled[turn.role] += 1
+                self._counts[turn.role].update(acts)
+                found.update(acts)
+        for act, counts in self._a_conversation.items():
+            counts[found[act]] += 1
+
+    def result(self) -> Acts:
+        return Acts(
+            roles={
+                role: RoleActs(
+                    turns=self._turns[role],
+                    labelled=self._labelled[role],
+                    counts={act: counts[act] for act in ACTS if counts[act]},
+                )
+                for role, counts in sorted(self._counts.items(), key=lambda one: (-one[1].total(), one[0]))
+            },
+            a_conversation={
+                act: summarize_counts(counts) if self._labelled else Distribution(n=0)
+                for act, counts in self._a_conversation.items()
+            },
+        )
+
+
+class ActsMeasure(Measure[Acts]):
+    name = "acts"
+    definition = (
+        "Turns of guided conversations by the type of their dialogue act, as their labels have it: Request, Interaction, "
+        "Action, Update (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). The machine names the act of what it offers; what "
+        "is typed, and what others say, has one only where somebody labelled it."
+    )
+    order = 18
+    counts = ActsCount
+    section = "task"
+    nothing = "No turn of a guided conversation has an act of the four types."
+    aggregates = (
+        ByKey(
+            "roles",
+            each=(
+                Total("turns", label="{key}", says="{it:turn}, {labelled} of them with an act"),
+                Tally("counts", label="  {key}", says="{it:/labelled}"),
+            ),
+        ),
+        Histogram("a_conversation", label="{key} acts", by_key=True),
+    )
+    panels = (
+        Panel(
+            "acts", "Dialogue acts by type", ("roles.counts",),
+            "Of the turns that have an act. Look for a guide who only informs and never asks.", of="labelled",
+        ),
+    )  # fmt: skip
+
+
+MEASURE = ActsMeasure()

@@ -1,0 +1,152 @@
+"""Which states of a machine guided conversations visit, which transitions they take, and what nobody ever came to.
+
+Memory: a number for each transition that was taken, of at most MOST.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edgen.core.text import percent, quantity
+from edgen.domains.guided.machines.model import Machine, State
+from edgen.evaluation.figures import Block, Drawing, Table, label_with_arm
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import row, rows
+from edgen.families.event_log import GuidedEvents
+
+MOST = 100_000  # transitions that are counted
+DRAWN = 150  # states of a machine that the report draws
+_NAMED = 12  # states on a terminal
+
+
+class States(msgspec.Struct, frozen=True, kw_only=True):
+    """`visited`: how often each state was come to, `taken`: how often each transition (from, to) was, the most frequent
+    first. Of the machine, where it is known: `states` that can be said, of which the `never` visited; `transitions` to
+    states that can be said, of which `covered` were taken; `returned`: how often it was gone back to what an earlier state
+    leads to."""
+
+    visited: dict[str, int]
+    taken: tuple[tuple[str, str, int], ...]
+    states: int | None = None
+    never: tuple[str, ...] = ()
+    transitions: int | None = None
+    covered: int = 0
+    returned: int = 0
+
+    @property
+    def choices(self) -> int:
+        """How often a state was come to."""
+        return sum(self.visited.values())
+
+
+class StatesMeasure(Measure[States]):
+    name = "states"
+    definition = (
+        "States of the machine that guided conversations came to, and transitions that they took, of those that the machine has "
+        "(without fixed replies, and states that have nothing to say). Gone back: a choice of what an earlier state leads to, "
+        "which is offered where the state at hand leads to nothing that may be said. edgen's own; coverage of states and "
+        "transitions as in the testing of software by state machines (Offutt et al. 2003, STVR 13)."
+    )
+    order = 19
+    section = "task"
+    nothing = "No conversation was guided."
+
+    def start(self, shared: Shared) -> StatesCount:
+        return StatesCount(shared.data.guide)
+
+    def lines(self, value: States) -> Iterator[str]:
+        if not value.visited:
+            return
+        if value.states is None or value.transitions is None:
+            yield row("visited", quantity(len(value.visited), "state"))
+            yield row("taken", quantity(len(value.taken), "transition"))
+            return
+        seen = value.states - len(value.never)
+        yield row("visited", f"{seen:,} of {value.states:,} states = {_share(seen, value.states)}")
+        yield row(
+            "taken",
+            f"{value.covered:,} of {value.transitions:,} transitions = {_share(value.covered, value.transitions)}",
+        )
+        if value.never:
+            more = [f"and {len(value.never) - _NAMED:,} more"] if len(value.never) > _NAMED else []
+            yield from rows("never visited", ", ".join([*value.never[:_NAMED], *more]))
+        if value.returned:
+            yield row("gone back", quantity(value.returned, "choice"))
+
+    def blocks(self, found: Sequence[ArmResult[States]]) -> Iterator[Block]:
+        from edgen.domains.guided.machines.draw import draw_machine
+
+        for one in found:
+            if not one.value.visited:
+                continue
+            if one.guide is not None and len(one.guide.states) <= DRAWN:
+                counts = {(before, to): count for before, to, count in one.value.taken}
+                yield Drawing(
+                    name=f"machine-{one.name}",
+                    title=label_with_arm("The machine, and what was taken of it", one.arm),
+                    svg=draw_machine(one.guide, counts),
+                    caption="Look for what was never taken; the legend shows how it is drawn. Scroll to see all of it.",
+                )
+            taken = tuple((before, to, f"{count:,}") for before, to, count in one.value.taken)
+            title = label_with_arm(f"{len(taken):,} transitions, by how often they were taken", one.arm)
+            yield Table(("from", "to", "taken"), taken, title, "plain")
+            if one.value.never:
+                names = tuple((name,) for name in one.value.never)
+                yield Table(
+                    ("state",),
+                    names,
+                    label_with_arm(f"{len(names):,} states never visited", one.arm),
+                    "plain",
+                )
+
+
+class StatesCount:
+    def __init__(self, machine: Machine | None) -> None:
+        self._machine = machine
+        self._taken: Counter[tuple[str, str]] = Counter()
+
+    def see(self, sample: Sample, words: Words) -> None:
+        for move in GuidedEvents(sample.events, len(sample.turns)).transitions:
+            if move in self._taken or len(self._taken) < MOST:
+                self._taken[move] += 1
+
+    def result(self) -> States:
+        visited: Counter[str] = Counter()
+        for (_, to), count in self._taken.items():
+            visited[to] += count
+        found = States(
+            visited=dict(sorted(visited.items(), key=lambda one: (-one[1], one[0]))),
+            taken=tuple(
+                (*move, count)
+                for move, count in sorted(self._taken.items(), key=lambda one: (-one[1], one[0]))
+            ),
+        )
+        if self._machine is None:
+            return found
+        states = self._machine.states
+        said = {name for name, state in states.items() if state.formulations}
+        listed = {(name, to) for name, state in states.items() for to in _leads_to(state) if to in said}
+        return msgspec.structs.replace(
+            found,
+            states=len(said),
+            never=tuple(sorted(said - visited.keys())),
+            transitions=len(listed),
+            covered=len(listed & self._taken.keys()),
+            returned=sum(count for move, count in self._taken.items() if move not in listed),
+        )
+
+
+def _leads_to(state: State) -> tuple[str, ...]:
+    """What may follow a state, what an answer that does not open its lock leads to included."""
+    return (*state.transitions, *(state.lock.otherwise if state.lock else ()))
+
+
+def _share(part: int, whole: int) -> str:
+    return percent(part / whole) if whole else "none"
+
+
+MEASURE = StatesMeasure()

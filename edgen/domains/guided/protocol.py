@@ -1,0 +1,234 @@
+"""Conversations in which a state machine offers what one role may say, while a world changes.
+
+What the protocol is to the rest of edgen; what the machine does is in `course`, who is asked what in `session`. The way of
+working is CRWIZ's (Chiyah Garcia, Lopes, Liu and Hastie, "CRWIZ: A Framework for Crowdsourcing Real-Time Wizard-of-Oz
+Dialogues", LREC 2020): there a person chooses among the utterances that are offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from edgen.config import Job, settings_of
+from edgen.core.answer_kinds import AnswerKind
+from edgen.core.errors import JobError, Problem
+from edgen.domains.guided.config import (
+    OF_CHOICE,
+    OF_PARAPHRASE,
+    OF_PARTNER,
+    OF_QUESTIONNAIRE,
+    PARAPHRASER,
+    Guided,
+)
+from edgen.families import family_of
+from edgen.protocols.base import (
+    ExpectedCall,
+    FindFile,
+    Simulation,
+    Starter,
+    Template,
+)
+from edgen.protocols.session import PlayedProtocol, Session
+from edgen.space.five_lists import template_variables
+from edgen.space.model import Space
+
+if TYPE_CHECKING:
+    from edgen.domains.guided.machines.model import Machine
+    from edgen.protocols.session import Session
+
+# Tokens of an answer: low, expected, high.
+_CHOICE = (1.0, 3.0, 40.0)
+_TURN = (8.0, 30.0, 120.0)
+_ANSWERS = (25.0, 50.0, 150.0)
+
+
+class GuidedProtocol(PlayedProtocol):
+    """A machine offers what one role may say; its partner says what it likes."""
+
+    name = "guided"
+    summary = "A state machine offers what one role may say, while a world changes."
+    precedence = 15
+    Config = Guided
+    sends_schemas = True
+    starter = Starter(
+        "incident_response",
+        {
+            "wizard.j2": "guided_wizard_guarded",
+            "partner.j2": "guided_partner",
+            "questionnaire.j2": "guided_questionnaire_guarded",
+        },
+        "operator",
+        "a state machine says what one role may say",
+        {"machine": ("machines", "incident_response")},
+    )
+    about_leaks = "The partner is told what its role may know of scenario and world; what it was told in the conversation is no leak."
+    about_probability = "guided conversations have none; how they ended is in the outcome"
+    answers = (
+        AnswerKind(
+            "choice", "the number of one of several utterances, or something else that is said", OF_CHOICE
+        ),
+        AnswerKind(
+            "turn", "what one side of a self-play conversation says next", (*OF_PARTNER, *OF_PARAPHRASE)
+        ),
+        AnswerKind(
+            "ratings",
+            "the answers to a questionnaire, as JSON or a line an item",
+            ("index", *OF_QUESTIONNAIRE),
+        ),
+    )
+
+    def problems(self, job: Job) -> Iterator[Problem]:
+        """No machine, a prompt for the whole conversation."""
+        settings: Guided = settings_of(job)
+        if settings.machine is None:
+            message = "this key is missing; name a machine, as in `guided: {machine: incident_response}`"
+            yield Problem("$.guided.machine", message)
+        if job.prompt is not None:
+            yield Problem("$.prompt", "guided has a prompt for each side: `prompts: {wizard: …, partner: …}`")
+
+    def with_files(self, job: Job, find: FindFile) -> Job:
+        """The machine and the questionnaire in place of their names, as JSON. Raises MachineError and
+        QuestionnaireError."""
+        from edgen.domains.guided.files import read_files
+
+        return read_files(job, find)
+
+    def guide(self, job: Job) -> Machine | None:
+        """The one that the settings hold. Raises MachineError where they hold none that can be read."""
+        from edgen.domains.guided.files import is_content, machine_in
+
+        held = settings_of(job).machine
+        return machine_in(held) if held is not None and is_content(held) else None
+
+    def roles(self, job: Job) -> tuple[str, ...]:
+        """Both, the guided one only where a model plays it; and who rewords."""
+        settings: Guided = settings_of(job)
+        wizard, partner = _names(job)
+        chooses = (wizard,) if settings.chooser == "model" else ()
+        return (*chooses, partner, *((PARAPHRASER,) if settings.paraphrase else ()))
+
+    def prepare(self, job: Job, space: Space) -> Any:
+        """The machine, and who is who. Raises JobError where machine and space do not go together."""
+        from edgen.domains.guided.files import prepare
+
+        if not (family := family_of(space, job.family)).holds_events:
+            message = f"guided records hold events, which the {family.name} layout does not have; add `family: dialogue`"
+            raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
+        return prepare(job, space)
+
+    def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
+        """A template for each side that is asked, for rewording and for the questionnaire."""
+        settings: Guided = settings_of(job)
+        wizard, partner = _names(job)
+        sees = (
+            {}
+            if space is None
+            else {role.name.lower(): template_variables(space, role.sees) for role in space.roles}
+        )
+        asked = {
+            "wizard": ("choice", wizard, OF_CHOICE, settings.chooser == "model"),
+            "partner": ("turn", partner, OF_PARTNER, True),
+            "paraphrase": ("turn", PARAPHRASER, OF_PARAPHRASE, settings.paraphrase),
+            "questionnaire": ("ratings", partner, OF_QUESTIONNAIRE, settings.questionnaire is not None),
+        }
+        return {
+            use: Template(
+                name=job.prompts.get(use, _DEFAULTS.get(use, f"guided_{use}")),
+                key=f"prompts.{use}",
+                expects=expects,
+                variables=("index", *more)
+                if use == "questionnaire"
+                else tuple(dict.fromkeys((*sees.get(role, ("index",)), *more))),
+                shows=_SHOWS.get(use, ()),
+                why=f"the {use}'s prompt of guided",
+                asked=role,
+                stand_ins=_STAND_INS,
+            )
+            for use, (expects, role, more, used) in asked.items()
+            if used or use in job.prompts  # one that an arm does not need is no mistake
+        }
+
+    def session(self) -> type[Session]:
+        """Yields the guided role's choices, its partner's turns, and the questionnaires."""
+        from edgen.domains.guided.session import GuidedSession
+
+        return GuidedSession
+
+    def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
+        """A call a turn where a model plays; rewording; the questionnaires. How many turns: see `lengths`."""
+        from edgen.domains.guided.lengths import sides_of_turns
+
+        settings: Guided = settings_of(job)
+        wizard, partner = _names(job)
+        calls = []
+        for side in sides_of_turns(settings, level):
+            if side == "p":
+                calls.append(ExpectedCall(partner, "partner", _TURN, hears=True, heard=True))
+                continue
+            if settings.chooser == "model":
+                calls.append(ExpectedCall(wizard, "wizard", _CHOICE, hears=True, heard=True))
+            if settings.paraphrase:
+                calls.append(ExpectedCall(PARAPHRASER, "paraphrase", _TURN, hears=True))
+        if settings.questionnaire is not None:
+            asked = (wizard, partner) if settings.chooser == "model" else (partner,)
+            calls += [ExpectedCall(role, "questionnaire", _ANSWERS, hears=True) for role in asked]
+        return tuple(calls)
+
+    def role_of(self, job: Job, step: int) -> str:
+        """The guided role and its partner in turn, where both are asked."""
+        wizard, partner = _names(job)
+        return partner if settings_of(job).chooser != "model" or step % 2 else wizard
+
+    def caveats(self, settings: Guided) -> Iterator[str]:
+        """How the guided role's turns came about."""
+        who = {
+            "model": "a model chose among them by number, or wrote something of its own, which is marked",
+            "chance": "chance chose among them, by the machine's probabilities",
+            "likeliest": "the most probable one was taken",
+        }[settings.chooser]
+        words = "; a model reworded them" if settings.paraphrase else ""
+        yield f"What the guided role says was offered by a state machine; {who}{words}."
+        yield (
+            "Times are those of a simulated clock, by words. They say nothing of how long people or models took. Ratings of "
+            "questionnaires are the models' own."
+        )
+
+    def simulated(self, request: Simulation) -> str | None:
+        """A choice, a partner's turn, other words, or answers to a questionnaire."""
+        from edgen.domains.guided.simulation import respond
+
+        return respond(request)
+
+
+# Templates that show what others wrote between fences.
+_DEFAULTS = {use: f"guided_{use}_guarded" for use in ("wizard", "paraphrase", "questionnaire")}
+# What a prompt has to show, or its answers could not be read.
+_SHOWS = {"wizard": (("options",),), "paraphrase": (("utterance",),), "questionnaire": (("items",),)}
+_STAND_INS: dict[str, Any] = {
+    "about": ["Weather: calm"],
+    "world": ["Fire: 2"],
+    "options": ["Hello."],
+    "replies": ["Okay."],
+    "items": ["task: The task was easy. (1 to 7)"],
+    "keep": ["north"],
+    "labels": ["agrees"],
+    "hint": 1,
+    "free": True,
+    "success": True,
+    "seconds_left": 300,
+    "form": '{"task": 1}',
+}
+
+
+def _names(job: Job) -> tuple[str, str]:
+    """The guided role and its partner, as `backends` names them. Until the machine is read: the first role and the last."""
+    from edgen.domains.guided.files import players_of
+
+    players = players_of(settings_of(job))
+    if players is not None:
+        return players.wizard.lower(), players.partner.lower()
+    return job.speakers[0].lower(), job.speakers[-1].lower()
+
+
+GUIDED = GuidedProtocol()

@@ -1,0 +1,363 @@
+"""A guided conversation as requests and replies: who is asked what, and what the course makes of the answers.
+
+The guided role is shown the conversation and what it may say, and answers a number or something of its own; or chance
+chooses for it, without any call. Its partner says what it likes, and knows what its role sees of scenario and world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from edgen.core.values import (
+    Conversation,
+    Message,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Scenario,
+)
+from edgen.domains.guided.config import PARAPHRASER, Guided
+from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
+from edgen.domains.guided.machines.model import Machine
+from edgen.domains.guided.machines.slots import as_text
+from edgen.domains.guided.questionnaire import Questionnaire, token_of
+from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended, transcript_of
+from edgen.protocols.fence import fence_turns
+from edgen.protocols.session import Session
+from edgen.protocols.stage import append_message, in_one_message, too_little
+from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.reading.answers.answer_time import read_seconds
+from edgen.reading.answers.choice import Chosen, read_choice
+from edgen.reading.answers.ratings import read_ratings
+from edgen.reading.one_turn.reader import TurnReply, read_turn
+from edgen.space.model import Space, SpaceRole
+
+KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the machine has it
+UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read
+_NO_ANSWER = "(Nobody says anything.)"
+T = TypeVar("T")
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What all conversations of a job share. `labels` of the partner's turns open locks."""
+
+    machine: Machine
+    questionnaire: Questionnaire | None
+    space: Space
+    wizard: SpaceRole
+    partner: SpaceRole
+    labels: tuple[str, ...] = ()
+
+
+class GuidedSession(Session):
+    """A scenario's conversation under way."""
+
+    protocol = "guided"
+    _settings: Guided
+    _prepared: Prepared
+
+    def __init__(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> None:
+        super().__init__(scenario, replicate, prompts, rules)
+        seed = f"{rules.seed}/{scenario.index}/{replicate}"
+        self._chance = self._random(f"{replicate}/choice")
+        self.course = Course(
+            self._prepared.machine,
+            scenario.as_row(),
+            seed,
+            most_turns=self._settings.turns,
+            hints=self._settings.hints,
+        )
+        self._said = self._free = 0  # turns of the guided role, and those of its own words
+        self._ended_by: str | None = None
+        self._seconds: float | None = (
+            None  # that the last answer took, where it says so and the job goes by that
+        )
+
+    def play(self) -> Conversing:
+        """The conversation from its first turn to its end."""
+        course = self.course
+        while course.end is None:
+            rejection = yield from self._wizards_turns()
+            if rejection is None and course.end is None:
+                rejection = yield from self._partners_turn()
+            if rejection is not None:
+                return rejection
+        if (rejection := too_little(course.turns)) is not None:
+            return rejection
+        answers = yield from self._ask_questionnaire()
+        return self._conversation(answers)
+
+    def _conversation(self, answers: dict[str, dict[str, int | str]]) -> Conversation:
+        course = self.course
+        assert course.end is not None
+        outcome: dict[str, Any] = {
+            "reason": course.end.reason,
+            "success": course.end.success,
+            "seconds": course.now,
+            "state": course.state,
+            "subtask": course.subtask,
+        }
+        if answers:
+            outcome |= {"token": self._token, "questionnaire": answers}
+        return Conversation(
+            tuple(course.turns),
+            ended_by=self._ended_by,
+            repairs=tuple(self._repairs),
+            flags=tuple(self._flags),
+            outcome=outcome,
+            events=tuple(course.events),
+        )
+
+    # ---- the guided role
+
+    def _wizards_turns(self) -> Generator[Request, Reply, Rejection | None]:
+        """What the guided role says until it is the partner's turn."""
+        course = self.course
+        for _ in range(self._settings.turns_in_a_row):
+            if course.stuck:
+                course.finish(NOTHING_LEFT, course.success)
+            said = course.end is None and (yield from self._wizards_turn())
+            if isinstance(said, Rejection):
+                return said
+            if not said or course.end is not None or course.lock is not None:
+                break
+        return None
+
+    def _wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
+        """One turn; False where there is nothing that could be said."""
+        self._seconds = None
+        offer = self.course.offer()
+        free, role = self._may_write, self._prepared.wizard.name
+        if self._settings.chooser != "model":
+            return (yield from self._chosen_by_chance(offer))
+        if not offer.options and not offer.fixed and not free:
+            return False
+        utterances = [option.utterance for option in offer.options] + [*offer.fixed.values()]
+
+        def read(reply: Reply) -> Chosen | Rejection:
+            return read_choice(reply.text, utterances, role, free=free, **self._rules.reading(reply))
+
+        chosen = yield from self._ask("wizard", role.lower(), self.choice(), read)
+        if isinstance(chosen, Rejection):
+            return chosen
+        self._repairs |= dict.fromkeys(chosen.repairs)
+        self._said += 1
+        if chosen.number is None:
+            self._free += 1
+            self.course.say_freely(chosen.text, self._seconds)
+        elif chosen.number <= len(offer.options):
+            yield from self._say(offer.options[chosen.number - 1].state)
+        else:
+            self.course.say_fixed([*offer.fixed][chosen.number - 1 - len(offer.options)], self._seconds)
+        return True
+
+    @property
+    def _may_write(self) -> bool:
+        """Whether one more turn of its own words keeps within the share."""
+        settings = self._settings
+        return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
+
+    def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool]:
+        """A turn that is drawn, or the most probable one; a fixed reply where nothing else is offered."""
+        by_chance = self._settings.chooser == "chance"
+        if offer.options:
+            state = draw(offer.options, self._chance.random()) if by_chance else likeliest(offer.options)
+            yield from self._say(state)
+        elif offer.fixed:
+            names = [*offer.fixed]
+            self.course.say_fixed(self._chance.choice(names) if by_chance else names[0])
+        return bool(offer.options or offer.fixed)
+
+    def _say(self, state: str) -> Generator[Request, Reply, None]:
+        """Say an offered state, reworded if it is to be."""
+        words, seconds = None, self._seconds
+        if self._settings.paraphrase:
+            words = yield from self._reworded(state)
+            if words is None:
+                self._repairs.setdefault(KEPT)
+        self.course.say_state(state, words, seconds)
+
+    def _reworded(self, state: str) -> Generator[Request, Reply, str | None]:
+        """A state's utterance in other words that keep the values of its slots; None where there are none such."""
+        role, keep = self._prepared.wizard.name, self.course.slot_values(state)
+
+        def read(reply: Reply) -> TurnReply | Rejection:
+            said = read_turn(reply.text, role, **self._rules.reading(reply))
+            if isinstance(said, Rejection):
+                return said
+            text = said.text.casefold()
+            lost = next((value for value in keep if value.casefold() not in text), None)
+            if lost is not None or not text:
+                return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
+            return said
+
+        said = yield from self._ask("paraphrase", PARAPHRASER, self.rewording(state), read)
+        return None if isinstance(said, Rejection) else said.text
+
+    def rewording(self, state: str) -> tuple[Message, ...]:
+        """What whoever rewords an offered state is asked with."""
+        return self._prompts["paraphrase"].messages(
+            {
+                "index": self._scenario.index,
+                "role": self._prepared.wizard.name,
+                **self._shown("paraphrase"),
+                "utterance": self._utterance(state),
+                "keep": list(self.course.slot_values(state)),
+            }
+        )
+
+    def _utterance(self, state: str) -> str:
+        return next(one.utterance for one in self.course.offer().options if one.state == state)
+
+    def choice(self) -> tuple[Message, ...]:
+        """What the guided role is asked with."""
+        offer, limit = self.course.offer(), self._prepared.machine.time_limit
+        options = [option.utterance for option in offer.options]
+        states = [option.state for option in offer.options]
+        left = None if limit is None else max(0, round(limit - self.course.now))
+        return self._prompts["wizard"].messages(
+            {
+                **self._known(self._prepared.wizard),
+                **self._shown("wizard"),
+                "options": options,
+                "replies": [*offer.fixed.values()],
+                "hint": states.index(offer.hint) + 1 if offer.hint is not None else None,
+                "free": self._may_write,
+                "subtask": self.course.subtask,
+                "seconds_left": left,
+            }
+        )
+
+    # ---- its partner
+
+    def _partners_turn(self) -> Generator[Request, Reply, Rejection | None]:
+        role = self._prepared.partner.name
+
+        def read(reply: Reply) -> ActedTurn | Rejection:
+            labels = self._prepared.labels
+            if labels:
+                return read_acted_turn(reply.text, role, labels, **self._rules.reading(reply))
+            turn = read_turn(reply.text, role, **self._rules.reading(reply))
+            return (
+                turn
+                if isinstance(turn, Rejection)
+                else ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
+            )
+
+        said = yield from self._ask("partner", role.lower(), self.partners_messages(), read)
+        if isinstance(said, Rejection):
+            return said
+        self._repairs |= dict.fromkeys(said.repairs)
+        if said.text:
+            self.course.answer(said.text, said.actions, self._seconds)
+        if said.ended and self.course.end is None:
+            self._ended_by = role
+            self.course.finish(PARTNER_LEFT, self.course.success)
+        return None
+
+    def partners_messages(self) -> tuple[Message, ...]:
+        """What the partner is asked with: its brief as things stand, what it said as assistant, what it heard as user."""
+        role = self._prepared.partner
+        variables = {**self._known(role), "labels": list(self._prepared.labels)}
+        messages = list(in_one_message(self._prompts["partner"].messages(variables)))
+        for turn in self.course.turns:
+            append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
+        if messages[-1].role != "user":
+            messages.append(Message("user", _NO_ANSWER))
+        return tuple(messages)
+
+    # ---- afterwards
+
+    def _ask_questionnaire(self) -> Generator[Request, Reply, dict[str, dict[str, int | str]]]:
+        """The answers of each role that somebody plays, by role."""
+        prepared, found = self._prepared, {}
+        if prepared.questionnaire is None:
+            return {}
+        asked = [prepared.wizard] if self._settings.chooser == "model" else []
+        for role in (*asked, prepared.partner):
+            scales = prepared.questionnaire.scales
+
+            def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
+                return read_ratings(reply.text, scales, **ended(reply))
+
+            answers = yield from self._ask("questionnaire", role.name.lower(), self.questions(role), read)
+            if isinstance(answers, Rejection):
+                self._flags.setdefault(UNANSWERED)
+                continue
+            found[role.name] = answers
+            self.course.tell("questionnaire", role=role.name, token=self._token, answers=answers)
+        return found
+
+    def questions(self, role: SpaceRole) -> tuple[Message, ...]:
+        """What a role is asked with after the conversation."""
+        asked, end = self._prepared.questionnaire, self.course.end
+        assert asked is not None
+        return self._prompts["questionnaire"].messages(
+            {
+                **self._known(role),
+                **self._shown(f"questionnaire/{role.name}"),
+                "items": asked.lines(),
+                "form": asked.form,
+                "reason": None if end is None else end.reason,
+                "success": None if end is None else end.success,
+            }
+        )
+
+    # ---- asking
+
+    @property
+    def _token(self) -> str:
+        return token_of(self._rules.seed, self._scenario.index, self._replicate)
+
+    def _shown(self, use: str) -> dict[str, str]:
+        """Return the conversation so far as templates may show it: as it is, and fenced; both empty before the first turn."""
+        turns = self.course.turns
+        task = f"{use}/{self._replicate}/{len(turns)}"
+        return {
+            "conversation": transcript_of(turns),
+            **fence_turns(self._rules.seed, self._scenario.index, task, turns),
+        }
+
+    def _known(self, role: SpaceRole) -> dict[str, Any]:
+        """What a template may be told by somebody who knows what the role knows: the scenario's values, with a line for
+        each, and a line for each variable of the world."""
+        prepared = self._prepared
+        other = prepared.partner if role is prepared.wizard else prepared.wizard
+        return {
+            **self._seen(role),
+            "role": role.name,
+            "partner": other.name,
+            "about": self._about(role, prepared.space, but=prepared.machine.world),
+            "world": [
+                f"{prepared.machine.world[name].label or name.replace('_', ' ')}: {as_text(value)}"
+                for name, value in self.course.sees(role.name).items()
+            ],
+        }
+
+    def _ask(
+        self, use: str, backend: str, messages: tuple[Message, ...], read: Callable[[Reply], T | Rejection]
+    ) -> Generator[Request, Reply, T | Rejection]:
+        def read_timed(reply: Reply) -> T | Rejection:
+            self._seconds = read_seconds(reply.text) if self._settings.clock == "answers" else None
+            return read(reply)
+
+        return (yield from ask(self._question(use, messages, backend), self._rules, read_timed))
+
+    def opening(self) -> dict[str, tuple[Message, ...]]:
+        """Each template's first request: the partner's and those behind it as if the most probable was said."""
+        found = {"wizard": self.choice()} if "wizard" in self._prompts else {}
+        if options := self.course.offer().options:
+            state = likeliest(options)
+            if "paraphrase" in self._prompts:
+                found["paraphrase"] = self.rewording(state)
+            self.course.say_state(state)
+        found["partner"] = self.partners_messages()
+        if self._prepared.questionnaire is not None:
+            found["questionnaire"] = self.questions(self._prepared.partner)
+        return found

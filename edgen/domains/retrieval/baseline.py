@@ -1,0 +1,177 @@
+"""Simple rankings of candidates: by chance, and by the words that they share with what was said before.
+
+Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by one, so
+that no index is made and nothing is needed beside the standard library.
+TF-IDF: the cosine of vectors of (1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to
+Information Retrieval, section 6.4). BM25: k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in
+Lucene (Robertson and Zaragoza 2009, Foundations and Trends in Information Retrieval 3). Candidates that are
+equally good are in an order by chance, drawn from the seed and the example's id.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import DataError, Problem
+from edgen.core.values import Turn
+from edgen.domains.retrieval.submission import as_id, plain
+from edgen.reading.detect import words as words_of
+
+_K1, _B = 1.2, 0.75
+Words = Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What was said, and the candidates for what comes next: id and text of each."""
+
+    id: str
+    turns: Sequence[Turn]
+    candidates: Sequence[tuple[str, str]]
+
+    @property
+    def said(self) -> Words:
+        """The words of all that was said."""
+        return Counter(word for turn in self.turns for word in words_of(turn.text))
+
+    @property
+    def words(self) -> list[Words]:
+        """The words of each candidate."""
+        return [Counter(words_of(text)) for _, text in self.candidates]
+
+
+@dataclass(slots=True)
+class Frequencies:
+    """Of all candidates: how many there are, how many hold a word, and their words in all."""
+
+    candidates: int = 0
+    words: int = 0
+    holding: Words = field(default_factory=Counter)
+
+    def see(self, example: Example) -> None:
+        for words in example.words:
+            self.candidates += 1
+            self.words += words.total()
+            self.holding.update(words.keys())
+
+
+def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Example]:
+    """The examples of a file in DSTC7's layout. Raises DataError for the first that is none."""
+    for number, raw in enumerate(entries):
+        entry = plain(raw)
+        example = _example(entry) if isinstance(entry, dict) else "expected an object"
+        if isinstance(example, str):
+            raise DataError.of(source, [Problem(f"$[{number}]", example)])
+        yield example
+
+
+def _example(entry: Mapping[str, Any]) -> Example | str:
+    """The example, or what is wrong with it."""
+    example = as_id(entry.get("example-id"))
+    if example is None:
+        return "it has no 'example-id'"
+    said, options = entry.get("messages-so-far"), entry.get("options-for-next")
+    if not isinstance(options, list) or not options:
+        return "it has no 'options-for-next'; what is ranked is the candidates of each example"
+    if not isinstance(said, list):
+        return "it has no 'messages-so-far'"
+    texts = [_text(one) for one in (*said, *options)]
+    ids = [as_id(one.get("candidate-id")) if isinstance(one, dict) else None for one in options]
+    if None in texts or None in ids:
+        return (
+            "expected an 'utterance' in every message and candidate, and a 'candidate-id' in every candidate"
+        )
+    turns = [Turn(_speaker(one), text or "") for one, text in zip(said, texts, strict=False)]
+    candidates = [(str(one).upper(), text or "") for one, text in zip(ids, texts[len(said) :], strict=True)]
+    return Example(example, turns, candidates)
+
+
+def _speaker(message: Mapping[str, Any]) -> str:
+    return " ".join(str(message.get("speaker") or "Somebody").split())[:80]
+
+
+def _text(one: Any) -> str | None:
+    text = one.get("utterance") if isinstance(one, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def first_order(example: Example, frequencies: Frequencies, by: str, seed: int) -> list[tuple[int, float]]:
+    """The places of the example's candidates, the best first, with their scores. `by` is one of BASELINES."""
+    places = [*range(len(example.candidates))]
+    random.Random(f"{seed}/{example.id}").shuffle(places)  # noqa: S311 - no secret
+    words = example.words
+    scores = [
+        round(one, 6) for one in BASELINES[by](example.said, [words[place] for place in places], frequencies)
+    ]
+    return sorted(zip(places, scores, strict=True), key=lambda one: -one[1])
+
+
+def rank(example: Example, frequencies: Frequencies, by: str, seed: int) -> bytes:
+    """The example's entry of a submission, as JSON. `by` is one of BASELINES."""
+    order = first_order(example, frequencies, by, seed)
+    return entry_of(example.id, [(example.candidates[place][0], score) for place, score in order])
+
+
+def entry_of(example: str, ranked: Iterable[tuple[str, float]]) -> bytes:
+    """An entry of a submission, as JSON: the ids of candidates, the best first, with what they are scored."""
+    ranking = [{"candidate-id": one, "confidence": score} for one, score in ranked]
+    return msgspec.json.encode({"example-id": example, "candidate-ranking": ranking})
+
+
+def _by_chance(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:  # noqa: ARG001
+    """The same for all: their order is drawn."""
+    return [1 / len(candidates)] * len(candidates)
+
+
+def _by_tfidf(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
+    holding, n = frequencies.holding, frequencies.candidates
+
+    def vector(words: Words) -> dict[str, float]:
+        return {
+            word: (1 + math.log(count)) * math.log(n / holding[word])
+            for word, count in words.items()
+            if word in holding
+        }
+
+    query = vector(said)
+    length = math.hypot(*query.values())
+    found = []
+    for words in candidates:
+        other = vector(words)
+        product = sum(weight * query.get(word, 0.0) for word, weight in other.items())
+        lengths = length * math.hypot(*other.values())
+        found.append(product / lengths if lengths else 0.0)
+    return found
+
+
+def _by_bm25(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
+    holding, n = frequencies.holding, frequencies.candidates
+    mean = frequencies.words / n or 1.0
+    found = []
+    for words in candidates:
+        norm = _K1 * (1 - _B + _B * words.total() / mean)
+        found.append(
+            sum(
+                said[word]
+                * math.log(1 + (n - holding[word] + 0.5) / (holding[word] + 0.5))
+                * count
+                / (count + norm)
+                for word, count in words.items()
+                if word in said
+            )
+        )
+    return found
+
+
+BASELINES: Mapping[str, Callable[[Words, Sequence[Words], Frequencies], list[float]]] = {
+    "chance": _by_chance,
+    "tfidf": _by_tfidf,
+    "bm25": _by_bm25,
+}

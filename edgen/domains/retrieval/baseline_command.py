@@ -1,0 +1,104 @@
+"""`edgen baseline`: rank the candidates of a response-selection set, with or without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from typer import Argument, Option
+
+from edgen.cli import options as o
+from edgen.cli.groups import DomainCommand
+from edgen.cli.output import count_noun, format_cost, print_value
+from edgen.core.count_text import describe_counts
+from edgen.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from edgen.domains.retrieval.ranking import Baseline
+    from edgen.domains.retrieval.ranking_asker import ModelRanking
+
+
+def command(
+    examples: Annotated[
+        Path,
+        Argument(metavar="EXAMPLES", help="A file in DSTC7's layout, with the candidates of each example."),
+    ],
+    output: Annotated[Path, o.output("FILE", "The ranking, as JSON.")],
+    method: Annotated[
+        Literal["chance", "tfidf", "bm25", "model"],
+        Option(help="Rank at random, by shared words (TF-IDF or BM25), or with a model."),
+    ] = "bm25",
+    seed: Annotated[int, Option(metavar="N", help="Seed of random draws.")] = 0,
+    backend: Annotated[
+        str | None,
+        o.backend(
+            "With --method model.  [default: `default` of ./job.yaml if it exists, else the simulator]",
+            metavar="JOB[:ROLE]",
+        ),
+    ] = None,
+    prompt: Annotated[str | None, o.prompt("rank_candidates")] = None,
+    with_none: Annotated[
+        bool,
+        Option("--with-none", help='With --method model: rank NONE ("no candidate is right") as well.'),
+    ] = False,
+    set_: o.SetOption = None,
+    trust_host: o.TrustOption = None,
+    dry_run: o.DryRunOption = False,
+    via: o.ViaOption = "online",
+    until: o.UntilOption = None,
+    for_: o.ForOption = None,
+    log_format: o.LogFormatOption = "text",
+    metrics: o.MetricsOption = None,
+    notify: o.NotifyOption = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Rank candidate replies by chance, shared words or a model.
+
+    EXAMPLES is a response-selection test file. `edgen score` scores the ranking. A model orders 20 candidates at a time; its answers are stored in FILE.db, so a
+    second start asks for none of them again.
+
+    Example: edgen baseline test.json -o bm25.json --method bm25
+    """
+    from edgen.cli.control import make_control
+    from edgen.domains.retrieval.ranking import ModelOptions, estimate_ranking, rank_examples
+
+    control = make_control(
+        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
+    )
+    options = ModelOptions(
+        backend=backend, prompt=prompt, none=with_none, overrides=o.read_overrides(set_), via=via
+    )
+    if dry_run:
+        if method != "model":
+            raise UsageError("--dry-run goes with --method model: the other methods call no model.")
+        needs = estimate_ranking(examples, output, seed, control, options)
+        print_value(needs, needs.lines(), json=json)
+        return
+    found = rank_examples(examples, output, method, seed, control, options)
+    print_value(found, _render(found), json=json)
+    if found.asked:
+        found.asked.require_all()
+
+
+def _render(found: Baseline) -> Iterator[str]:
+    if found.asked:
+        yield from _render_asked(found.asked, found.examples)
+    else:
+        yield f"ranked     {count_noun(found.examples, 'example')}"
+    yield f"written    {found.written}"
+
+
+def _render_asked(asked: ModelRanking, examples: int) -> Iterator[str]:
+    yield f"ranked     {asked.ranked:,} of {count_noun(examples, 'example')}, by {asked.model}"
+    if without := {**asked.rejected, **asked.failed}:
+        yield f"no ranking {describe_counts(without)}"
+    yield f"lists      {asked.windows:,}, of which {asked.unread:,} could not be read and stay as they were"
+    yield f"numbers    {asked.unknown:,} unknown, {asked.repeated:,} repeated (dropped), {asked.missing:,} missing (put last)"
+    calls = asked.calls
+    yield f"calls      {calls.made:,} made, {calls.replayed:,} replayed, {calls.retried:,} retried"
+    yield f"cost       {format_cost(asked.cost_usd)}"
+    yield f"ledger     {asked.ledger} (every raw answer)"
+
+
+COMMAND = DomainCommand("baseline", section="Work with data", command=command)

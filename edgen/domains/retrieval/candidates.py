@@ -1,0 +1,114 @@
+"""The texts of a run that stand for choice, and which of them are right where.
+
+In memory are the different texts, each once, with some thirty bytes about each, and sixteen bytes and a few numbers for
+each context.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from edgen.core.digest import hash64
+from edgen.reading.detect import words
+from edgen.reading.similar_texts import shingles_of
+
+Key = bytes  # stands for a context
+
+_BITS = 63
+
+
+class Looks(NamedTuple):
+    """What tells quickly that two texts differ. `form` stands for a text's words in order; `words` and `shingles` are how
+    many there are; `signature` has a bit set for each of its different word 3-grams, several of which may share a bit."""
+
+    form: int
+    words: int
+    shingles: int
+    signature: int
+
+
+class Candidates:
+    """Different texts by their numbers, in the order in which they came, and the groups that may be drawn from."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._forms, self._words = array("Q"), array("I")
+        self._shingles, self._signatures = array("I"), array("Q")
+        self._groups: dict[Hashable, dict[int, None]] = {}
+        self._frozen: dict[Hashable, Sequence[int]] = {}
+
+    def add(self, text: str, *groups: Hashable) -> int:
+        """The number of a text, which is added where it is new, to each of the groups, too."""
+        number = self._numbers.setdefault(text, len(self.texts))
+        if number == len(self.texts):
+            self.texts.append(text)
+            form, said, shingles, signature = look_at(text)
+            self._forms.append(form)
+            self._words.append(said)
+            self._shingles.append(shingles)
+            self._signatures.append(signature)
+        for group in groups:
+            self._groups.setdefault(group, {})[number] = None
+        return number
+
+    def among(self, group: Hashable) -> Sequence[int]:
+        """The numbers of a group's texts, in the order in which they came to it. Nothing is added to a group that was
+        asked for."""
+        if group not in self._frozen:
+            self._frozen[group] = array("I", self._groups.pop(group, ()))
+        return self._frozen[group]
+
+    def looks(self, number: int) -> Looks:
+        """What tells a text from others."""
+        return Looks(
+            self._forms[number], self._words[number], self._shingles[number], self._signatures[number]
+        )
+
+    def different(self, group: Hashable) -> int:
+        """How many texts of a group differ in their words."""
+        return len({self._forms[number] for number in self.among(group)})
+
+
+class RightAnswers:
+    """What was said next in each context, in any conversation of the run: all of it is right."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Key, dict[int, None]] = {}
+
+    def add(self, context: Key, numbers: Iterable[int]) -> None:
+        """Texts, by their numbers, that are right in a context."""
+        self._answers.setdefault(context, {}).update(dict.fromkeys(numbers))
+
+    def of(self, context: Key) -> tuple[int, ...]:
+        """Return the numbers of the texts that are right in a context, in the order in which they came."""
+        return tuple(self._answers.get(context, ()))
+
+
+def key_of(context: Iterable[str]) -> Key:
+    """What stands for the utterances of a context."""
+    *_, last = keys_of(context)
+    return last
+
+
+def keys_of(utterances: Iterable[str]) -> Iterator[Key]:
+    """What stands for the first 0, 1, 2 … of the utterances."""
+    digest = hashlib.blake2b(digest_size=16)
+    yield digest.digest()
+    for text in utterances:
+        data = text.encode()
+        digest.update(b"%d:%b" % (len(data), data))
+        yield digest.digest()
+
+
+def look_at(text: str) -> Looks:
+    """What tells a text from others."""
+    said = words(text)
+    grams = shingles_of(said)
+    signature = 0
+    for gram in grams:
+        signature |= 1 << hash(gram) % _BITS
+    return Looks(hash64("\n".join(said)), len(said), len(grams), signature)

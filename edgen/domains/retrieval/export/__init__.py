@@ -1,0 +1,1 @@
+"""Export formats for response selection."""

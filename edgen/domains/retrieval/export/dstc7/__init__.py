@@ -1,0 +1,69 @@
+"""DSTC7's track 1 (Gunasekara et al., DSTC7 2019): choose the next utterance among many, in five sub-tasks.
+
+An example is a conversation cut before an agent's turn with at least three turns before it.
+"""
+
+from __future__ import annotations
+
+from edgen.domains.retrieval.export.dstc7.examples import rows
+from edgen.domains.retrieval.export.dstc7.files import ExampleFiles
+from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
+from edgen.domains.retrieval.export.msdialog import WHO
+from edgen.export.format import DataTable, Format, tried
+
+FORMAT = Format(
+    name="dstc7",
+    summary="Conversations cut before an agent's turn, with a hundred candidates for it, as DSTC7's track 1 has them.",
+    rows=rows,
+    tables=(
+        DataTable(
+            {
+                "data-split": "train, dev or test",
+                "example-id": "the conversation's id and the number of the turn to choose, from 1",
+                "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
+                "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where it is not among the "
+                "candidates; in sub-task 2 also all of the pool that say the same, in 3 its paraphrases; not in the test file",
+                "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and `utterance`; not in sub-task "
+                "2, whose examples share the pool",
+                "scenario": "the sub-task",
+                "profile": "in sub-task 5, where the space tells of courses: `Aggregated`, `Courses` (`Prior`, `Suggested`), `Term`, "
+                "`Standing`; in the test file what the agent may know",
+            }
+        ),
+        DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),
+        DataTable(
+            {
+                "data-split": "train or dev",
+                "dialog-id": "the conversation",
+                "messages": "its turns: `speaker`, `utterance`, `paraphrases`",
+            },
+            "dialogs",
+        ),
+    ),
+    use="""\
+import glob, json
+train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encoding="utf-8"))
+# edgen baseline THIS_FOLDER/…_test_subtask_1.json -o ranking.json
+# edgen score THIS_FOLDER/…_responses_subtask_1.tsv ranking.json""",
+    files=ExampleFiles,
+    chat=False,
+    options=("agent",),
+    Options=Dstc7Options,
+    notes=(
+        WHO,
+        "An example ends before a turn of an Agent with three turns or more before it. A context that is there already has no second one.",
+        "The right answers of the test side are in the responses' table alone: example, candidates, utterance, with tabs between.",
+        (
+            "No wrong candidate says the same, or nearly (a Jaccard index of word 3-grams of 0.8 or more), as anything that "
+            "follows the same context in any conversation of the run, alternatives included; no two say the same."
+        ),
+        (
+            "Wrong candidates are what agents say on the example's own side, so that having been seen in training tells "
+            "nothing; where a side is too small, the rest is from the train side, and nothing of dev or test is in train."
+        ),
+        "A candidate's id depends on its text alone. White space within an utterance is one space.",
+    ),
+    tags=("response-selection", "retrieval"),
+    tasks=("text-ranking",),
+    tried=tried("dstc7"),
+)

@@ -1,0 +1,185 @@
+"""The examples of a set, each with its candidates: the rows of the format."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from edgen.core.digest import hash64
+from edgen.domains.retrieval.export.dstc7.collect import Example, Known, Side, collect
+from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
+from edgen.domains.retrieval.export.dstc7.pool import SharedPool
+from edgen.domains.retrieval.export.dstc7.profile import has_profile, knowledge_of, profile_of
+from edgen.domains.retrieval.export.dstc7.reworded import Rewordings
+from edgen.domains.retrieval.export.msdialog import one_line
+from edgen.domains.retrieval.negatives import WrongAnswers
+from edgen.domains.retrieval.truth import NONE
+from edgen.export.chat import Chat
+from edgen.export.format import Item, LeftOut, Row, RunReader
+from edgen.store.written_texts import WrittenTexts
+
+Candidate = dict[str, str]  # `candidate-id` and `utterance`
+
+
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """Yield a row for each example, and for each text of a shared pool."""
+    options = chat.own if isinstance(chat.own, Dstc7Options) else Dstc7Options()
+    beside = knowledge_of(run) if options.subtask == 5 else {}
+    known = collect(run, chat, options)
+    if options.subtask == 3:
+        yield from _with_paraphrases(known, Rewordings(known))
+        return
+    if beside:
+        yield from _with_profiles(known, beside)
+        return
+    yield from _with_shared_pool(known) if options.subtask == 2 else _with_own_pools(known)
+
+
+def _with_paraphrases(known: Known, reworded: Rewordings) -> Iterator[Item]:
+    """Yield rows of examples with several right answers, of which `reworded` are paraphrases, and rows of
+    their conversations. Raises ShortError if no answer has paraphrases."""
+    found = 0
+    for row in _with_own_pools(known, reworded):
+        found += isinstance(row, Row) and row.value["reworded"] > 0
+        yield row
+    if not found:
+        raise reworded.none()
+    yield from reworded.dialogs()
+
+
+def _with_profiles(known: Known, beside: dict[str, str]) -> Iterator[Item]:
+    """Yield rows of examples with their profiles, if the space has any, and with the knowledge file."""
+    told = has_profile(known.run.space)
+    for row in _with_own_pools(known, profiles=told):
+        yield dataclasses.replace(row, beside=beside) if isinstance(row, Row) else row
+
+
+def _with_own_pools(
+    known: Known, reworded: Rewordings | None = None, *, profiles: bool = False
+) -> Iterator[Item]:
+    """Yield rows of examples with their own candidates: `example` in the file's format, its `side`, how many
+    of its candidates came from another source than requested (`topped_up`) or from the train side for another
+    one (`borrowed`), and how many right ones are paraphrases (`reworded`)."""
+    options, drawing, ids = known.options, Drawing(known), Ids()
+    for one in known.examples():
+        if isinstance(one, LeftOut):
+            yield one
+            continue
+        seed = f"{known.run.job.seed}/pool/{one.name}"
+        none = options.subtask == 4 and hash64(f"{seed}/none") < options.none * 2.0**64
+        said = one.conversation.candidate
+        others = reworded.of(said.id, one.cut.place, said.turns[one.cut.place]) if reworded else []
+        answers = [one.cut.reply, *others][: options.candidates - 1]
+        wrong = drawing.wrong(one, options.candidates - (0 if none else len(answers)), seed, others)
+        if not wrong.enough:
+            yield LeftOut("small_pool")
+            continue
+        texts = [*wrong.texts, *([] if none else answers)]
+        random.Random(hash64(f"{seed}/order")).shuffle(texts)  # noqa: S311 - a draw that can be made again
+        right = [{"candidate-id": NONE, "utterance": NONE}] if none else ids.candidates(answers)
+        example = example_of(one, known, right, ids.candidates(texts))
+        if profiles:
+            example["profile"] = profile_of(one, known.run.space)
+        told = {"topped_up": drawing.topped_up, "borrowed": drawing.borrowed, "reworded": len(answers) - 1}
+        yield Row(one.conversation.split, {"side": one.side, "example": example, **told})
+
+
+def _with_shared_pool(known: Known) -> Iterator[Item]:
+    """Yield rows of examples, and of the pool in the order of its ids, each with its `source`."""
+    pool, ids = SharedPool(known), Ids()
+    for one in known.examples():
+        if isinstance(one, LeftOut):
+            yield one
+            continue
+        example = example_of(one, known, ids.candidates(pool.right(one)))
+        yield Row(one.conversation.split, {"side": one.side, "example": example})
+    texts = known.candidates.texts
+    for number in sorted(pool.sources, key=lambda number: ids[texts[number]]):
+        candidate = ids.candidates([texts[number]])[0]
+        yield Row("train", {"candidate": candidate, "source": pool.sources[number]}, table="pool")
+
+
+def example_of(
+    one: Example, known: Known, right: list[Candidate], candidates: list[Candidate] | None = None
+) -> dict[str, Any]:
+    """Return an example in the file's format."""
+    return {
+        "data-split": one.side,
+        "example-id": one.name,
+        "messages-so-far": [
+            {"speaker": known.speaker(turn), "utterance": one_line(turn.text)}
+            for turn in one.conversation.candidate.turns[: one.cut.place]
+        ],
+        "options-for-correct-answers": right,
+        **({} if candidates is None else {"options-for-next": candidates}),
+        "scenario": known.options.subtask,
+    }
+
+
+class Drawing:
+    """A source of wrong candidates as requested; `topped_up` and `borrowed` are of the last draw."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.topped_up = self.borrowed = 0
+        self._bm25: dict[Side, Any] = {}
+        self._written: WrittenTexts | None = None
+        if known.options.negatives == "written":
+            self._written = WrittenTexts(known.run.rundir.written("wrong"))
+
+    def wrong(self, one: Example, count: int, seed: str, others: Sequence[str] = ()) -> WrongAnswers:
+        """Return this many wrong candidates for an example: as requested as far as possible, then any of its
+        side, then any of the train side. `others` are right, in addition to all answers of the context in the
+        run."""
+        candidates = self.known.candidates
+        right = [candidates.texts[number] for number in self.known.answers.of(one.cut.key)]
+        wrong = WrongAnswers(candidates, [*right, *others], count, seed)
+        self._as_asked(one, wrong)
+        asked = count if self.known.options.negatives == "random" else len(wrong.texts)
+        wrong.draw(candidates.among(one.side))
+        own = len(wrong.texts)
+        if one.side != "train":
+            wrong.draw(candidates.among("train"))
+        self.topped_up, self.borrowed = max(0, own - asked), len(wrong.texts) - own
+        return wrong
+
+    def _as_asked(self, one: Example, wrong: WrongAnswers) -> None:
+        kind = self.known.options.negatives
+        if kind == "same-topic":
+            wrong.draw(self.known.candidates.among(self.known.about(one.conversation)))
+        elif kind == "bm25":
+            wrong.draw(self._index(one.side).best(one.cut.reply) or ())
+        elif self._written is not None:
+            turn = one.conversation.candidate.turns[one.cut.place]
+            texts = self._written.of(one.conversation.candidate.id, one.cut.place, turn.text)
+            wrong.take(map(one_line, texts))
+
+    def _index(self, side: Side) -> Any:
+        if side not in self._bm25:
+            from edgen.domains.retrieval.bm25 import Bm25
+
+            candidates = self.known.candidates
+            self._bm25[side] = Bm25((number, candidates.texts[number]) for number in candidates.among(side))
+        return self._bm25[side]
+
+
+class Ids(dict[str, str]):
+    """The id of each text: twelve characters that depend only on the text, so that a text has one id in all
+    files and exports."""
+
+    def __missing__(self, text: str) -> str:
+        self[text] = found = candidate_id(text)
+        return found
+
+    def candidates(self, texts: Sequence[str]) -> list[Candidate]:
+        """Return the texts with their ids."""
+        return [{"candidate-id": self[text], "utterance": text} for text in texts]
+
+
+def candidate_id(text: str) -> str:
+    """Return sixty bits of a digest, in the letters and digits of base 32."""
+    return base64.b32encode(hashlib.blake2b(text.encode(), digest_size=8).digest())[:12].decode()

@@ -1,0 +1,105 @@
+"""The shared pool of sub-task 2: the right answers, filled up with other utterances of agents."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from edgen.core.digest import hash64
+from edgen.core.errors import ShortError, UsageError
+from edgen.domains.retrieval.export.dstc7.collect import Example, Known
+from edgen.domains.retrieval.export.msdialog import actor_of, one_line
+from edgen.domains.retrieval.near_duplicates import AlikeTexts
+from edgen.export.format import RunReader
+from edgen.store.run_folder import RunFolder
+from edgen.store.written_texts import WrittenTexts
+
+SUBMITTED = 100  # candidates in a ranking of the pool
+# Sources of a pool's texts.
+SOURCES = {
+    "right": "right answers",
+    "run": "other turns of the run's agents",
+    "others": "turns of agents in other runs",
+    "paraphrases": "paraphrases of the run's turns",
+}
+
+
+class SharedPool:
+    """The texts of the pool by their numbers among the run's candidates, each with its source."""
+
+    def __init__(self, known: Known) -> None:
+        """Build the pool. Raises UsageError for one that is too small for the right answers, ShortError for
+        one that is too small for ranking, and the errors of reading other runs."""
+        self.known = known
+        self.sources: dict[int, str] = {}
+        self._reworded: dict[int, list[int]] = {}  # a turn's text: its paraphrases
+        self._found: dict[int, list[int]] = {}
+        candidates, wanted = known.candidates, known.options.pool
+        right = (one.cut.reply for one in known.examples() if isinstance(one, Example))
+        self.sources |= dict.fromkeys(map(candidates.add, right), "right")
+        if len(self.sources) > wanted:
+            raise UsageError(
+                f"--pool {wanted}: the right answers alone are {len(self.sources):,}; take --pool {len(self.sources)} or more."
+            )
+        self._fill("run", (number for side in ("train", "dev", "test") for number in candidates.among(side)))
+        for path in known.options.pool_from:
+            self._fill("others", [candidates.add(text) for text in self._said_in(Path(path))])
+        if len(self.sources) < wanted:
+            self._fill("paraphrases", self._paraphrases())
+        if self.sources and len(self.sources) < SUBMITTED:
+            raise ShortError(
+                f"{known.run.name}: a ranking has {SUBMITTED} candidates of the pool, and the pool has {len(self.sources)}; "
+                f"{SUBMITTED - len(self.sources)} more are needed. Generate more conversations, or name other runs with "
+                "--pool-from."
+            )
+        self._index = AlikeTexts(candidates, self.sources)
+
+    def right(self, one: Example) -> list[str]:
+        """Return the texts of the pool that are right in an example's context, the true one first: texts
+        equal or nearly equal to any continuation of the context, or to its paraphrases."""
+        found = {self.known.candidates.add(one.cut.reply): None}
+        for number in self.known.answers.of(one.cut.key):
+            for same in (number, *self._reworded.get(number, ())):
+                found |= dict.fromkeys(self._like(same))
+        return [self.known.candidates.texts[number] for number in found]
+
+    def _like(self, number: int) -> list[int]:
+        if number not in self._found:
+            self._found[number] = self._index.like(self.known.candidates.texts[number])
+        return self._found[number]
+
+    def _fill(self, source: str, numbers: Iterable[int]) -> None:
+        """Add the new ones of these, drawn by the seed, while there is room."""
+        room = self.known.options.pool - len(self.sources)
+        new = list(dict.fromkeys(number for number in numbers if number not in self.sources))
+        if len(new) > room:
+            rng = random.Random(hash64(f"{self.known.run.job.seed}/pool/{source}"))  # noqa: S311 - no secret
+            new = rng.sample(new, room)
+        self.sources |= dict.fromkeys(new, source)
+
+    def _said_in(self, path: Path) -> Iterator[str]:
+        """Yield the agents' utterances in another run."""
+        with RunFolder(path).lock_for_reading(), RunReader(path) as run:
+            roles = [role.name for role in run.space.roles]
+            agent = self.known.chat.agent if self.known.chat.agent in roles else roles[0]
+            chat = dataclasses.replace(self.known.chat, agent=agent)
+            for conversation in run.conversations():
+                for turn in conversation.candidate.turns:
+                    if actor_of(turn, chat) == "Agent" and (text := one_line(turn.text)):
+                        yield text
+
+    def _paraphrases(self) -> Iterator[int]:
+        """Yield models' paraphrases of the run's turns, if there are any."""
+        path = self.known.run.rundir.written("paraphrases")
+        if not path.exists():
+            return
+        written, candidates = WrittenTexts(path), self.known.candidates
+        for conversation in self.known.run.conversations():
+            for place, turn in enumerate(conversation.candidate.turns):
+                for text in map(one_line, written.of(conversation.candidate.id, place, turn.text)):
+                    if text:
+                        number = candidates.add(text)
+                        self._reworded.setdefault(candidates.add(one_line(turn.text)), []).append(number)
+                        yield number

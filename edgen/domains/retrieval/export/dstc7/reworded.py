@@ -1,0 +1,79 @@
+"""Sub-task 3: models' paraphrases of a turn are right answers, too."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import ShortError
+from edgen.core.files import read_regular
+from edgen.core.values import Turn
+from edgen.domains.retrieval.export.dstc7.collect import Known
+from edgen.domains.retrieval.export.msdialog import one_line
+from edgen.export.format import Row
+from edgen.store.run_folder import RunFolder
+from edgen.store.written_texts import WrittenTexts, read_written
+
+DIALOGS = "dialogs"  # the table
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+def writers_of(run: RunFolder) -> list[str]:
+    """Return the models that wrote a run's paraphrases, as far as noted."""
+    path = run.written("paraphrases")
+    found = set()
+    for writer in {line.writer for line in read_written(path)}:
+        facts: Any = None
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            if _ID.fullmatch(writer):
+                facts = msgspec.json.decode(
+                    read_regular(run.candidates / "paraphrases" / f"{writer}.json", 4_000_000)
+                )
+        backend = facts.get("backend") if isinstance(facts, dict) else None
+        found.add(str(backend.get("model")) if isinstance(backend, dict) else "not known")
+    return sorted(found)
+
+
+class Rewordings:
+    """The paraphrases of a run's turns. Raises ShortError if there are none."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        path = known.run.rundir.written("paraphrases")
+        if not path.exists() or not path.stat().st_size:
+            raise self.none()
+        self._written = WrittenTexts(path)
+
+    def none(self) -> ShortError:
+        """Return the error for missing paraphrases."""
+        return ShortError(
+            f"{self._known.run.name}: no turn that is to be chosen has paraphrases, which sub-task 3 is about; "
+            f"`edgen annotate {self._known.run.rundir.path} --write paraphrases` has a model write them."
+        )
+
+    def of(self, conversation: str, place: int, turn: Turn) -> list[str]:
+        """Return a turn's paraphrases, each text once, without the turn's own text."""
+        texts = map(one_line, self._written.of(conversation, place, turn.text))
+        return [text for text in dict.fromkeys(texts) if text and text != one_line(turn.text)]
+
+    def dialogs(self) -> Iterator[Row]:
+        """Yield rows of the original conversations, each turn with its paraphrases, for mixing them in other
+        ways. The test side is excluded, since they would reveal the answers."""
+        known = self._known
+        for conversation in known.run.conversations():
+            if (side := known.side(conversation)) != "test":
+                one = conversation.candidate
+                messages: list[dict[str, Any]] = [
+                    {
+                        "speaker": known.speaker(turn),
+                        "utterance": one_line(turn.text),
+                        "paraphrases": self.of(one.id, place, turn),
+                    }
+                    for place, turn in enumerate(one.turns)
+                ]
+                dialog = {"data-split": side, "dialog-id": one.id, "messages": messages}
+                yield Row("train", {"side": side, "dialog": dialog}, table=DIALOGS)

@@ -1,0 +1,148 @@
+"""Common parts of the MSDialog formats (Qu et al., SIGIR 2018; Yang et al., SIGIR 2018): the roles User and
+Agent, and a dialog with all keys of its JSON files."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.core.values import Turn
+from edgen.export.chat import Chat
+from edgen.export.files import SplitFiles, WriteRow
+from edgen.export.format import Rows
+from edgen.export.rows import Item, LeftOut, Row
+from edgen.store.run_reader import AcceptedConversation, RunReader
+
+Actor = Literal["User", "Agent"]
+
+# The released files' abbreviations of the shipped label set.
+CODES = {
+    "Original Question": "OQ", "Repeat Question": "RQ", "Clarifying Question": "CQ", "Further Details": "FD",
+    "Follow Up Question": "FQ", "Information Request": "IR", "Potential Answer": "PA", "Positive Feedback": "PF",
+    "Negative Feedback": "NF", "Greetings/Gratitude": "GG", "Junk": "JK", "Others": "O",
+}  # fmt: skip
+_BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+WHO = (
+    "Who is User and who Agent the turns say (`actor_type`, as those of a forum do); where they do not, the role of "
+    "--agent is the Agent, without it the space's first role, and all others are Users."
+)
+
+LABELS = (
+    "Labels are the turns' own, unless a layer was named. The names of the label set msdialog_intents are abbreviated as in the release (OQ, RQ, CQ, FD, FQ, "
+    "IR, PA, PF, NF, GG, JK, O); others stay, with hyphens for spaces."
+)
+
+
+def actor_of(turn: Turn, chat: Chat) -> Actor:
+    """Return the actor of a turn: as stated in the turn, else by its role."""
+    told = turn.data.get("actor_type")
+    if told in ("User", "Agent"):
+        return "User" if told == "User" else "Agent"
+    return "Agent" if turn.role == chat.agent else "User"
+
+
+def one_line(text: str) -> str:
+    """Return a text as a cell of a tab-separated line."""
+    return " ".join(text.split())
+
+
+def tags_of(turn: Turn) -> list[str]:
+    """Return the turn's labels, those of MSDialog abbreviated. Tags are separated by spaces, so none contains
+    one."""
+    return [CODES.get(label) or "-".join(label.split()) for label in turn.labels]
+
+
+def rows_of_dialogs(*, tags: bool) -> Rows:
+    """Return the rows of a format with one dialog per conversation; with `tags`, only of those with at least
+    one label."""
+
+    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+        for conversation in run.conversations():
+            if tags and not any(turn.labels for turn in conversation.candidate.turns):
+                yield LeftOut("no_labels")
+            else:
+                value = {"id": conversation.candidate.id, "dialog": _dialog(conversation, chat, tags=tags)}
+                yield Row(conversation.split, value)
+
+    return rows
+
+
+def _dialog(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -> dict[str, Any]:
+    """Return a dialog in the JSON files' format. All keys are present; DEFAULTS fills those that a run
+    lacks."""
+    told = conversation.candidate.outcome or {}
+    values = conversation.scenario.values
+    subject = next(iter(values.values()), "")
+    return {
+        "category": _text(told.get("category"), subject),
+        "dialog_time": _text(told.get("dialog_time"), _stamp(0)),
+        "title": _text(told.get("title"), subject),
+        "frequency": _text(told.get("frequency"), "0"),
+        "utterances": list(_utterances(conversation, chat, tags=tags)),
+    }
+
+
+DEFAULTS = (
+    'What a run does not tell: `category` and `title` are the value of the space\'s first dimension, `frequency` is "0", '
+    "`vote` and `is_answer` are 0, `affiliation` is the role, and times are a minute a turn from 2020-01-01 at midnight (UTC)."
+)
+
+
+def _utterances(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -> Iterator[dict[str, Any]]:
+    one = conversation.candidate
+    for place, turn in enumerate(one.turns):
+        data = turn.data
+        value = {
+            "affiliation": _text(data.get("affiliation"), turn.role),
+            "utterance_time": _text(data.get("utterance_time"), _stamp(place)),
+            "utterance_pos": place + 1,
+            "id": f"{one.id}-{place + 1}",
+            "user_id": _text(data.get("user_id"), f"{one.id}-{turn.role}"),
+            "actor_type": actor_of(turn, chat),
+            "utterance": turn.text,
+            "is_answer": int(bool(data.get("is_answer", 0))),
+            "vote": _count(data.get("vote")),
+        }
+        yield value | ({"tags": " ".join(tags_of(turn))} if tags else {})
+
+
+def _text(told: Any, otherwise: str) -> str:
+    """Return a value as text, or the default; numbers are converted."""
+    return otherwise if told is None or isinstance(told, (dict, list)) else str(told)
+
+
+def _count(told: Any) -> int:
+    return told if isinstance(told, int) else 0
+
+
+def _stamp(minutes: int) -> str:
+    return (_BEGIN + datetime.timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+class DialogFiles(SplitFiles):
+    """One JSON object per split: the dialogs by id. `datasets` cannot load them."""
+
+    suffix = "json"
+    is_table = False
+
+    def begin(self, path: Path) -> WriteRow:
+        """Begin the object."""
+        file, encode = self.open(path, end=b"\n}\n"), msgspec.json.Encoder().encode
+        before = b"{\n"
+
+        def write(value: dict[str, Any]) -> None:
+            nonlocal before
+            file.write(b"%b%b:%b" % (before, encode(value["id"]), encode(value["dialog"])))
+            before = b",\n"
+
+        return write
+
+
+def context_of(turns: Sequence[Turn], last: int, recent: int = 9) -> list[str]:
+    """Return the first utterance and up to `recent` more that end with turn `last`, each on one line."""
+    begin = max(1, last + 1 - recent)
+    return [one_line(turn.text) for turn in (turns[0], *turns[begin : last + 1])]

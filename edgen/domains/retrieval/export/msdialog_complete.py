@@ -1,0 +1,28 @@
+"""The layout of MSDialog-Complete (Qu et al., SIGIR 2018): whole dialogs by id."""
+
+from __future__ import annotations
+
+from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, DialogFiles, rows_of_dialogs
+from edgen.export.format import Format
+
+COLUMNS = {
+    "id": "the dialog's id, by which it stands in the file: the conversation's",
+    "dialog": (
+        "category, dialog_time, title, frequency and the utterances, each with affiliation, utterance_time, utterance_pos (from 1), "
+        "id, user_id, actor_type (User or Agent), utterance, is_answer and vote"
+    ),
+}
+FORMAT = Format(
+    name="msdialog-complete",
+    summary="Whole dialogs by their ids, as MSDialog-Complete has them.",
+    rows=rows_of_dialogs(tags=False),
+    tables=COLUMNS,
+    use="""\
+import pandas
+dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
+    files=DialogFiles,
+    chat=False,
+    options=("agent",),
+    notes=(WHO, DEFAULTS, "Ids are texts; those of the release are numbers."),
+    tags=("conversational", "information-seeking"),
+)

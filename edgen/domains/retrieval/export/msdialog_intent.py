@@ -1,0 +1,25 @@
+"""The layout of MSDialog-Intent (Qu et al., SIGIR 2018): dialogs by id, each utterance with its intents."""
+
+from __future__ import annotations
+
+from edgen.domains.retrieval.export.msdialog import DEFAULTS, LABELS, WHO, DialogFiles, rows_of_dialogs
+from edgen.export.format import Format
+
+FORMAT = Format(
+    name="msdialog-intent",
+    summary="Dialogs by their ids with the intents of each utterance, as MSDialog-Intent has them.",
+    rows=rows_of_dialogs(tags=True),
+    tables={
+        "id": "the dialog's id, by which it stands in the file: the conversation's",
+        "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces between",
+    },
+    use="""\
+import pandas
+dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
+    needs=("labels",),
+    files=DialogFiles,
+    chat=False,
+    options=("agent",),
+    notes=(WHO, LABELS, DEFAULTS, "A turn that nobody labelled has no tags, `tags` is then empty."),
+    tags=("intent-classification", "information-seeking"),
+)

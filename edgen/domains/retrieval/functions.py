@@ -1,0 +1,83 @@
+"""Rankings and labels by anybody, against the truth; and rankings that a model has to be better than."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from edgen.core.errors import UsageError
+from edgen.core.events import Listener
+from edgen.core.extras import require_extra
+from edgen.domains.retrieval.ranking import MODEL, Baseline, ModelOptions, rank_examples
+from edgen.runtime.control import Control
+
+if TYPE_CHECKING:
+    from edgen.domains.retrieval.score import LabelScore, RankingScore
+
+CANDIDATES = 100
+
+
+def score(
+    truth: Path | str,
+    predictions: Path | str,
+    candidates: int = CANDIDATES,
+    examples: Path | str | None = None,
+) -> RankingScore | LabelScore:
+    """Score a ranking of candidates, or labels of turns, against the truth; `findings` says what is wrong with it.
+
+    `truth`: lines `example-id TAB id[,id…] TAB utterance` for a ranking, else labelled turns. `predictions`: a JSON list
+    of `{example-id, candidate-ranking: [{candidate-id, confidence}, …]}`, or labelled turns (`labels TAB utterance TAB
+    User|Agent`, a blank line between dialogs; or JSON `{id, turn, labels}`). `candidates`: how many each ranking has.
+    `examples`: a file in DSTC7's layout, to check that what is ranked is among its example's candidates.
+
+    Raises DataError for a truth that cannot be used and for predictions of which nothing can; what is wrong with some
+    of them is in the score, and `score.sound` is False.
+    """
+    if candidates < 1:
+        raise UsageError(f"candidates is {candidates}; expected at least 1.")
+    require_extra("analysis", "Scores")
+    from edgen.domains.retrieval.score import score_files
+
+    return score_files(
+        Path(truth), Path(predictions), candidates, None if examples is None else Path(examples)
+    )
+
+
+def baseline(
+    examples: Path | str,
+    output: Path | str,
+    by: str = "bm25",
+    seed: int = 0,
+    *,
+    backend: str | None = None,
+    prompt: str | Path | None = None,
+    none: bool = False,
+    via: Literal["online", "batch"] = "online",
+    trust_hosts: Iterable[str] = (),
+    progress: bool | None = None,
+    on_event: Listener | None = None,
+    **overrides: Any,
+) -> Baseline:
+    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`, `tfidf`, `bm25`, or a
+    `model`, that of `backend` (`JOB[:ROLE]`; without one the simulator; or a function, `backends={"default": function}`). What
+    else goes with a model: see `edgen baseline`.
+
+    Raises DataError for a file that holds no such examples; of a model, ShortError where some have no ranking, and what
+    stopped it.
+    """
+    from edgen.api.objects.runner import Asked
+
+    asked = Asked(progress, on_event, trust_hosts, overrides)
+    template = None if prompt is None else str(prompt)
+    options = ModelOptions(backend=backend, prompt=template, none=none, overrides=asked.changes, via=via)
+    if by != MODEL:
+        return rank_examples(Path(examples), Path(output), by, seed, Control(), options)
+
+    def work(control: Control) -> Baseline:
+        return rank_examples(Path(examples), Path(output), by, seed, control, options)
+
+    made = asked.run(work)
+    if made.asked:
+        made.asked.require_all()
+    return made

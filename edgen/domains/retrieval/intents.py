@@ -1,0 +1,120 @@
+"""Labels of turns, right or predicted: lines `labels TAB utterance TAB User|Agent`, or objects `{id, turn, labels}`.
+
+In the table `_` joins the labels of a turn and a blank line ends a dialog, as in MSDialog's intent prediction; a turn is
+known by the numbers of dialog and turn (from 1). Objects, one a line or in a list, name their dialog (`id`) and turn;
+`labels` is a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgen.core.errors import DataError, Problem
+from edgen.domains.retrieval.findings import Finding, finding, quoted
+from edgen.domains.retrieval.submission import as_id, holds_json, plain
+from edgen.validation.reading import cut, lines_of, read_data
+
+Key = tuple[str, str]  # dialog, turn
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A turn's labels; `utterance` is None where the file does not have it."""
+
+    labels: frozenset[str]
+    utterance: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    turns: Mapping[Key, Labelled]
+    findings: tuple[Finding, ...]
+
+
+def read_labels(path: Path) -> Labels:
+    """Read a file of labelled turns. What cannot be used is among the findings. Raises DataError for what is no text or no
+    JSON, and where no line is a labelled turn."""
+    data = read_data(path)
+    entries = _objects(data, str(path)) if holds_json(data) else _table(data, str(path))
+    turns: dict[Key, Labelled] = {}
+    findings: list[Finding] = []
+    for where, found in entries:
+        if isinstance(found, str):
+            findings.append(finding("not_a_turn", where, found))
+            continue
+        key, labelled = found
+        if key in turns:
+            findings.append(finding("doubled_turn", named(key), f"again at {where}"))
+        turns[key] = labelled
+    if not turns:
+        first = f" ({findings[0].where}: {findings[0].problem})" if findings else ""
+        raise DataError(
+            str(path),
+            f"it holds no labelled turn{first}; expected lines 'labels TAB utterance TAB User|Agent', a blank line "
+            "between dialogs, or a line of JSON {id, turn, labels} a turn.",
+        )
+    return Labels(turns, tuple(findings))
+
+
+def read_true_labels(path: Path) -> Mapping[Key, Labelled]:
+    """The right labels. Raises DataError where anything is wrong with the file."""
+    found = read_labels(path)
+    if found.findings:
+        problems = [Problem(one.where, one.problem) for one in found.findings]
+        raise DataError.of(str(path), problems)
+    return found.turns
+
+
+def named(key: Key) -> str:
+    """A turn as a person finds it."""
+    return f"dialog {quoted(key[0])}, turn {quoted(key[1])}"
+
+
+# Where it stands, and what it is or what is wrong with it.
+_Entries = Iterator[tuple[str, tuple[Key, Labelled] | str]]
+
+
+def _table(data: bytes, source: str) -> _Entries:
+    dialog, turn = 1, 0
+    for number, line in enumerate(lines_of(data, source), 1):
+        if not line.strip():
+            dialog, turn = dialog + bool(turn), 0
+            continue
+        turn += 1
+        labels, *rest = line.split("\t")
+        if len(rest) < 2:
+            yield f"line {number}", "expected 'labels TAB utterance TAB User|Agent'"
+            continue
+        key = str(dialog), str(turn)
+        yield f"line {number}", (key, Labelled(_split(labels), "\t".join(rest[:-1]).strip()))
+
+
+def _objects(data: bytes, source: str) -> _Entries:
+    for number, raw in enumerate(cut(data, source), 1):
+        entry = plain(raw)
+        where = f"entry {number}"
+        problem = _problem(entry)
+        if problem is not None:
+            yield where, problem
+            continue
+        key = str(as_id(entry["id"])), str(as_id(entry["turn"]))
+        yield where, (key, Labelled(frozenset(filter(None, entry["labels"])), None))
+
+
+def _problem(entry: Any) -> str | None:
+    if not isinstance(entry, dict):
+        return "expected an object {id, turn, labels}"
+    for name in ("id", "turn"):
+        if as_id(entry.get(name)) is None:
+            return f"it has no '{name}'"
+    labels = entry.get("labels")
+    if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
+        return "expected 'labels', a list of texts"
+    return None
+
+
+def _split(labels: str) -> frozenset[str]:
+    return frozenset(filter(None, (one.strip() for one in labels.split("_"))))

@@ -1,0 +1,62 @@
+"""Which of many texts say the same as one, or nearly: all of them, found by prefixes.
+
+Two sets with a Jaccard index of at least j share one of the first n - ceil(j n) + 1 members of each, n being its size,
+whatever order all members are in; with the rare ones first, few others do (Chaudhuri, Ganti and Kaushik, ICDE 2006;
+Bayardo, Ma and Srikant, WWW 2007).
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+from edgen.domains.retrieval.candidates import Candidates, look_at
+from edgen.domains.retrieval.negatives import may_be_alike
+from edgen.reading.detect import words
+from edgen.reading.similar_texts import ALIKE, are_alike, shingles_of
+
+_COUNTERS = 1 << 20  # word 3-grams are counted by so many counters, which only shapes the order
+_HASH = (1 << 32) - 1
+
+
+class AlikeTexts:
+    """An index of some of the candidates. In memory are eight bytes for each member of a prefix."""
+
+    def __init__(self, candidates: Candidates, numbers: Iterable[int]) -> None:
+        self._candidates = candidates
+        self._counts = array("I", bytes(4 * _COUNTERS))
+        indexed = array("I", numbers)
+        for number in indexed:
+            for gram in _hashes(candidates.texts[number]):
+                self._counts[gram % _COUNTERS] += 1
+        self._postings = array(
+            "Q",
+            sorted(
+                gram << 32 | number for number in indexed for gram in self._prefix(candidates.texts[number])
+            ),
+        )
+
+    def like(self, text: str) -> list[int]:
+        """The numbers of the indexed texts that say the same as this one, or nearly, in order."""
+        looks, found = look_at(text), set[int]()
+        for gram in self._prefix(text):
+            for at in range(bisect_left(self._postings, gram << 32), len(self._postings)):
+                if self._postings[at] >> 32 != gram:
+                    break
+                found.add(self._postings[at] & _HASH)
+        return sorted(
+            number
+            for number in found
+            if may_be_alike(looks, self._candidates.looks(number))
+            and are_alike(text, self._candidates.texts[number])
+        )
+
+    def _prefix(self, text: str) -> list[int]:
+        grams = sorted(_hashes(text), key=lambda gram: (self._counts[gram % _COUNTERS], gram))
+        return grams[: len(grams) - math.ceil(ALIKE * len(grams) - 1e-9) + 1]
+
+
+def _hashes(text: str) -> Iterator[int]:
+    return (hash(gram) & _HASH for gram in shingles_of(words(text)))

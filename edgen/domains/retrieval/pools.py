@@ -1,0 +1,81 @@
+"""The candidates that each example of a set offers, or a pool that all share.
+
+In memory are eight bytes for each candidate of each example, or the ids of the pool.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from pathlib import Path
+
+from edgen.core.errors import DataError, Problem
+from edgen.domains.retrieval.entries import Entries
+from edgen.domains.retrieval.findings import Finding, finding, listed
+from edgen.domains.retrieval.submission import Ranking, as_id, plain
+from edgen.domains.retrieval.truth import NONE
+from edgen.validation.reading import lines_of, read_data
+
+
+class Pools:
+    """A file of examples in DSTC7's layout (`example-id`, `options-for-next`), or of the candidates of all examples, lines
+    `candidate-id TAB utterance`."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises DataError where the file holds no example, and for a line of a pool that has no id."""
+        self._offered: dict[str, array[int]] = {}
+        entries = Entries(path)
+        self._shared = None if entries.are_json else _read_pool(path)
+        if self._shared is not None:
+            return
+        for raw in entries:
+            entry = plain(raw)
+            example = as_id(entry.get("example-id")) if isinstance(entry, dict) else None
+            if example is not None:
+                self._offered[example] = array("q", sorted(map(hash, _ids(entry.get("options-for-next")))))
+        if not self._offered:
+            raise DataError(str(path), "it holds no examples: objects with an 'example-id'.")
+
+    def check(self, ranking: Ranking) -> Finding | None:
+        """What the ranking holds that its example does not offer. `NONE` may always stand there."""
+        ranked = [one for one in ranking.candidates if one not in (None, NONE)]
+        if self._shared is not None:
+            others = [one for one in ranked if one not in self._shared]
+        elif ranking.example in self._offered:
+            # Searched, not copied into a set: a small ranking of a large pool may come again and again.
+            offered = self._offered[ranking.example]
+            others = [one for one in ranked if not _holds(offered, hash(one))]
+        else:
+            return finding("other_candidate", ranking.example, "the file of examples does not have this one")
+        return (
+            finding("other_candidate", ranking.example, listed([str(one) for one in others]))
+            if others
+            else None
+        )
+
+
+def _holds(sorted_values: array[int], value: int) -> bool:
+    """Whether a sorted array holds a value."""
+    place = bisect_left(sorted_values, value)
+    return place < len(sorted_values) and sorted_values[place] == value
+
+
+def _ids(options: object) -> list[str]:
+    those = options if isinstance(options, list) else []
+    ids = (as_id(one.get("candidate-id")) for one in those if isinstance(one, dict))
+    return [one.upper() for one in ids if one is not None]
+
+
+def _read_pool(path: Path) -> frozenset[str]:
+    """The ids of a pool."""
+    lines = [line for line in lines_of(read_data(path), str(path)) if line.strip()]
+    problems = [
+        Problem(f"line {number}", "expected 'candidate-id TAB utterance'")
+        for number, line in enumerate(lines, 1)
+        if not line.partition("\t")[0].strip() or "\t" not in line
+    ]
+    if problems:
+        raise DataError.of(str(path), problems)
+    if not lines:
+        raise DataError(str(path), "it holds no examples, and no candidates.")
+    return frozenset(line.partition("\t")[0].strip().upper() for line in lines)

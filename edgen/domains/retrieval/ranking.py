@@ -1,0 +1,124 @@
+"""Rankings of the candidates of a response-selection set: by chance, by shared words, or by a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from edgen.asking.answering import AskOptions, load_asked_job
+from edgen.asking.needs import NeededCalls, needs_of
+from edgen.asking.places import Place
+from edgen.asking.start import ask_for_file
+from edgen.core.errors import DataError, UsageError
+from edgen.core.files import write_lines
+from edgen.core.yaml_values import nearest
+from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
+from edgen.domains.retrieval.entries import Entries
+from edgen.domains.retrieval.ranking_asker import (
+    ModelRanking,
+    RankingAsker,
+    as_list,
+    load_ranking_prompt,
+    write_ranking,
+)
+from edgen.domains.retrieval.ranking_protocol import TEMPLATE
+from edgen.planning.answer_schemas import check_schema
+from edgen.runtime.control import Control
+
+MODEL = "model"
+WAYS = (*BASELINES, MODEL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions(AskOptions):
+    """The options of a model that ranks.
+
+    backend: `JOB[:ROLE]`; None for ./job.yaml, else the simulator. none: rank "no candidate is right" as well.
+    """
+
+    backend: str | None = None
+    none: bool = False
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """A ranking that was written, and of how many examples."""
+
+    by: str
+    seed: int
+    examples: int
+    written: str
+    asked: ModelRanking | UnsetType = UNSET
+
+
+def rank_examples(
+    examples: Path, output: Path, by: str, seed: int, control: Control, options: ModelOptions | None = None
+) -> Baseline:
+    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking. A model is asked as `options` say,
+    and its answers are kept in a ledger beside the file, so that nothing is asked twice.
+
+    Raises UsageError, DataError for a file that holds no such examples, ShortError where a model ranked none of them, and what
+    stops the asking.
+    """
+    if by not in WAYS:
+        raise UsageError(f"by is {by!r}; expected one of {', '.join(WAYS)}{nearest(by, WAYS)}.")
+    if by != MODEL and options not in (None, ModelOptions()):
+        raise UsageError(
+            f"--method {by} asks no model: --backend, --prompt, --with-none, --set and --via go with --method model."
+        )
+    entries = Entries(examples)
+    source = entries.source
+    if by == MODEL:
+        kept = list(entries)
+        _require_examples(len(kept), source)
+        options = options or ModelOptions()
+        asker = _plan(kept, source, output, seed, options, control)
+        asked = ask_for_file(asker, control, write_ranking, options.via)
+        return Baseline(by=by, seed=seed, examples=len(kept), written=str(output), asked=asked)
+    frequencies, count = Frequencies(), 0
+    for example in read_examples(entries, source):
+        frequencies.see(example)
+        count += 1
+    _require_examples(count, source)
+    write_lines(
+        output, as_list(rank(example, frequencies, by, seed) for example in read_examples(entries, source))
+    )
+    return Baseline(by=by, seed=seed, examples=count, written=str(output))
+
+
+def _require_examples(count: int, source: str) -> None:
+    if not count:
+        raise DataError(source, "it holds no examples.")
+
+
+def estimate_ranking(
+    examples: Path, output: Path, seed: int, control: Control, options: ModelOptions
+) -> NeededCalls:
+    """Return the calls that a model's ranking by `rank_examples` would make. Raises what it raises before its first call."""
+    entries = Entries(examples)
+    kept = list(entries)
+    _require_examples(len(kept), entries.source)
+    asker = _plan(kept, entries.source, output, seed, options, control)
+    needs = needs_of(asker, Place(output.parent))
+    return NeededCalls.of(needs, "examples", asker.job.backends["default"].provider)
+
+
+def _plan(
+    entries: list[msgspec.Raw],
+    source: str,
+    output: Path,
+    seed: int,
+    options: ModelOptions,
+    control: Control,
+) -> RankingAsker:
+    """Return what a model is to rank. Raises UsageError and what reading files raises."""
+    made_up = "it orders by shared words"
+    job = load_asked_job(options.backend, options.overrides, control, work="baseline", made_up=made_up)
+    prompt = load_ranking_prompt(options.prompt or TEMPLATE)
+    check_schema(prompt, job.backends["default"], "$.backends.default")
+    asker = RankingAsker(job, entries, source, prompt, output, seed=seed, none=options.none)
+    if not output.parent.is_dir():
+        raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")
+    return asker

@@ -1,0 +1,253 @@
+"""The examples of a response-selection set as tasks: a model ranks the candidates of each, behind the order that BM25 gives.
+
+A task is an example, by its place in the file. Its record is the example's entry of a submission, with what could not be read
+of the answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.asking.asker import FileAsker
+from edgen.config import Job
+from edgen.core.count_text import describe_counts
+from edgen.core.digest import sha256
+from edgen.core.errors import ShortError, TemplateError
+from edgen.core.files import write_lines
+from edgen.core.values import Address, Rejection, Reply, Request, Turn
+from edgen.domains.retrieval.baseline import Example, Frequencies, entry_of, first_order, read_examples
+from edgen.domains.retrieval.ranking_protocol import (
+    SHOWN,
+    STEP,
+    VARIABLES,
+    WINDOW,
+    Ranked,
+    rank_by_windows,
+    windows,
+)
+from edgen.domains.retrieval.truth import NONE
+from edgen.planning.allowed_files import unlimited
+from edgen.prompting import Prompt, load_prompt
+from edgen.protocols.task import Spent, Task
+from edgen.reading.text.characters import replace_surrogates
+from edgen.runtime.usage import Calls, Tokens, Usage
+from edgen.store.ledger import LedgerReader, RunPlan
+
+FIRST = "bm25"  # the order that a model begins with
+_SAYS_NONE = "(None of the other candidates is what was said next.)"
+
+
+class RankedExample(msgspec.Struct, frozen=True, kw_only=True):
+    """A ledger's record of an example: its entry; see Ranked."""
+
+    entry: msgspec.Raw
+    windows: int
+    unread: int = 0
+    unknown: int = 0
+    repeated: int = 0
+    missing: int = 0
+    model: str = ""
+
+
+_ranked = msgspec.json.Decoder(RankedExample).decode
+_COUNTED = ("windows", "unread", "unknown", "repeated", "missing")
+
+
+class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's rankings of the examples. `rejected` and `failed` ones, by reason, have no ranking. Each of the `windows` is a
+    list that it put in order; those `unread` kept theirs. `unknown` and `repeated` numbers were dropped, `missing` ones put
+    last."""
+
+    ranked: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    windows: int
+    unread: int
+    unknown: int
+    repeated: int
+    missing: int
+    model: str
+    simulated: bool
+    ledger: str
+    calls: Calls
+    tokens: Tokens
+    cost_usd: float | None
+
+    def require_all(self) -> None:
+        """Raise ShortError where examples have no ranking."""
+        if self.failed:
+            raise ShortError(
+                f"Examples without a ranking because a call failed: {describe_counts(self.failed)}. The same command asks for "
+                "them again."
+            )
+        if self.rejected:
+            raise ShortError(
+                f"Examples without a ranking because no answer could be read: {describe_counts(self.rejected)}. Another "
+                "backend, or --set asks=3, may help."
+            )
+
+
+class RankingAsker(FileAsker):
+    """The examples in `entries`, which were read from `source`, to be ranked by the backend of `job`, for the file `out`.
+
+    seed: decides between candidates that are equally good at first. none: "no candidate is right" is a candidate, too.
+    """
+
+    outcomes = ("ranked", "unread")
+
+    def __init__(
+        self,
+        job: Job,
+        entries: Sequence[msgspec.Raw],
+        source: str,
+        prompt: Prompt,
+        out: Path,
+        *,
+        seed: int = 0,
+        none: bool = False,
+    ) -> None:
+        super().__init__(job, out, "baseline")
+        self.prompt = prompt
+        self.planned = self.scenarios = len(entries)
+        self._entries, self._source = entries, source
+        self._seed, self._none = seed, none
+        self._frequencies = Frequencies()
+        for example in read_examples(entries, source):
+            self._frequencies.see(example)
+
+    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return a name for everything that shapes the rankings."""
+        facts = {
+            "examples": sha256(b"\n".join(bytes(entry) for entry in self._entries)),
+            "template": self.prompt.sha256,
+            "seeds": (self._seed, self.job.seed),
+            "asks": self.job.asks,
+            "none": self._none,
+            "windows": (WINDOW, STEP, FIRST),
+        }
+        return self.digest(facts, identities)
+
+    def plan(self, under: str) -> RunPlan:
+        """Return what the ledger notes as planned: an example is a scenario with one conversation."""
+        return RunPlan(self.job.name, under, scenarios=self.planned, replicates=1, asked=self.planned)
+
+    def units(self) -> Iterator[tuple[int, int]]:
+        """Yield every example, by its place in the file."""
+        return ((index, 0) for index in range(self.planned))
+
+    def calls(self, index: int, task: int) -> tuple[int, int]:
+        """Return the number of an example's windows."""
+        count = sum(1 for _ in windows(len(self._example(index).candidates) + self._none))
+        return count, count
+
+    def task(self, index: int, task: int) -> Task:
+        """Return the work on one example."""
+        example = self._example(index)
+        order = [place for place, _ in first_order(example, self._frequencies, FIRST, self._seed)]
+        if self._none and NONE not in dict(example.candidates):
+            candidates = [*example.candidates, (NONE, _SAYS_NONE)]
+            example = Example(example.id, example.turns, candidates)
+            order.append(len(order))
+        protocol = rank_by_windows(
+            [Turn(turn.role, replace_surrogates(turn.text, [])) for turn in example.turns],
+            [replace_surrogates(text, []) for _, text in example.candidates],
+            order,
+            Address(index, task),
+            self.prompt,
+            self.rules,
+        )
+        return self.work(index, _require_read(protocol), partial(_record, example))
+
+    def _example(self, index: int) -> Example:
+        return next(read_examples(self._entries[index : index + 1], self._source))
+
+
+def _require_read(
+    protocol: Generator[Request, Reply, Ranked],
+) -> Generator[Request, Reply, Ranked | Rejection]:
+    """Reject an example of which nothing was read: its order would be another one's."""
+    ranked = yield from protocol
+    if ranked.detail is not None and ranked.unread == ranked.windows:
+        return ranked.detail
+    return ranked
+
+
+def _record(example: Example, ranked: Ranked, spent: Spent) -> RankedExample:
+    count = len(ranked.places)
+    entry = entry_of(
+        example.id,
+        [
+            (example.candidates[place][0], round(1 - before / count, 6))
+            for before, place in enumerate(ranked.places)
+        ],
+    )
+    return RankedExample(
+        entry=msgspec.Raw(entry),
+        windows=ranked.windows,
+        unread=ranked.unread,
+        unknown=ranked.unknown,
+        repeated=ranked.repeated,
+        missing=ranked.missing,
+        model=next(iter(spent.by_role.values())).model if spent.by_role else "",
+    )
+
+
+def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
+    """Write the file of the examples that were ranked. Raises ShortError where none was."""
+    with LedgerReader(ledger) as kept:
+        status = kept.status
+        if not status.accepted:
+            reasons = describe_counts({**status.rejected, **status.failed})
+            raise ShortError(f"None of the {asker.planned:,} examples was ranked ({reasons}).")
+        counts, models = Counter[str](), set[str]()
+
+        def entries() -> Iterator[bytes]:
+            for *_, data in kept.records():
+                one = _ranked(data)
+                counts.update({name: getattr(one, name) for name in _COUNTED})
+                models.add(one.model)
+                yield bytes(one.entry)
+
+        write_lines(asker.out, as_list(entries()))
+        return ModelRanking(
+            ranked=status.accepted,
+            rejected=dict(status.rejected),
+            failed=dict(status.failed),
+            windows=counts["windows"],
+            unread=counts["unread"],
+            unknown=counts["unknown"],
+            repeated=counts["repeated"],
+            missing=counts["missing"],
+            model=", ".join(sorted(models)),
+            simulated=kept.simulated,
+            ledger=str(ledger),
+            **msgspec.structs.asdict(Usage.of(status.counts)),
+        )
+
+
+def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a JSON list, one an entry, of which there is at least one."""
+    before = b"["
+    for entry in entries:
+        yield before
+        before = entry + b","
+    yield before.removesuffix(b",")
+    yield b"]"
+
+
+def load_ranking_prompt(name: str) -> Prompt:
+    """The template that asks for a ranking, shipped or a file. Raises TemplateError, as where it does not show what is to be
+    ranked."""
+    path = unlimited().require("prompts", name, "--prompt")
+    prompt = load_prompt(path, VARIABLES, expects="ranking")
+    if missing := [one for one in SHOWN if one not in prompt.variables_used]:
+        raise TemplateError(
+            str(path), f"it does not show what is to be ranked: {', '.join(missing)} is never used."
+        )
+    return prompt

@@ -1,0 +1,184 @@
+"""What somebody ranked or labelled, against the truth: checked, and scored all the same where something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.errors import DataError
+from edgen.domains.retrieval.entries import Entries
+from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
+from edgen.domains.retrieval.intents import Key, Labelled, named, read_labels, read_true_labels
+from edgen.domains.retrieval.pools import Pools
+from edgen.domains.retrieval.submission import plain, read_ranking
+from edgen.domains.retrieval.truth import Truth, read_truth
+from edgen.stats.label_figures import LabelCounts, LabelFigures
+from edgen.stats.ranking_figures import RankingFigures, ranking_figures
+from edgen.validation.reading import lines_of, read_data
+
+
+class _Score(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    truth: str
+    predictions: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with what was scored; warnings are not wrong."""
+        return all(one.severity != "error" for one in self.findings)
+
+
+class RankingScore(_Score, frozen=True, kw_only=True, tag="ranking"):
+    """`examples` of the truth, how many of them have several right answers, and how many were ranked."""
+
+    examples: int
+    several: int
+    ranked: int
+    figures: RankingFigures
+
+
+class LabelScore(_Score, frozen=True, kw_only=True, tag="labels"):
+    """`turns` of the truth, their `dialogs`, and how many turns were predicted."""
+
+    dialogs: int
+    turns: int
+    predicted: int
+    figures: LabelFigures
+
+
+def score_files(
+    truth: Path, predictions: Path, candidates: int, examples: Path | None = None
+) -> RankingScore | LabelScore:
+    """Score a ranking of so many candidates an example, or labels of turns: what the predictions are, they tell
+    themselves. `examples`: a file of what each example offers, to check the ranking by.
+
+    Raises DataError for a file that cannot be used, and for predictions of which nothing can.
+    """
+    entries = Entries(predictions)
+    if entries.are_json:
+        first = next((plain(raw) for raw in entries), None)
+        if not (isinstance(first, dict) and "labels" in first and "candidate-ranking" not in first):
+            pools = None if examples is None else Pools(examples)
+            return _score_ranking(truth, entries, candidates, pools)
+    elif _first_line(predictions).count("\t") < 2:
+        raise DataError(
+            str(predictions),
+            "it is neither a ranking (a JSON list of {example-id, candidate-ranking}) nor labels of turns (lines "
+            "'labels TAB utterance TAB User|Agent', or JSON {id, turn, labels}).",
+        )
+    return _score_labels(truth, predictions)
+
+
+def _first_line(predictions: Path) -> str:
+    lines = lines_of(read_data(predictions), str(predictions))
+    return next(filter(str.strip, lines), "")
+
+
+def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools | None) -> RankingScore:
+    truth, predictions = read_truth(path), entries.path
+    places, findings = _find_answers(truth, entries, candidates, pools)
+    if not places:
+        raise DataError(str(predictions), _why_none(truth, path, findings))
+    missing = [one for one in truth.answers if one not in places]
+    findings += [finding("missing_example", one, "there is no ranking of it") for one in missing]
+    nowhere = {example: (0,) * len(answers) for example, answers in truth.answers.items()}
+    return RankingScore(
+        truth=str(path),
+        predictions=str(predictions),
+        findings=(*truth.findings, *findings),
+        examples=len(truth.answers),
+        several=sum(len(answers) > 1 for answers in truth.answers.values()),
+        ranked=len(places),
+        figures=ranking_figures([*(nowhere | places).values()]),
+    )
+
+
+def _why_none(truth: Truth, path: Path, findings: Sequence[Finding]) -> str:
+    """Why a file ranks none of the truth's examples."""
+    if not findings:
+        return "it holds no rankings."
+    others = [one.where for one in findings if one.kind == "other_example"]
+    if len(others) == len(findings):
+        return (
+            f"it ranks none of the examples of {path}: its ids are {listed(others)}, and the truth's {listed([*truth.answers])}. "
+            "Is one of the files of another set?"
+        )
+    return f"none of its entries ranks an example of {path}. {_first(findings)}"
+
+
+def _find_answers(
+    truth: Truth, entries: Entries, candidates: int, pools: Pools | None
+) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
+    """Return the places (from 1) of each ranked example's right answers, 0 for a missing one, and all findings.
+
+    An entry costs as much as it is long, also where an example with many right answers is ranked many times.
+    """
+    ranked: dict[str, dict[str, int]] = {}
+    right: dict[str, frozenset[str]] = {}
+    findings: list[Finding] = []
+    for number, raw in enumerate(entries, 1):
+        ranking = read_ranking(raw, number, candidates)
+        if isinstance(ranking, Finding):
+            findings.append(ranking)
+            continue
+        example = ranking.example
+        if example not in truth.answers:
+            findings.append(finding("other_example", example, f"entry {number}"))
+            continue
+        if example in ranked:
+            findings.append(finding("doubled_example", example, f"again in entry {number}"))
+        findings += ranking.findings
+        if pools is not None and (other := pools.check(ranking)):
+            findings.append(other)
+        if example not in right:
+            right[example] = frozenset(truth.answers[example])
+        found = reversed([*enumerate(ranking.candidates, 1)])  # so that the first place of a candidate counts
+        ranked[example] = {one: place for place, one in found if one in right[example]}
+    places = {
+        example: tuple(found.get(one, 0) for one in truth.answers[example])
+        for example, found in ranked.items()
+    }
+    return places, findings
+
+
+def _score_labels(path: Path, predictions: Path) -> LabelScore:
+    truth, found = read_true_labels(path), read_labels(predictions)
+    findings = [*found.findings, *_compare_turns(truth, found.turns)]
+    predicted = sum(key in found.turns for key in truth)
+    if not predicted:
+        raise DataError(str(predictions), f"none of its turns is one of {path}. {_first(findings)}")
+    dialogs: dict[str, int] = {}
+    counts = LabelCounts()
+    for key, right in truth.items():
+        given = found.turns.get(key)
+        dialog = dialogs.setdefault(key[0], len(dialogs))
+        counts.add(dialog, right.labels, given.labels if given else ())
+    return LabelScore(
+        truth=str(path),
+        predictions=str(predictions),
+        findings=tuple(findings),
+        dialogs=len(dialogs),
+        turns=len(truth),
+        predicted=predicted,
+        figures=counts.figures(),
+    )
+
+
+def _compare_turns(truth: Mapping[Key, Labelled], given: Mapping[Key, Labelled]) -> list[Finding]:
+    """Turns that only one side has, and those that say something else."""
+    findings = [
+        finding("other_turn", named(key), "it is not in the truth") for key in given if key not in truth
+    ]
+    for key, right in truth.items():
+        if key not in given:
+            findings.append(finding("missing_turn", named(key), "there is no prediction for it"))
+        elif None not in (said := (right.utterance, given[key].utterance)) and said[0] != said[1]:
+            problem = f"'{quoted(said[1])}' where the truth has '{quoted(said[0])}'"
+            findings.append(finding("other_utterance", named(key), problem))
+    return findings
+
+
+def _first(findings: Sequence[Finding]) -> str:
+    return f"The first that is wrong: {findings[0].where}: {findings[0].problem}." if findings else ""

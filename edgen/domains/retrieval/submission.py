@@ -1,0 +1,136 @@
+"""A submission: `[{"example-id", "candidate-ranking": [{"candidate-id", "confidence"}, …]}, …]`, or such objects a line.
+
+The order of the list is the ranking. Ids may be text or integers, in upper or lower case; where DSTC7's own program
+would count such an id as wrong, a warning says so. `NONE` may stand in the ranking as one of its candidates, or beside
+them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from edgen.core.safe_text import replace_surrogates
+from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
+from edgen.domains.retrieval.truth import NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The ids of candidates, best first; None for what has none."""
+
+    example: str
+    candidates: list[str | None]
+    findings: list[Finding]
+
+
+def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> Ranking | Finding:
+    """The `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many candidates it
+    has to have."""
+    where, entry = f"entry {number}", plain(raw)
+    if not isinstance(entry, dict):
+        return finding("not_a_ranking", where, f"expected an object, found {_kind(entry)}")
+    example = as_id(entry.get("example-id"))
+    if example is None:
+        return finding("not_a_ranking", where, "it has no 'example-id'")
+    ranked = entry.get("candidate-ranking")
+    if not isinstance(ranked, list):
+        return finding(
+            "not_a_ranking", example, f"expected a list 'candidate-ranking', found {_kind(ranked)}"
+        )
+    candidates = [one if isinstance(one, dict) else {} for one in ranked]
+    ids = [as_id(one.get("candidate-id")) for one in candidates]
+    upper = [one if one is None else one.upper() for one in ids]
+    findings = [
+        *_check_ids(example, entry, candidates, ids),
+        *_check_number(example, upper, wanted),
+        *_check_confidences(example, candidates),
+    ]
+    return Ranking(example, upper, findings)
+
+
+def holds_json(data: bytes) -> bool:
+    """Whether what a file holds begins as a JSON list or object does."""
+    return data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{")
+
+
+def plain(raw: msgspec.Raw) -> Any:
+    """Return a JSON value, None for invalid JSON. NaN and lone surrogates, which Python's json writes, are accepted;
+    each surrogate becomes U+FFFD, so that the value can be written again."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            return replace_surrogates(json.loads(bytes(raw)))
+        except (ValueError, RecursionError):
+            return None
+
+
+def as_id(value: Any) -> str | None:
+    """Text or an integer as an id; None for anything else."""
+    if isinstance(value, str):
+        return value or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _check_ids(
+    example: str, entry: Mapping[str, Any], candidates: list[dict[str, Any]], ids: list[str | None]
+) -> Iterator[Finding]:
+    if missing := [place for place, one in enumerate(ids, 1) if one is None]:
+        yield finding("no_candidate_id", example, f"at {_places(missing)}")
+    counts = Counter(one.upper() for one in ids if one is not None)
+    if doubled := [one for one, count in counts.items() if count > 1]:
+        yield finding("doubled_candidate", example, listed(doubled))
+    integers = [
+        one for one, read in zip(candidates, ids, strict=True) if read and _is_integer(one["candidate-id"])
+    ]
+    if integers or _is_integer(entry["example-id"]):
+        what = ["the example's"] * _is_integer(entry["example-id"])
+        what += [f"{len(integers)} of {len(ids)} candidates'"] * bool(integers)
+        yield finding("integer_id", example, " and ".join(what))
+    if lower := [one for one in ids if one is not None and one != one.upper()]:
+        yield finding("lower_case", example, listed(lower))
+
+
+def _check_number(example: str, ids: list[str | None], wanted: int) -> Iterator[Finding]:
+    most = wanted + (NONE in ids)
+    if not wanted <= len(ids) <= most:
+        kind = "too_few" if len(ids) < wanted else "too_many"
+        yield finding(kind, example, f"{len(ids):,} candidates where {wanted:,} are expected")
+
+
+def _check_confidences(example: str, candidates: list[dict[str, Any]]) -> Iterator[Finding]:
+    values: list[Any] = [one.get("confidence") for one in candidates]
+    if wrong := [place for place, one in enumerate(values, 1) if not _is_number(one)]:
+        first = values[wrong[0] - 1]
+        shown = "there is none" if first is None else f"it is {quoted(first)}"
+        yield finding("no_confidence", example, f"at {_places(wrong)}; at the first of them {shown}")
+        return
+    if rising := [place for place, one in enumerate(values[1:], 2) if one > values[place - 2]]:
+        yield finding("rising_confidence", example, f"at {_places(rising)}")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or math.isfinite(value)
+
+
+def _places(places: list[int]) -> str:
+    return f"{'place' if len(places) == 1 else 'places'} {listed([str(one) for one in places])}"
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", type(None): "nothing", bool: "true or false"}
+    return names.get(type(value), "a number")

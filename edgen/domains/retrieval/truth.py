@@ -1,0 +1,61 @@
+"""The right answers of a response-selection set: lines `example-id TAB id[,id…] TAB utterance`.
+
+Ids of candidates are compared in upper case, as DSTC7's own program has them; those of examples to the letter. `NONE`
+is the answer where no candidate is right (sub-task 4). What stands behind the second tab is not read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgen.core.errors import DataError, Problem
+from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
+from edgen.validation.reading import lines_of, read_data
+
+NONE = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """`answers` by example: the ids of its right answers, in the order of the file, each once."""
+
+    answers: Mapping[str, tuple[str, ...]]
+    findings: tuple[Finding, ...]
+
+
+def read_truth(path: Path) -> Truth:
+    """Read a truth file. Raises DataError with every line that cannot be used."""
+    answers: dict[str, tuple[str, ...]] = {}
+    findings: list[Finding] = []
+    problems: list[Problem] = []
+    for number, line in enumerate(lines_of(read_data(path), str(path)), 1):
+        if not line.strip():
+            continue
+        example, *rest = line.split("\t", 2)
+        ids = [one.strip().upper() for one in rest[0].split(",")] if rest else []
+        if problem := _problem(example, ids, answers):
+            problems.append(Problem(f"line {number}", problem))
+            continue
+        answers[example] = tuple(dict.fromkeys(ids))
+        if len(answers[example]) < len(ids):
+            doubled = [one for one, count in Counter(ids).items() if count > 1]
+            findings.append(finding("doubled_answer", example, listed(doubled)))
+    if problems:
+        raise DataError.of(str(path), problems)
+    if not answers:
+        raise DataError(str(path), "it is empty; expected lines 'example-id TAB id[,id…] TAB utterance'.")
+    return Truth(answers, tuple(findings))
+
+
+def _problem(example: str, ids: list[str], known: Mapping[str, tuple[str, ...]]) -> str | None:
+    """What is wrong with a line."""
+    if not ids:
+        return "expected 'example-id TAB id[,id…] TAB utterance', and there is no tab"
+    if not example.strip():
+        return "the example has no id"
+    if not all(ids):
+        return f"an id of a right answer is empty; where no candidate is right, write {NONE}"
+    return f"example {quoted(example)} stands in an earlier line, too" if example in known else None

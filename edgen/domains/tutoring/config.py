@@ -1,0 +1,103 @@
+"""The job's key `tutoring`, and the actions that utterances carry."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from edgen.config.backends import Text
+from edgen.config.label_set import LabelSet, find_label_set, inline_set
+from edgen.domains.tutoring.pool_config import PoolSettings
+
+# What templates may use besides what their role sees; none that it does not see is told.
+EXTRA_VARIABLES = (
+    "about", "actions", "exercise_number", "labelled_by", "wanted", "question", "picture", "mistake",
+)  # fmt: skip
+
+Weight = Annotated[float, Meta(gt=0, le=1_000_000)]
+
+# The shipped label sets of each side where a job names none.
+CIMA_SETS = {"student": "cima_student", "tutor": "cima_tutor"}
+
+
+@functools.cache
+def cima_actions() -> dict[str, dict[str, str]]:
+    """The actions of both sides in CIMA, with what they are."""
+    return {side: find_label_set(name).definitions for side, name in CIMA_SETS.items()}
+
+
+class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session of exercises is held."""
+
+    student_turns: Annotated[int, Meta(ge=1, le=1_000)] = 20
+    """Turns of the student in a session."""
+    turns_per_exercise: Annotated[int, Meta(ge=1, le=100)] = 10
+    """Turns of the student after which an exercise that is not solved is given up."""
+    solved_per_tier: Annotated[int, Meta(ge=1, le=1_000)] = 3
+    """Exercises to be solved before the next tier's come."""
+    responses: Annotated[int, Meta(ge=1, le=20)] = 3
+    """Responses of the tutor to each turn of the student, none of which knows the others."""
+    tutors: tuple[Text, ...] | None = None
+    """The backends that respond, each once, by their names; null: all responses are the tutor's, with seeds of their own."""
+    choose: Literal["draw", "first", "judge", "pool"] = "draw"
+    """Which response goes on: one that is drawn, the first, the best by the backend `judge`, or (`pool`) one that was given to such a turn in an earlier round."""
+    rounds: Annotated[int, Meta(ge=1, le=1_000)] = 1
+    """For `choose: pool`: rounds of sessions, each served from the responses of those before it; the first, from templates."""
+    sessions_per_round: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
+    """Scenarios of a round; the last round has all that are left. null: all rounds have the same share of `conversations`."""
+    pool: PoolSettings = PoolSettings()
+    """How students are served with `choose: pool`."""
+    actions: dict[Text, Text | dict[Text, Text]] | None = None
+    """What utterances do, for `student` and for `tutor`: the name or the path of a label set, or actions by name, each with a clause that says what it is. null: cima_student and cima_tutor."""
+    labelled_by: Literal["speaker", "labeller", "both"] = "speaker"
+    """Who says what an utterance does: who speaks it, the backend `labeller` (which labels a turn and the responses to it in one request), or both: the speaker's are the turn's labels then, the labeller's stand in its data."""
+    wanted: dict[Text, Weight | dict[Text, Weight]] | None = None
+    """How often the tutor is asked for each action, relative to the others: one is drawn for each response. Such weights may stand under each action of the student, for responses to it. null: the tutor chooses."""
+
+    @property
+    def named_actions(self) -> dict[str, dict[str, str]]:
+        """The actions of each side, with what they are; without a side whose label set is not read yet."""
+        if self.actions is None:
+            return cima_actions()
+        return {side: actions for side, actions in self.actions.items() if isinstance(actions, dict)}
+
+    @property
+    def speaker_names(self) -> bool:
+        """Whether who speaks says what it does."""
+        return self.labelled_by != "labeller"
+
+    def labels_of(self, side: str) -> LabelSet:
+        """The actions of a side as a label set."""
+        return inline_set(side, self.named_actions[side])
+
+    @property
+    def wanted_by_student(self) -> bool:
+        """Whether what is wanted depends on what the student did."""
+        return any(isinstance(weights, dict) for weights in (self.wanted or {}).values())
+
+    def weights_after(self, done: Sequence[str]) -> dict[str, float]:
+        """The weights of wanted actions in responses to a turn that does this: those of the first of its actions that has
+        some. Empty where the tutor chooses."""
+        if self.wanted is None:
+            return {}
+        if not self.wanted_by_student:
+            return {
+                action: weight for action, weight in self.wanted.items() if isinstance(weight, float | int)
+            }
+        rows = (self.wanted.get(action) for action in done)
+        return next((row for row in rows if isinstance(row, dict)), {})
+
+    @property
+    def shown_turns(self) -> int:
+        """How many of the student's turns about one exercise tutors are shown, at least."""
+        longest = self.pool.longest if self.choose == "pool" else None
+        return self.turns_per_exercise if longest is None else min(longest // 2, self.turns_per_exercise)
+
+    @property
+    def tutor_backends(self) -> tuple[str, ...]:
+        """Who gives each response, as `backends` names it; `tutor` where no others are named."""
+        return self.tutors or ("tutor",) * self.responses

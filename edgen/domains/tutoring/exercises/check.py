@@ -1,0 +1,126 @@
+"""Whether every exercise of a grammar can be asked and answered: each is made once.
+
+Raised are rules with a hole or with two cases for one exercise, cases that never apply, exercises without an answer, two
+that ask the same and have different answers, and mistakes that are right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from edgen.core.errors import Problem, SpaceError, TemplateError
+from edgen.domains.tutoring.exercises.answers import is_right
+from edgen.domains.tutoring.exercises.grammar import Grammar, RuleError
+from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.space.model import Entry
+
+MAX_EXERCISES = 20_000  # of a tier, with every value that they depend on
+_MOST = 20  # problems of one tier
+
+
+def check_exercises(grammar: Grammar) -> dict[str, int]:
+    """How many exercises each tier has. Raises SpaceError with the problems found."""
+    problems: list[Problem] = []
+    chosen: dict[str, set[int]] = {name: set() for name in grammar.rules}
+    counts = {name: _check_tier(grammar, name, chosen, problems) for name in grammar.tiers}
+    if not problems:
+        problems += [
+            Problem(f"{rule.path}[{place}]", "this case never applies; take it out")
+            for name, rule in grammar.rules.items()
+            for place in range(len(rule.cases))
+            if place not in chosen[name]
+        ]
+    if problems:
+        raise SpaceError.of(grammar.space.name, problems)
+    return counts
+
+
+def all_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
+    """The values of every exercise of a tier: those of its concepts, and of what else it depends on."""
+    used = grammar.tiers[tier].variables_used.union(grammar.tiers[tier].tier.concepts)
+    names = [name for name in grammar.space.names if name in used]
+    for entries in grammar.allowed(names, {}):
+        yield dict(zip(names, entries, strict=True))
+
+
+def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], problems: list[Problem]) -> int:
+    """How many exercises a tier has; adds its problems, and the cases that its rules chose."""
+    tier, path = grammar.tiers[name], f"$.exercises.tiers.{name}"
+    used = tier.variables_used | set(tier.tier.concepts)
+    size = math.prod(len(grammar.space[one].entries) for one in used)
+    if size > MAX_EXERCISES:
+        message = f"{size:,} exercises are too many; a tier has at most {MAX_EXERCISES:,}. Make two of it"
+        problems.append(Problem(f"{path}.concepts", message))
+        return 0
+    problems += [
+        Problem(f"{path}.concepts", f"{one} changes nothing in an exercise; take it out")
+        for one in tier.tier.concepts
+        if one not in tier.variables_used
+    ]
+    seen: dict[tuple[object, ...], Exercise] = {}
+    found: dict[Problem, None] = {}
+    concepts = set()
+    for values in all_values(grammar, name):
+        picked: dict[str, int] = {}
+        try:
+            exercise = tier.make(values, picked)
+        except RuleError as error:
+            found.setdefault(Problem(error.path, error.message))
+        except TemplateError as error:
+            found.setdefault(
+                Problem(
+                    path, f"{_told(values)}: {error.problems[0].message if error.problems else error.summary}"
+                )
+            )
+        else:
+            concepts.add(tuple(exercise.concepts.items()))
+            found |= dict.fromkeys(_wrong(grammar, exercise, path, values, seen))
+        for rule, place in picked.items():
+            chosen[rule].add(place)
+        if len(found) >= _MOST:
+            break
+    problems += found
+    return len(concepts)
+
+
+def _wrong(
+    grammar: Grammar,
+    exercise: Exercise,
+    path: str,
+    values: dict[str, Entry],
+    seen: dict[tuple[object, ...], Exercise],
+) -> Iterator[Problem]:
+    """What is wrong with an exercise, and with it beside those seen before."""
+    if not exercise.question:
+        yield Problem(f"{path}.question", f"it is empty for {_told(values)}")
+    if not all(exercise.answers):
+        yield Problem(f"{path}.answers", f"it is empty for {_told(values)}")
+    elif not is_right(exercise.answer, exercise, grammar.exercises):
+        yield Problem(
+            f"{path}.answers",
+            f"{exercise.answer!r} for {_told(values)} cannot be told from other text; it needs a word or a number",
+        )
+    elif exercise.mistake and is_right(exercise.mistake, exercise, grammar.exercises):
+        message = (
+            f"{exercise.mistake!r} is right for {_told(values)}; exclude that combination, or mend the rule"
+        )
+        yield Problem(f"{path}.mistake", message)
+    rest = tuple(entry.value for name, entry in values.items() if name not in exercise.concepts)
+    key = (rest, exercise.question, exercise.picture)
+    other = seen.setdefault(key, exercise)
+    if other.concepts != exercise.concepts:
+        same = "have the same answer" if other.answers == exercise.answers else "have different answers"
+        message = (
+            f"{_listed(other)} and {_listed(exercise)} ask the same ({exercise.question!r}) and {same}; "
+            "let the question or the picture tell them apart"
+        )
+        yield Problem(f"{path}.question", message)
+
+
+def _listed(exercise: Exercise) -> str:
+    return " + ".join(exercise.concepts.values())
+
+
+def _told(values: dict[str, Entry]) -> str:
+    return ", ".join(f"{name} {entry.value!r}" for name, entry in values.items())

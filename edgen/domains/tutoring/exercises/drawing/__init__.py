@@ -1,0 +1,125 @@
+"""Pictures of exercises as SVG, drawn from what a grammar says is in them.
+
+The same things give the same bytes. Texts are escaped; a picture loads nothing and runs nothing. Things without a position
+stand in a row, bars above each other; things with one stand where it says, seen from the last one without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from edgen.core.text import columns, shorten
+from edgen.core.yaml_values import nearest, shortened
+from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, tints
+from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING, Sketch
+from edgen.domains.tutoring.exercises.drawing.scene import Group, Placed, arrange, plain
+from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
+from edgen.domains.tutoring.exercises.model import Exercise, Thing
+
+POSITIONS = ("on top of", "under", "inside of", "next to", "behind", "in front of")
+THINGS = (*SHAPES, *OBJECTS, "something", "card", "bar", "pie")
+MAX_PARTS = 48
+MAX_LABEL = 40  # characters
+_MARGIN = 22
+_TITLE = 200  # characters
+_NAME = 100  # characters of a file's name
+_CARD = 24  # characters of a card's words
+
+
+def thing_problem(thing: Thing) -> tuple[str, str] | None:
+    """Why a thing cannot be drawn: the key, and a clause; None where it can."""
+    for key, named, known in (
+        ("thing", thing.thing, THINGS), ("colour", thing.colour, COLOURS), ("position", thing.position, ("", *POSITIONS))
+    ):  # fmt: skip
+        if named not in known:
+            near = nearest(named, known) or f" (known: {', '.join(filter(None, known))})"
+            return key, f"there is no {key} {shortened(repr(named))}{near}"
+    if len(thing.label) > MAX_LABEL:
+        return "label", f"it is longer than {MAX_LABEL} characters"
+    if thing.label and thing.position and thing.thing != "card":
+        return "label", "only things without a position have words under them"
+    if thing.thing in ("bar", "pie"):
+        return _parts_problem(thing)
+    return None
+
+
+def _parts_problem(thing: Thing) -> tuple[str, str] | None:
+    for key, text in (("parts", thing.parts), ("of", thing.of)):
+        if not (text.isascii() and text.isdigit() and len(text) < 4):
+            return key, f"expected a whole number, got {shortened(repr(text))}"
+    if not 1 <= int(thing.of) <= MAX_PARTS:
+        return "of", f"expected 1 to {MAX_PARTS} parts, got {int(thing.of)}"
+    if int(thing.parts) > int(thing.of):
+        return "parts", f"{int(thing.parts)} parts of {int(thing.of)} are more than there are"
+    return None
+
+
+def draw_exercise(exercise: Exercise) -> str | None:
+    """The picture of an exercise; None where its grammar draws none."""
+    if not exercise.drawing:
+        return None
+    return draw(exercise.drawing, exercise.picture or exercise.question)
+
+
+def picture_name(exercise: Exercise) -> str:
+    """A file's name for the picture of an exercise, which no other of its space has: `phrases_under_cat_red.svg`."""
+    said = "_".join((exercise.tier, *exercise.concepts.values())).lower()
+    plain = re.sub(r"[^a-z0-9]+", "_", said).strip("_")[:_NAME]
+    exact = plain == said.replace(" ", "_") and "_" not in "".join(exercise.concepts.values())
+    digest = hashlib.blake2b("\0".join(exercise.concepts.values()).encode(), digest_size=4).hexdigest()
+    return f"{plain}.svg" if exact else f"{plain}_{digest}.svg"
+
+
+def draw(things: Sequence[Thing], title: str = "") -> str:
+    """A picture of things, none of which has a `thing_problem`. `title` is its text alternative."""
+    groups = [Group.of(placed) for placed in _groups(things)]
+    wide, high = arrange(groups)
+    wide, high = wide + 2 * _MARGIN, high + 2 * _MARGIN
+    inner = "".join(group.svg(_MARGIN, _MARGIN) for group in groups)
+    floor = ""
+    if any(group.stands for group in groups):
+        edge = high - _MARGIN - 34
+        floor = f'<path d="M0 {edge:.1f}H{wide:.1f}V{high - 14:.1f}a14 14 0 0 1-14 14H14a14 14 0 0 1-14-14Z" fill="#efe6d6"/>'
+    named = f"<title>{plain(shorten(title, _TITLE))}</title>" if title else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.1f} {high:.1f}" width="{wide:.0f}" height="{high:.0f}" '
+        f'role="img">{named}<rect width="{wide:.1f}" height="{high:.1f}" rx="14" fill="#fdfbf5"/>{floor}{inner}</svg>\n'
+    )
+
+
+def _groups(things: Sequence[Thing]) -> list[list[Placed]]:
+    """Each thing without a position with those that stand somewhere near it."""
+    groups: list[list[Placed]] = []
+    for thing in things:
+        placed = Placed(_sketch(thing), tints(thing.colour), thing.position, _label(thing), thing.thing)
+        if thing.position and groups:
+            groups[-1].append(placed)
+        else:
+            groups.append([placed])
+    return groups
+
+
+def _label(thing: Thing) -> str:
+    return "" if thing.thing == "card" else thing.label
+
+
+def _sketch(thing: Thing) -> Sketch:
+    name = thing.thing
+    if name in ("bar", "pie"):
+        return (bar if name == "bar" else pie)(int(thing.parts), int(thing.of))
+    if name == "something":
+        return SOMETHING
+    return _card(thing.label) if name == "card" else SHAPES.get(name) or OBJECTS[name]
+
+
+def _card(words: str) -> Sketch:
+    """A card with words on it."""
+    words = shorten(words, _CARD)
+    wide = max(90, 24 + 11.5 * columns(words))
+    body = (
+        f'<rect x="{-wide / 2:.1f}" y="-62" width="{wide:.1f}" height="60" rx="10" fill="{{l}}" stroke="{{o}}" stroke-width="3"/>'
+        f'<text x="0" y="-25" text-anchor="middle" font-family="sans-serif" font-size="20" fill="#2b2f36">{plain(words)}</text>'
+    )
+    return Sketch(wide, 64, body, (0, -62), (0, -32, 20), stands=False)

@@ -1,0 +1,189 @@
+"""Where things stand: each group is one thing and what is placed around it; groups stand beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import NamedTuple
+
+from edgen.core.text import columns, escape_invisible
+from edgen.domains.tutoring.exercises.drawing.objects import Sketch
+
+_SMALL = 54.0  # height of a thing that stands around another one
+_GAP = 26.0
+_LABEL = 26.0  # height of a label under a thing
+_DEPTH = 15.0  # how much lower something in front stands, and higher something behind
+
+
+class Placed(NamedTuple):
+    """A thing with its colours, where it is, and words under it."""
+
+    sketch: Sketch
+    tints: Mapping[str, str]
+    position: str
+    label: str
+    name: str
+
+    def body(self) -> str:
+        """Its sketch in its colours."""
+        return self.sketch.body.format_map(self.tints)
+
+    def front(self) -> str:
+        """What of it is drawn over things inside."""
+        return (self.sketch.front or "").format_map(self.tints)
+
+
+class _Layer(NamedTuple):
+    """Something to be drawn at a place, so much larger; the lowest `order` first."""
+
+    order: int
+    x: float
+    y: float
+    scale: float
+    svg: str
+
+
+@dataclass
+class Group:
+    """One thing and those around it, about its foot; `left`, `right`, `top` and `foot` are the group's edges there."""
+
+    layers: list[_Layer] = field(default_factory=list)
+    left: float = 0.0
+    right: float = 0.0
+    top: float = 0.0
+    foot: float = 0.0
+    row: bool = True  # beside other groups, else above the next
+    stands: bool = False  # on a floor
+    x: float = 0.0
+    y: float = 0.0
+
+    @classmethod
+    def of(cls, placed: Sequence[Placed]) -> Group:
+        """The group of a thing and of those around it."""
+        base, *others = placed
+        group = cls(row=base.name != "bar", stands=bool(others) or base.sketch.stands)
+        lift = max([_lift(base.sketch, one) for one in others], default=0.0)
+        group._add(2, base, 0.0, -lift, 1.0, hollow=True)
+        group.layers.append(_Layer(4, 0.0, -lift, 1.0, base.front()))
+        if group.stands:
+            group._shadow(0.0, 0.0, base.sketch.wide * 0.46, faint=lift > 0)
+        seen: dict[str, int] = {}
+        for one in others:
+            number = seen[one.position] = seen.get(one.position, -1) + 1
+            group._put(base.sketch, one, number, lift)
+        if base.label:
+            words = _words(base.label)
+            group.layers.append(_Layer(9, 0.0, _LABEL - 4, 1.0, words))
+            group.foot = max(group.foot, _LABEL)
+            half = 5.8 * columns(base.label)
+            group.left, group.right = min(group.left, -half), max(group.right, half)
+        return group
+
+    def _add(
+        self, order: int, one: Placed, x: float, y: float, scale: float, *, hollow: bool = False
+    ) -> None:
+        """Draw a thing; `hollow`: without what is drawn over things inside of it."""
+        self.layers.append(_Layer(order, x, y, scale, one.body() if hollow else one.body() + one.front()))
+        half = one.sketch.wide * scale / 2
+        self.left, self.right = min(self.left, x - half), max(self.right, x + half)
+        self.top, self.foot = min(self.top, y - one.sketch.high * scale), max(self.foot, y)
+
+    def _shadow(self, x: float, y: float, half: float, *, faint: bool = False) -> None:
+        opacity = ".08" if faint else ".16"
+        svg = (
+            f'<ellipse rx="{half:.1f}" ry="{max(4.0, half * 0.11):.1f}" fill="#3b2f1e" opacity="{opacity}"/>'
+        )
+        self.layers.append(_Layer(0, x, y, 1.0, svg))
+
+    def _put(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
+        """Place a thing around the base, the next of those with one position to the right of the last."""
+        high = min(_SMALL, one.sketch.high)
+        scale, step = high / one.sketch.high, number * high * 1.1
+        half = one.sketch.wide * scale / 2
+        if one.position == "on top of":
+            self._add(5, one, base.top[0] + step, base.top[1] - lift + 3, scale)
+        elif one.position == "inside of":
+            self._inside(base, one, number, lift)
+        elif one.position == "behind":
+            x, y = base.beside + step, -_DEPTH
+            self._add(1, one, x, y, scale)
+            self._shadow(x, y, half * 0.8)
+        elif one.position == "in front of":
+            x, y = step - base.wide * 0.16, _DEPTH
+            self._shadow(x, y, half * 0.8)
+            self._add(6, one, x, y, scale)
+        elif one.position == "under":
+            self._under(base, one, step, scale)
+        else:
+            x = base.wide / 2 + _GAP + half + step
+            self._shadow(x, 0.0, half * 0.8)
+            self._add(3, one, x, 0.0, scale)
+
+    def _under(self, base: Sketch, one: Placed, step: float, scale: float) -> None:
+        if base.clear:
+            scale = min(scale, (base.clear + _lift(base, one) - 6) / one.sketch.high)
+        self._shadow(step, 0.0, one.sketch.wide * scale * 0.4)
+        self._add(1, one, step, 0.0, scale)
+
+    def _inside(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
+        """In the open front of the base, or in a hole that is cut into it."""
+        x, y, radius = base.hole
+        x, y = x + number * radius, y - lift
+        scale = 2 * radius / max(one.sketch.high, one.sketch.wide)
+        if base.front is not None:
+            self._add(3, one, x, y + radius, scale)
+            return
+        hole = f'<circle r="{radius:.1f}" fill="#fffdf8" stroke="#2b2f36" stroke-width="2.5" stroke-dasharray="6 4"/>'
+        self.layers.append(_Layer(3, x, y, 1.0, hole))
+        scale *= 0.72
+        self._add(4, one, x, y + one.sketch.high * scale / 2, scale)
+
+    def svg(self, x: float, y: float) -> str:
+        """The group as it stands, its corner moved by (x, y)."""
+        layers = sorted(self.layers, key=lambda layer: layer.order)
+        return "".join(
+            f'<g transform="translate({x + self.x + one.x:.1f} {y + self.y + one.y:.1f})'
+            + ("" if one.scale == 1 else f" scale({one.scale:.3f})")
+            + f'">{one.svg}</g>'
+            for one in layers
+            if one.svg
+        )
+
+
+def _lift(base: Sketch, one: Placed) -> float:
+    """How much higher the base is drawn so that there is room for a thing under it."""
+    if one.position != "under":
+        return 0.0
+    return max(0.0, _SMALL + 8 - base.clear)
+
+
+def _words(label: str) -> str:
+    return (
+        '<text text-anchor="middle" font-family="sans-serif" font-size="20" font-weight="600" fill="#2b2f36">'
+        f"{plain(label)}</text>"
+    )
+
+
+def plain(words: str) -> str:
+    """Words as they stand in a sketch: escaped, their braces no placeholders, what XML cannot hold written out."""
+    return escape(escape_invisible(words)).replace("{", "&#123;").replace("}", "&#125;")
+
+
+def arrange(groups: Sequence[Group]) -> tuple[float, float]:
+    """Give each group its place; returns width and height of them all. Those of a row have one floor."""
+    rows: list[list[Group]] = []
+    for group in groups:
+        if rows and group.row and rows[-1][-1].row:
+            rows[-1].append(group)
+        else:
+            rows.append([group])
+    widths = [sum(one.right - one.left for one in row) + _GAP * (len(row) - 1) for row in rows]
+    wide, y = max(widths), 0.0
+    for row, width in zip(rows, widths, strict=True):
+        x, high = (wide - width) / 2, max(-one.top for one in row)
+        for one in row:
+            one.x, one.y = x - one.left, y + high
+            x += one.right - one.left + _GAP
+        y += high + max(one.foot for one in row) + _GAP
+    return wide, y - _GAP

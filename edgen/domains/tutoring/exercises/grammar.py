@@ -1,0 +1,351 @@
+"""The grammar of a space's exercises at work: values to an exercise, and everything that is wrong with it.
+
+A rule gives what the one case gives whose conditions hold, or the case without a condition where no other does. Rules
+may use each other, in any order but a circle.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import Problem, SpaceError, TemplateError
+from edgen.core.values import Scenario
+from edgen.core.yaml_values import nearest, shortened
+from edgen.domains.tutoring.exercises.drawing import thing_problem
+from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When
+from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.prompting.sandbox import ValueWithFields
+from edgen.prompting.snippet import Snippet, make_sandbox
+from edgen.space.cells import AllowedCells
+from edgen.space.model import Entry, Space
+
+Values = Mapping[str, Entry]  # the entry of each dimension
+_ROOT = "$.exercises"
+
+
+class RuleError(Exception):
+    """No case of a rule applies, or two do; or a thing cannot be drawn. `path` is the rule's or the case's, `message` a clause about it."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(path, message)
+        self.path, self.message = path, message
+
+
+class Grammar:
+    """The exercises of a space. `tiers` are their patterns by name, the easiest first."""
+
+    def __init__(self, space: Space) -> None:
+        """Raises SpaceError for texts that cannot be compiled, for names that are not there and for circles."""
+        exercises = exercises_of(space)
+        assert exercises is not None
+        self.space, self.exercises = space, exercises
+        self.tiers = {name: _CompiledTier(name, tier, self) for name, tier in exercises.tiers.items()}
+        self.rules = {name: _CompiledRule(name, cases, self) for name, cases in exercises.rules.items()}
+        problems = [*self._found, *self._unknown_conditions()]
+        if not problems:
+            problems = [*self._circles(), *self._unused()]
+        if problems:
+            raise SpaceError.of(space.name, problems)
+
+    @cached_property
+    def cells(self) -> AllowedCells:
+        """What the space's conditions allow."""
+        return AllowedCells(self.space)
+
+    def allowed(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
+        """The entries of these dimensions that may stand together, and with the fixed ones."""
+        known = {
+            self.cells.places[name]: self.space[name].entries.index(entry) for name, entry in fixed.items()
+        }
+        places = [self.cells.places[name] for name in names]
+        entries = [self.space[name].entries for name in names]
+        for numbers in itertools.product(*[range(len(one)) for one in entries]):
+            if self.cells.is_possible({**known, **dict(zip(places, numbers, strict=True))}):
+                yield tuple([one[number] for one, number in zip(entries, numbers, strict=True)])
+
+    @cached_property
+    def concepts(self) -> frozenset[str]:
+        """The dimensions that exercises of any tier are made of."""
+        return frozenset(name for tier in self.exercises.tiers.values() for name in tier.concepts)
+
+    def exercise(self, tier: str, values: Values) -> Exercise:
+        """The exercise of a tier with these values. Raises SpaceError where the grammar makes none."""
+        try:
+            return self.tiers[tier].make(values)
+        except RuleError as error:
+            raise SpaceError.of(self.space.name, [Problem(error.path, error.message)]) from None
+        except TemplateError as error:
+            raise SpaceError.of(self.space.name, [*_at(f"{_ROOT}.tiers.{tier}", error)]) from None
+
+    def exercise_of(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
+        """The exercise that a session's outcome names by tier and concepts, with all that no record holds. Raises
+        SpaceError where the space has none such."""
+        values = {**scenario.values, **one["concepts"]}
+        entries = {}
+        for name in self.space.names:
+            found = [entry for entry in self.space[name].entries if entry.value == values.get(name)]
+            if not found or one["tier"] not in self.tiers:
+                raise SpaceError.of(
+                    self.space.name, [Problem(_ROOT, f"it has no exercise {shortened(repr(one))}")]
+                )
+            entries[name] = found[0]
+        return self.exercise(one["tier"], entries)
+
+    def order(self, used: frozenset[str]) -> tuple[str, ...]:
+        """These rules and all that they use, each behind those."""
+        graph: dict[str, set[str]] = {}
+        waiting = [name for name in used if name in self.rules]
+        while waiting:
+            name = waiting.pop()
+            if name not in graph:
+                graph[name] = {one for one in self.rules[name].variables_used if one in self.rules}
+                waiting += graph[name]
+        listed = {name: place for place, name in enumerate(self.rules)}
+        inner = {name: sorted(below, key=listed.__getitem__) for name, below in graph.items()}
+        return tuple(
+            TopologicalSorter(
+                {name: inner[name] for name in sorted(inner, key=listed.__getitem__)}
+            ).static_order()
+        )
+
+    # ---- compiling
+
+    @cached_property
+    def _found(self) -> list[Problem]:
+        return []
+
+    @cached_property
+    def _sandbox(self) -> Any:
+        return make_sandbox()
+
+    @cached_property
+    def _available(self) -> frozenset[str]:
+        return frozenset([*self.space.names, *self.exercises.rules])
+
+    @cached_property
+    def _fields(self) -> dict[str, tuple[str, ...]]:
+        return {dimension.name: dimension.fields for dimension in self.space.dimensions}
+
+    def compile(self, text: str, path: str) -> Snippet:
+        """The text at a path; what is wrong with it is noted."""
+        try:
+            return Snippet(text, self._sandbox, self._available, self._fields)
+        except TemplateError as error:
+            self._found.extend(_at(path, error))
+            return Snippet("-", self._sandbox, ())
+
+    # ---- what is wrong
+
+    def _circles(self) -> Iterator[Problem]:
+        try:
+            self.order(frozenset(self.rules))
+        except CycleError as found:
+            circle = found.args[1][::-1]
+            message = f"these rules need each other in a circle ({' → '.join(circle)}); take one of them out"
+            yield Problem(f"{_ROOT}.rules.{circle[0]}", message)
+
+    def _unused(self) -> Iterator[Problem]:
+        try:
+            used = {name for tier in self.tiers.values() for name in tier.rules}
+        except CycleError:
+            return
+        for name in self.rules:
+            if name not in used:
+                yield Problem(f"{_ROOT}.rules.{name}", "no text of any tier uses this rule; take it out")
+
+    def _unknown_conditions(self) -> Iterator[Problem]:
+        """Conditions on what is not there."""
+        for path, when in self._conditions():
+            for name, wanted in when.items():
+                where = f"{path}.when.{shortened(name)}"
+                dimension, _, field = name.partition(".")
+                if not field and dimension in self.rules:
+                    continue
+                if dimension not in self.space.names:
+                    known = [*self.space.names, *self.rules]
+                    yield Problem(
+                        where,
+                        f"there is no dimension or rule {shortened(dimension)}{nearest(dimension, known)}",
+                    )
+                    continue
+                if field and field not in self._fields[dimension]:
+                    message = f"no value of {dimension} has a '{shortened(field)}'{nearest(field, self._fields[dimension])}"
+                    yield Problem(where, message)
+                    continue
+                yield from self._unknown_values(where, name, dimension, field, wanted)
+
+    def _unknown_values(
+        self, where: str, name: str, dimension: str, field: str, wanted: Sequence[Any]
+    ) -> Iterator[Problem]:
+        entries = self.space[dimension].entries
+        known = {_kind(entry.fields.get(field) if field else entry.value) for entry in entries}
+        for one in wanted:
+            if _kind(one) not in known:
+                texts = sorted(value for _, value in known if isinstance(value, str))
+                near = nearest(str(one), texts) if texts else ""
+                yield Problem(where, f"{name} is never {shortened(repr(one))}{near}")
+
+    def _conditions(self) -> Iterator[tuple[str, When]]:
+        for name, cases in self.exercises.rules.items():
+            for i, case in enumerate(cases):
+                yield f"{_ROOT}.rules.{name}[{i}]", case.when
+        for name, tier in self.exercises.tiers.items():
+            for i, point in enumerate(tier.points):
+                yield f"{_ROOT}.tiers.{name}.points[{i}]", point.when
+
+
+class _CompiledRule:
+    """A rule. `variables_used`: what its conditions and texts name, points aside."""
+
+    def __init__(self, name: str, cases: tuple[Case, ...], grammar: Grammar) -> None:
+        self.path, self.cases = f"{_ROOT}.rules.{name}", cases
+        self._gives = [grammar.compile(one.gives, f"{self.path}[{i}].gives") for i, one in enumerate(cases)]
+        self._points = [
+            None if one.point is None else grammar.compile(one.point, f"{self.path}[{i}].point")
+            for i, one in enumerate(cases)
+        ]
+        named = frozenset(key.partition(".")[0] for case in cases for key in case.when)
+        self.variables_used = named.union(*[one.variables_used for one in self._gives])
+
+    def choose(self, variables: Mapping[str, Any]) -> int:
+        """The place of the case that applies. Raises RuleError."""
+        otherwise = next((i for i, case in enumerate(self.cases) if not case.when), None)
+        fits = [i for i, case in enumerate(self.cases) if case.when and holds(case.when, variables)]
+        if len(fits) > 1:
+            message = f"this case and the one at [{fits[0]}] both apply with {self._describe(variables)}; make one of them narrower"
+            raise RuleError(f"{self.path}[{fits[1]}]", message)
+        if not fits and otherwise is None:
+            message = f"no case applies with {self._describe(variables)}; add one, or one without a condition for all the rest"
+            raise RuleError(self.path, message)
+        return fits[0] if fits else otherwise or 0
+
+    def _describe(self, variables: Mapping[str, Any]) -> str:
+        names = dict.fromkeys(name for case in self.cases for name in case.when)
+        return ", ".join(f"{name} {_value_of(name, variables)!r}" for name in names)
+
+    def gives(self, place: int, variables: Mapping[str, Any]) -> str:
+        return self._gives[place].render(variables)
+
+    def point(self, place: int, variables: Mapping[str, Any]) -> str | None:
+        point = self._points[place]
+        return None if point is None else point.render(variables)
+
+
+class _CompiledTier:
+    """A tier at work."""
+
+    def __init__(self, name: str, tier: Tier, grammar: Grammar) -> None:
+        self.name, self.tier, self._grammar = name, tier, grammar
+        path = f"{_ROOT}.tiers.{name}"
+        self._question = grammar.compile(tier.question, f"{path}.question")
+        self._answers = [grammar.compile(one, f"{path}.answers[{i}]") for i, one in enumerate(tier.answers)]
+        self._points = [
+            _CompiledPoint(one, f"{path}.points[{i}]", grammar) for i, one in enumerate(tier.points)
+        ]
+        self._picture = None if tier.picture is None else grammar.compile(tier.picture, f"{path}.picture")
+        self._mistake = None if tier.mistake is None else grammar.compile(tier.mistake, f"{path}.mistake")
+        self._things = [_CompiledThing(one, f"{path}.draw[{i}]", grammar) for i, one in enumerate(tier.draw)]
+        texts = [self._question, *self._answers, self._picture, self._mistake, *self._points, *self._things]
+        self._named = frozenset[str]().union(*[one.variables_used for one in texts if one is not None])
+
+    @cached_property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that its texts need, in the order in which they are worked out."""
+        return self._grammar.order(self._named)
+
+    @cached_property
+    def variables_used(self) -> frozenset[str]:
+        """The dimensions that an exercise depends on."""
+        used = self._named.union(*[self._grammar.rules[name].variables_used for name in self.rules])
+        return used & frozenset(self._grammar.space.names)
+
+    def make(self, values: Values, chosen: dict[str, int] | None = None) -> Exercise:
+        """The exercise; `chosen` takes the place of the case that each rule chose. Raises RuleError, TemplateError."""
+        variables: dict[str, Any] = {
+            name: ValueWithFields(entry.value, entry.fields) for name, entry in values.items()
+        }
+        points = []
+        for name in self.rules:
+            rule = self._grammar.rules[name]
+            place = rule.choose(variables)
+            if chosen is not None:
+                chosen[name] = place
+            variables[name] = rule.gives(place, variables)
+            points.append((rule, place))
+        told = [rule.point(place, variables) for rule, place in points]
+        told += [point.render(variables) for point in self._points]
+        return Exercise(
+            tier=self.name,
+            concepts={name: values[name].value for name in self.tier.concepts},
+            question=self._question.render(variables),
+            answers=tuple(dict.fromkeys(one.render(variables) for one in self._answers)),
+            points=tuple(dict.fromkeys(one for one in told if one)),
+            picture=None if self._picture is None else self._picture.render(variables),
+            mistake=(None if self._mistake is None else self._mistake.render(variables)) or None,
+            drawing=tuple(made for thing in self._things if (made := thing.make(variables)) is not None),
+        )
+
+
+class _CompiledPoint:
+    def __init__(self, point: Point, path: str, grammar: Grammar) -> None:
+        self._when, self._text = point.when, grammar.compile(point.text, path)
+        self.variables_used = self._text.variables_used | {key.partition(".")[0] for key in point.when}
+
+    def render(self, variables: Mapping[str, Any]) -> str | None:
+        return self._text.render(variables) if holds(self._when, variables) else None
+
+
+class _CompiledThing:
+    def __init__(self, thing: Thing, path: str, grammar: Grammar) -> None:
+        self._path = path
+        said = {key: text for key, text in msgspec.structs.asdict(thing).items() if text}
+        self._texts = {key: grammar.compile(text, f"{path}.{key}") for key, text in said.items()}
+        self.variables_used = frozenset().union(*[text.variables_used for text in self._texts.values()])
+
+    def make(self, variables: Mapping[str, Any]) -> Thing | None:
+        """The thing as it is drawn; None where it is left out. Raises RuleError for one that cannot be."""
+        made = Thing(**{key: text.render(variables) for key, text in self._texts.items()})
+        if not made.thing:
+            return None
+        if wrong := thing_problem(made):
+            raise RuleError(f"{self._path}.{wrong[0]}", wrong[1])
+        return made
+
+
+def holds(when: When, variables: Mapping[str, Any]) -> bool:
+    """Whether conditions hold of these values."""
+    return all(
+        _kind(_value_of(name, variables)) in [_kind(one) for one in wanted] for name, wanted in when.items()
+    )
+
+
+def _value_of(name: str, variables: Mapping[str, Any]) -> Any:
+    """What a dimension, a field of its value or a rule says; None where the value has no such field."""
+    dimension, _, field = name.partition(".")
+    value = variables[dimension]
+    if field:
+        return value.fields.get(field)
+    return str(value)
+
+
+def _kind(value: Any) -> tuple[str, Any]:
+    """A value with what it is, as true is not 1."""
+    if isinstance(value, list | dict):
+        return "other", None
+    return (
+        "bool" if isinstance(value, bool) else "number" if isinstance(value, int | float) else "text"
+    ), value
+
+
+def _at(path: str, error: TemplateError) -> Iterator[Problem]:
+    """What is wrong with a text, at its path."""
+    if not error.problems:
+        yield Problem(path, error.summary)
+    for problem in error.problems:
+        yield Problem(path, problem.message)

@@ -1,0 +1,126 @@
+"""The section `exercises` of a space file: how the rest of edgen reads, checks and shows exercises."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edgen.core.errors import Problem
+from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
+from edgen.space.section import SpaceSection
+
+if TYPE_CHECKING:
+    from edgen.domains.tutoring.exercises.grammar import Grammar
+    from edgen.space.model import Space
+
+_COLUMNS = 80
+
+
+class ExercisesSection(SpaceSection):
+    """Questions with right answers, which the values of a space make by a grammar."""
+
+    name = "exercises"
+    help = "Exercises that the values make: questions with right answers, by a grammar."
+    shown = SHOWN
+    structs = (Exercises, Tier, Thing, Case, Point)
+    root = "Exercises"
+
+    def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Exercises | None:
+        """Return the grammar, None where it cannot be read."""
+        from edgen.domains.tutoring.exercises.parse import read_exercises
+
+        return read_exercises(value, dimensions, problems)
+
+    def widen(self, definitions: dict[str, Any]) -> None:
+        """Allow one answer for a list, a point as a text, and one value of a condition for a list."""
+        text = {"type": "string"}
+        tier = definitions["Tier"]["properties"]
+        answers = tier["answers"]
+        tier["answers"] = {"description": answers.pop("description"), "anyOf": [text, answers]}
+        tier["points"]["items"] = {"anyOf": [text, tier["points"]["items"]]}
+        for name in ("Case", "Point"):
+            when = definitions[name]["properties"]["when"]["additionalProperties"]
+            definitions[name]["properties"]["when"]["additionalProperties"] = {"anyOf": [when["items"], when]}
+
+    def content(self, section: Exercises) -> Any:
+        """Return the grammar without drawings, which shape nothing that is asked or answered."""
+        exercises = msgspec.to_builtins(section)
+        tiers = {
+            name: {key: said for key, said in tier.items() if key != "draw"}
+            for name, tier in exercises["tiers"].items()
+        }
+        return {**exercises, "tiers": tiers}
+
+    def check(self, space: Space) -> None:
+        """Make every exercise once. Raises SpaceError."""
+        from edgen.domains.tutoring.exercises.check import check_exercises
+        from edgen.domains.tutoring.exercises.grammar import Grammar
+
+        check_exercises(Grammar(space))
+
+    def dimensions(self, section: Exercises) -> frozenset[str]:
+        """Return the dimensions that exercises are made of."""
+        return frozenset(name for tier in section.tiers.values() for name in tier.concepts)
+
+    def describe(self, space: Space, examples: int) -> dict[str, Any]:
+        """Return each tier's number of exercises, its dimensions, and some exercises."""
+        from edgen.domains.tutoring.exercises.check import check_exercises
+        from edgen.domains.tutoring.exercises.grammar import Grammar
+
+        grammar = Grammar(space)
+        return {
+            name: {
+                "exercises": count,
+                "concepts": list(grammar.tiers[name].tier.concepts),
+                "shown": [msgspec.to_builtins(one) for one in example_exercises(grammar, name, examples)],
+            }
+            for name, count in check_exercises(grammar).items()
+        }
+
+    def render(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Yield each tier with some exercises and their answers."""
+        for name, tier in facts.items():
+            yield ""
+            yield f"{'exercises':20} {tier['exercises']:>7,} {name}, of {', '.join(tier['concepts'])}"
+            for one in tier["shown"]:
+                yield from _wrap("question ", one["question"])
+                for key in ("answers", "mistake", "picture"):
+                    said = " · ".join(one[key]) if key == "answers" else one.get(key)
+                    if said:
+                        yield from _wrap(f"{key:9}", said)
+
+    def draw(self, space: Space, folder: Path, examples: int) -> tuple[int, Path]:
+        """Draw so many exercises of each tier."""
+        from edgen.domains.tutoring.exercises.pictures import PAGE, write_pictures
+
+        return write_pictures(space, folder, examples), folder / PAGE
+
+
+SECTION = ExercisesSection()
+
+
+def exercises_of(space: Space) -> Exercises | None:
+    """Return the grammar of a space's exercises; None where it has none."""
+    found: Exercises | None = space.sections.get(SECTION.name)
+    return found
+
+
+def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
+    """Return so many exercises of a tier, the same ones at each call, spread over all of them."""
+    from edgen.domains.tutoring.exercises.check import all_values
+
+    every = list(all_values(grammar, tier))
+    places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
+    return [grammar.tiers[tier].make(every[place]) for place in places]
+
+
+def _wrap(label: str, text: str) -> list[str]:
+    head = f"{'':20} {label} "
+    return textwrap.wrap(
+        text, _COLUMNS, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+    )

@@ -1,0 +1,188 @@
+"""The layout of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020): a context of one exercise and the
+tutors' responses to it, each with its actions as booleans.
+
+There are two: of prepositional phrases, where the student's actions are the texts "True" and "False" and the tutors'
+booleans, and of shapes, where the context is one text and all booleans are texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Turn
+from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
+from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
+from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.domains.tutoring.served import responses_to
+from edgen.export.files import SplitFiles, WriteRow
+from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, tried
+from edgen.space.model import Space
+
+PICTURES = "pictures"  # the folder of them
+MOST_TURNS = 10  # of a context, as in the release
+_PREP, _SHAPE = ("preposition", "object", "colour"), ("shape", "colour")
+
+
+class CimaFormat(Format):
+    """Both layouts; which one a run has, its space tells."""
+
+    def refuse(self, run: RunReader) -> str | None:
+        """A space without CIMA's concepts."""
+        if (refused := Format.refuse(self, run)) is not None:
+            return refused
+        if _concepts(run.space) is None:
+            return (
+                f"{run.name}: cima holds exercises of preposition, object and colour, or of shape and colour, each with its "
+                f"Italian word as `it`; those of {run.space.name} are of others. hf and csv take any."
+            )
+        return None
+
+
+def _concepts(space: Space) -> tuple[str, ...] | None:
+    """The concepts of the layout that fits a space; None where neither does."""
+    for names in (_PREP, _SHAPE):
+        if {*names} <= {*space.names} and all("it" in space[name].fields for name in names):
+            return names
+    return None
+
+
+def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+    """A row for each turn of a student that has responses, however many conversations have the turns before it."""
+    from edgen.domains.tutoring.exercises.grammar import Grammar
+
+    grammar = Grammar(run.space)
+    concepts = _concepts(run.space)
+    for conversation in run.conversations():
+        for context, responses, exercise in _contexts(conversation):
+            made = grammar.exercise_of(conversation.scenario, exercise)
+            turns = [*context, *responses]
+            if not _fits(turns):
+                yield LeftOut("actions")
+            elif len(context) > MOST_TURNS:
+                yield LeftOut("long_context")
+            elif concepts == _PREP:
+                picture = draw_exercise(made)
+                entry = _prep_entry(context, responses, made, grammar.space)
+                beside = {} if picture is None else {entry["img"]: picture}
+                yield Row(conversation.split, entry, beside=beside)
+            elif any(SPEAKER.search(turn.text) for turn in context):
+                yield LeftOut("names_speaker")
+            else:
+                yield Row(conversation.split, _shape_entry(context, responses, made, grammar.space))
+
+
+def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Sequence[Turn], Any]]:
+    """The responses to each turn of a student, with what was said of its exercise before, and the exercise."""
+    exercises = (conversation.record.get("outcome") or {}).get("exercises") or []
+    context: list[Turn] = []
+    exercise: Any = None
+    for turn in conversation.turns:
+        if "exercise" in turn.data:
+            context, exercise = [], exercises[turn.data["exercise"]]
+        elif turn.role == "Tutor" and turn.labels and exercise is not None and (said := responses_to(turn)):
+            yield list(context), said, exercise
+        context.append(turn)
+
+
+def _fits(turns: Sequence[Turn]) -> bool:
+    """Whether all actions are CIMA's."""
+    known = {"Tutor": frozenset(TUTOR_ACTIONS)}
+    return all(known.get(turn.role, frozenset(STUDENT_ACTIONS)).issuperset(turn.labels) for turn in turns)
+
+
+def _prep_entry(
+    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
+) -> dict[str, Any]:
+    english, italian = made.concepts, _italian(made, space)
+    return {
+        "past_convo": [turn.text for turn in context],
+        "img": f"{PICTURES}/{picture_name(made)}",
+        "prep": italian["preposition"],
+        "engPrep": english["preposition"],
+        "obj": italian["object"],
+        "engObj": english["object"],
+        "color": italian["colour"],
+        "engColor": english["colour"],
+        "grammarRules": msgspec.json.encode([[point, ""] for point in made.points]).decode(),
+        "studentActions": [str(action in context[-1].labels) for action in STUDENT_ACTIONS],
+        "tutorResponses": [turn.text for turn in responses],
+        "tutorActions": [[action in turn.labels for action in TUTOR_ACTIONS] for turn in responses],
+        "tutorKeys": [],
+    }
+
+
+def _shape_entry(
+    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
+) -> dict[str, Any]:
+    english, italian = made.concepts, _italian(made, space)
+    said = "".join(f" {'Tutor' if turn.role == 'Tutor' else 'Student'}: {turn.text}" for turn in context)
+    return {
+        "pastConvo": said,
+        "shape": italian["shape"],
+        "engShape": english["shape"],
+        "color": italian["colour"],
+        "engColor": english["colour"],
+        "tutorResponses": [turn.text for turn in responses],
+        "tutorActions": [[str(action in turn.labels) for action in TUTOR_ACTIONS] for turn in responses],
+    }
+
+
+def _italian(made: Exercise, space: Space) -> dict[str, Any]:
+    """The Italian words of an exercise's concepts."""
+    return {name: space[name].entry(value).fields["it"] for name, value in made.concepts.items()}
+
+
+class CimaFiles(SplitFiles):
+    """A JSON object for each split: both data sets by name, the entries of one of them by their numbers."""
+
+    suffix = "json"
+
+    def begin(self, path: Path) -> WriteRow:
+        """The object, begun."""
+        prep, encode = _concepts(self.staging.run.space) == _PREP, msgspec.json.Encoder().encode
+        file = self.open(path, end=b'},"shapeDataset":{}}\n' if prep else b"}}\n")
+        file.write(b'{"prepDataset":{' if prep else b'{"prepDataset":{},"shapeDataset":{')
+        count = 0
+
+        def write(value: dict[str, Any]) -> None:
+            nonlocal count
+            file.write(b"%b\n%b:%b" % (b"," if count else b"", encode(str(count)), encode(value)))
+            count += 1
+
+        return write
+
+
+FORMAT = CimaFormat(
+    name="cima",
+    summary="Contexts of exercises with the tutors' responses and their actions, in the layout of CIMA's released data.",
+    rows=rows,
+    tables={
+        "past_convo": "what was said of the exercise, the tutor first, the student last; of shapes: pastConvo, one text",
+        "tutorResponses": "the tutors' responses, the one that went on first",
+        "tutorActions": "for each response Question, Hint, Correction, Confirmation, Other; of shapes as texts",
+        "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
+        "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in Italian and English",
+        "grammarRules": "what the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
+        "img": "the exercise's picture, an SVG file in this folder where the space draws one; not of shapes",
+    },
+    use="""\
+import json
+entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDataset"]""",
+    family="tutoring",
+    files=CimaFiles,
+    chat=False,
+    options=("layer",),
+    notes=(
+        (
+            "A turn of the student is a row of its own, with the turns before it as its context; contexts of more than "
+            "10 turns are left out, as in the release."
+        ),
+        "The prepositions are the space's (`dietro`), not with the verb as in the release (`e dietro`).",
+    ),
+    tried=tried("cima"),
+    tags=("tutoring", "conversational"),
+)

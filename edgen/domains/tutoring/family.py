@@ -1,0 +1,86 @@
+"""Sessions of exercises: the dialogue layout with what became of each exercise; and CIMA's released files, to be read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from edgen.core.errors import SpaceError
+from edgen.domains.tutoring import cima_files as cima
+from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.families.base import FiledRecord, Recorded, Scenes
+from edgen.families.dialogue import Dialogue
+from edgen.space.model import Space, SpaceRole
+
+MOST_PICTURES = 40  # of a session that is shown
+
+
+class Tutoring(Dialogue):
+    """The layout for spaces with exercises."""
+
+    name = "tutoring"
+    tags = ("tutoring", "dialogue")
+    measures = (
+        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words", "reference_overlap",
+        "served",
+    )  # fmt: skip
+    roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
+    precedence = 50
+
+    def fits(self, space: Space) -> bool:
+        """A space with exercises."""
+        return exercises_of(space) is not None
+
+    def recognizes(self, record: Any) -> bool:
+        """A session's record, or an entry of CIMA's files."""
+        if not isinstance(record, dict):
+            return False
+        outcome = record.get("outcome")
+        return cima.is_entry(record) or (isinstance(outcome, dict) and "exercises" in outcome)
+
+    def schema_of(self, record: Any) -> str:
+        """CIMA's two layouts have a schema each."""
+        return cima.schema_of(record) if cima.is_entry(record) else self.schema
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """What is known to be wrong in CIMA's files."""
+        return cima.findings(record) if cima.is_entry(record) else iter(())
+
+    def begins_anew(self, turn: Any) -> bool:
+        """The tutor puts the next exercise right behind its response to the last."""
+        data = turn.get("data") if isinstance(turn, dict) else None
+        return isinstance(data, dict) and "exercise" in data
+
+    def scenes(self, space: Space) -> Scenes | None:
+        """Exercises."""
+        from edgen.domains.tutoring.scenes import ExerciseScenes
+
+        return ExerciseScenes(space)
+
+    def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
+        """The picture of each exercise, with the turn that puts it."""
+        from edgen.domains.tutoring.exercises.drawing import draw_exercise
+        from edgen.domains.tutoring.exercises.grammar import Grammar
+
+        made = (recorded.conversation.outcome or {}).get("exercises")
+        exercises = exercises_of(space)
+        if exercises is None or not any(tier.draw for tier in exercises.tiers.values()):
+            return {}
+        grammar = Grammar(space)
+        found: dict[int, str] = {}
+        for place, turn in enumerate(recorded.turns):
+            number = turn.data.get("exercise")
+            if not isinstance(made, list) or not isinstance(number, int) or len(found) >= MOST_PICTURES:
+                continue
+            with contextlib.suppress(SpaceError, IndexError, KeyError, TypeError):  # a record that was edited
+                if picture := draw_exercise(grammar.exercise_of(recorded.scenario, made[number])):
+                    found[place] = picture
+        return found
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """A session, or a context of CIMA's with its tutors' responses."""
+        return cima.read(record) if cima.is_entry(record) else super().read_file(record)
+
+
+TUTORING = Tutoring()

@@ -1,0 +1,76 @@
+"""The judge of a session: sees the conversation and the responses to its last turn, and says which is best and which worst.
+
+Responses have letters in an order that is drawn for each turn, so that a letter tells nothing of who spoke. Conversation and
+responses are fenced as for any judge (see `edgen.protocols.fence`).
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Address, Rejection, Reply, Request, Turn
+from edgen.protocols.base import Prompting, Question, Rules, ask, ended
+from edgen.protocols.fence import fence_text, guarded_lines, make_mark
+from edgen.reading.answers.best_worst import read_best_worst
+
+JUDGE = "judge"  # the backend, and what its template is for
+UNJUDGED = "unjudged"  # a flag of a conversation
+SHOWN_TO_JUDGE = ("guarded", "responses", "letters")  # its template has to show these
+JUDGE_VARIABLES = (*SHOWN_TO_JUDGE, "fence")
+
+
+def judge_responses(
+    turns: Sequence[Turn],
+    responses: Sequence[Turn],
+    order: random.Random,
+    told: Mapping[str, Any],
+    address: Address,
+    prompt: Prompting,
+    rules: Rules,
+) -> Generator[Request, Reply, tuple[int, int] | None]:
+    """The places of the best and of the worst response; None where the judge cannot be read. `told` is what it is told
+    besides."""
+    places = order.sample(range(len(responses)), len(responses))
+    letters = string.ascii_uppercase[: len(places)]
+
+    def read(reply: Reply) -> tuple[int, int] | Rejection:
+        return read_best_worst(reply.text, letters, **ended(reply))
+
+    shown = judge_variables(turns, [responses[place] for place in places], address, rules.seed)
+    question = Question(address, prompt.messages({**told, **shown}), "tutoring", JUDGE, prompt.schema)
+    found = yield from ask(question, rules, read)
+    return None if isinstance(found, Rejection) else (places[found[0]], places[found[1]])
+
+
+def judge_variables(
+    turns: Sequence[Turn], responses: Sequence[Turn], address: Address, seed: int
+) -> dict[str, str]:
+    """What a judge's template is shown: responses under letters, in this order."""
+    letters = string.ascii_uppercase[: len(responses)]
+    said = guarded_lines(turns)
+    lettered = guarded_lines(
+        Turn(letter, response.text) for letter, response in zip(letters, responses, strict=True)
+    )
+    fence = make_mark(seed, address.scenario, f"{address.task}/{address.step}", [said, lettered])
+    return {
+        "fence": fence,
+        "guarded": fence_text("Conversation", said, fence),
+        "responses": fence_text("Responses", lettered, fence),
+        "letters": ", ".join(letters),
+    }
+
+
+def mark_judged(responses: Sequence[Turn], best: int, worst: int) -> list[Turn]:
+    """The responses, of which two say in their data what they were judged."""
+    marks = {best: "best", worst: "worst"}
+    return [
+        msgspec.structs.replace(response, data={**response.data, "judged": marks[place]})
+        if place in marks
+        else response
+        for place, response in enumerate(responses)
+    ]

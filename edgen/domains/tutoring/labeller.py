@@ -1,0 +1,48 @@
+"""The labeller of a session: says in one request what the student's last turn and all responses to it do.
+
+Its labels stand in the place of the speakers', or beside them, as `labeller` in a turn's data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Literal
+
+import msgspec
+
+from edgen.config.label_set import LabelSet
+from edgen.core.values import Address, Rejection, Reply, Request, Turn
+from edgen.domains.tutoring.served import LABELLER
+from edgen.protocols.base import Prompting, Rules
+from edgen.protocols.labelling import Unit, label_units
+
+UNLABELLED = "unlabelled"  # a flag of a conversation
+LabelledBy = Literal["speaker", "labeller", "both"]
+
+
+def shown_to_labeller(
+    turns: Sequence[Turn], responses: Sequence[Turn], student: LabelSet, tutor: LabelSet
+) -> list[Turn | Unit]:
+    """The session so far, of which the last turn is to be labelled, and the responses to it."""
+    several = len(responses) > 1
+    return [
+        *turns[:-1],
+        Unit(student, turns[-1]),
+        *(Unit(tutor, response, alternative=several) for response in responses),
+    ]
+
+
+def label_turns(
+    shown: Sequence[Turn | Unit], by: LabelledBy, address: Address, prompt: Prompting, rules: Rules
+) -> Generator[Request, Reply, list[Turn] | None]:
+    """The turns to be labelled with their labels, in their order; None where the labeller cannot be read."""
+    found = yield from label_units(shown, address, prompt, rules, LABELLER)
+    if isinstance(found, Rejection):
+        return None
+    turns = [one.turn for one in shown if isinstance(one, Unit) and one.turn is not None]
+    return [
+        msgspec.structs.replace(turn, labels=labels)
+        if by == "labeller"
+        else msgspec.structs.replace(turn, data={**turn.data, LABELLER: list(labels)})
+        for turn, labels in zip(turns, found, strict=True)
+    ]

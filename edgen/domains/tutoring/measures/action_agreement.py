@@ -1,0 +1,144 @@
+"""How far independent responses to one turn take the same actions: by sets, by what the student did, and beyond chance.
+
+A context is a turn with several responses. Krippendorff's alpha has the distance of sets that is 1 - MASI (Passonneau
+2006, LREC). Memory: some bytes a response.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+from edgen.domains.tutoring.served import responses_to
+from edgen.evaluation.aggregates import Aggregate, Share, Total
+from edgen.evaluation.measure import Measure, Panel
+from edgen.evaluation.sample import Sample, Words
+from edgen.stats.agreement import krippendorff, masi
+from edgen.stats.intervals import Estimate, share
+
+_MOST = 50_000  # responses that alpha is computed of
+_FEWEST = 10  # contexts of a student's set of actions that is told of
+
+Set = frozenset[str]
+
+
+class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """`contexts` with responses, `responses` the usual number of them to one, `complete` the contexts with so many.
+
+    `agreed` counts complete contexts in which all take the same set; `of_complete` and `of_all` are its shares.
+    `by_student`: that count and the number of contexts for each set of the student's actions. `sets`: the shares of sets
+    among those agreed on, and `lead` by how much the first leads. `alpha` is Krippendorff's, None where all are alike.
+    """
+
+    contexts: int
+    responses: int
+    complete: int
+    agreed: int
+    of_complete: Estimate | None
+    of_all: Estimate | None
+    by_student: dict[str, tuple[int, int]]
+    sets: dict[str, float]
+    lead: float
+    alpha: float | None
+
+
+class AgreementCount:
+    def __init__(self) -> None:
+        self._sizes: Counter[int] = Counter()
+        self._contexts: list[
+            tuple[int, int, bool, Set, Set]
+        ] = []  # scenario, responses, agree, student's, the first's
+        self._labelled: list[list[Set]] = []
+        self._labels = 0
+        self._known: dict[Set, Set] = {}
+
+    def see(self, sample: Sample, words: Words) -> None:
+        before: tuple[str, ...] = ()
+        for turn in sample.turns:
+            if turn.labels and turn.role == "Tutor" and (responses := responses_to(turn)):
+                self._see(sample.scenario.index, before, [one.labels for one in responses])
+            before = turn.labels
+
+    def _see(self, scenario: int, before: tuple[str, ...], labels: Sequence[tuple[str, ...]]) -> None:
+        sets = [self._keep(frozenset(one)) for one in labels]
+        self._sizes[len(sets)] += 1
+        if self._labels < _MOST and len(sets) > 1:
+            self._labelled.append(sets)
+            self._labels += len(sets)
+        agree = len({*sets}) == 1
+        self._contexts.append((scenario, len(sets), agree, self._keep(frozenset(before)), sets[0]))
+
+    def _keep(self, one: Set) -> Set:
+        """One object for each set, however often it comes."""
+        return self._known.setdefault(one, one)
+
+    def result(self) -> ActionAgreement:
+        several = Counter({size: count for size, count in self._sizes.items() if size > 1})
+        usual = several.most_common(1)[0][0] if several else 0
+        agrees = [agree and size == usual for _, size, agree, _, _ in self._contexts]
+        complete = [place for place, one in enumerate(self._contexts) if one[1] == usual and usual]
+        agreed = Counter(one[4] for one, same in zip(self._contexts, agrees, strict=True) if same)
+        counts = [count for _, count in agreed.most_common(2)] + [0, 0]
+        total = agreed.total()
+        scenarios = [one[0] for one in self._contexts]
+        return ActionAgreement(
+            contexts=len(self._contexts) if usual else 0,
+            responses=usual,
+            complete=len(complete),
+            agreed=total,
+            of_complete=share([agrees[at] for at in complete], [scenarios[at] for at in complete]),
+            of_all=share(agrees, scenarios),
+            by_student=self._by_student(agrees),
+            sets={_name(one): count / total for one, count in agreed.most_common(3)} if total else {},
+            lead=(counts[0] - counts[1]) / total if total else 0.0,
+            alpha=krippendorff(self._labelled, masi),
+        )
+
+    def _by_student(self, agrees: Sequence[bool]) -> dict[str, tuple[int, int]]:
+        found: defaultdict[Set, list[int]] = defaultdict(lambda: [0, 0])
+        for (_, _, _, student, _), agree in zip(self._contexts, agrees, strict=True):
+            if student:
+                found[student][0] += agree
+                found[student][1] += 1
+        ordered = sorted(found.items(), key=lambda item: (-item[1][1], _name(item[0])))
+        return {_name(one): (agreed, many) for one, (agreed, many) in ordered if many >= _FEWEST}
+
+
+class AgreementMeasure(Measure[ActionAgreement]):
+    name = "action_agreement"
+    definition = (
+        "Of turns with the usual number of independent responses: the share in which all take exactly the same actions, "
+        "over those turns and over all; by the student's actions; and Krippendorff's alpha (2011) of all responses with "
+        "the MASI distance of sets (Passonneau 2006), over the first 50,000. The shares are CIMA's (Stasaski, Kao and "
+        "Hearst 2020, section 4)."
+    )
+    order = 13
+    counts = AgreementCount
+    section = "behaviour"
+    nothing = "No turn has several responses with actions."
+    aggregates = (
+        Total("contexts", label="turns with responses", says="{it}, of which {complete} have {responses}"),
+        Share(
+            "of_complete", label="all take the same actions", says="{agreed} = {it} of these",
+            title="All take the same actions",
+        ),
+        Share("of_all", label="  of all", says="{it}"),
+        Aggregate("by_student", label="  after", says="{key}: {it:share} of {it[1]:turn}"),
+        Aggregate("sets", label="agreed on", says="{it}; the first leads by {lead:points}", if_any=True),
+        Aggregate("alpha", label="Krippendorff's alpha", says="{it:.3f}"),
+    )  # fmt: skip
+    panels = (
+        Panel(
+            "action-agreement", "Independent responses that do the same", ("of_complete",),
+            "High agreement: the turn leaves little choice, or the tutors are one model.",
+        ),
+    )  # fmt: skip
+
+
+def _name(one: Set) -> str:
+    return " + ".join(sorted(one))
+
+
+MEASURE = AgreementMeasure()

@@ -1,0 +1,157 @@
+"""What utterances do: how often each action and each set of actions is taken, and what tutors do about what students do.
+
+All responses to a turn count, those that did not go on as well. Memory does not grow with the data, but for the number of
+different sets of actions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from edgen.core.text import percent
+from edgen.domains.tutoring.served import responses_to
+from edgen.evaluation.aggregates import Aggregate, ByKey, Crossed, Total
+from edgen.evaluation.figures import Bar, Block, bars_picture, label_with_arm, series_colour
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel
+from edgen.evaluation.panels import draw_panels
+from edgen.evaluation.sample import Sample, Words
+from edgen.space import Space
+
+_SHOWN = 8  # sets of a role
+
+
+class RoleActions(msgspec.Struct, frozen=True, kw_only=True):
+    """The utterances of a role that carry actions: `shares` of each action, and of each set of them, the most frequent
+    first. `lead` is by how much the first set leads the next, as a share."""
+
+    utterances: int
+    shares: dict[str, float]
+    sets: dict[str, float]
+    lead: float
+
+
+class Actions(msgspec.Struct, frozen=True, kw_only=True):
+    """Actions by role; `responses`: for each action that a student takes alone, the share of responses with each action,
+    and how many responses there are."""
+
+    roles: dict[str, RoleActions]
+    responses: dict[str, tuple[int, dict[str, float]]]
+
+
+class ActionsCount:
+    def __init__(self) -> None:
+        self._actions: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._sets: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._after: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._responses: Counter[str] = Counter()
+
+    def see(self, sample: Sample, words: Words) -> None:
+        before: tuple[str, ...] = ()
+        speaker = None
+        for turn in sample.turns:
+            for said in responses_to(turn):
+                if not said.labels:
+                    continue
+                self._actions[said.role].update(said.labels)
+                self._sets[said.role][" + ".join(sorted(said.labels))] += 1
+                if len(before) == 1 and speaker != said.role:
+                    self._responses[before[0]] += 1
+                    self._after[before[0]].update(said.labels)
+            before, speaker = turn.labels, turn.role
+
+    def result(self) -> Actions:
+        return Actions(
+            roles={role: self._of_role(role) for role in sorted(self._sets, reverse=True)},
+            responses={
+                action: (count, _shares(self._after[action], count))
+                for action, count in self._responses.most_common()
+                if action in self._student_actions()
+            },
+        )
+
+    def _student_actions(self) -> frozenset[str]:
+        """The actions of everybody but the role with alternatives, whose turns are the responses."""
+        return frozenset(
+            action for role, counts in self._actions.items() if role != "Tutor" for action in counts
+        )
+
+    def _of_role(self, role: str) -> RoleActions:
+        sets = self._sets[role]
+        total = sets.total()
+        first, second = ([count for _, count in sets.most_common(2)] + [0, 0])[:2]
+        return RoleActions(
+            utterances=total,
+            shares=_shares(self._actions[role], total),
+            sets=_shares(Counter(dict(sets.most_common(_SHOWN))), total),
+            lead=(first - second) / total,
+        )
+
+
+class ActionsMeasure(Measure[Actions]):
+    name = "actions"
+    definition = (
+        "Shares of utterances with each action and with each set of actions; the lead of the most frequent set; and the "
+        "shares of responses with each action to a turn that takes one action alone. All responses to a turn count, and no response that is served again to another. As in "
+        "CIMA (Stasaski, Kao and Hearst 2020, section 4)."
+    )
+    order = 12
+    counts = ActionsCount
+    section = "behaviour"
+    nothing = "No turn carries actions."
+
+    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:
+        """Utterances of each role, and those with each action."""
+        for turn in sample.turns:
+            for said in responses_to(turn):
+                if said.labels:
+                    yield said.role, 1
+                    yield from ((f"{said.role}: {action}", 1) for action in said.labels)
+
+    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
+        """The share of a role's utterances with each action."""
+        for column in columns:
+            role, colon, action = column.partition(": ")
+            if colon:
+                yield Compared(
+                    name=f"action_{role}_{action}".lower().replace(" ", "_"), title=f"{role}: {action}", kind="share",
+                    top=column, bottom=role, over=f"utterances of the {role.lower()}",
+                    definition=f"Utterances of the {role.lower()} with the action {action}, of those with any; all responses count.",
+                )  # fmt: skip
+
+    aggregates = (
+        ByKey(
+            "roles",
+            each=(
+                Total("utterances", label="{key}'s utterances", says="{it:utterance}"),
+                Aggregate("shares", label="  actions"),
+                Aggregate("sets", label="  sets"),
+                Aggregate("lead", label="  the first set leads by", says="{it:points}"),
+            ),
+        ),
+        Crossed("responses", label="after {key} alone", heads=("after a student's", "responses")),
+    )
+
+    def blocks(self, found: Sequence[ArmResult[Actions]]) -> Iterator[Block]:
+        bars = [
+            Bar(label_with_arm(f"{role}: {action}", one.arm), share, percent(share), series_colour(place))
+            for one in found
+            for place, (role, actions) in enumerate(one.value.roles.items())
+            for action, share in actions.shares.items()
+        ]
+        yield from bars_picture(
+            "actions", "Utterances with each action", bars,
+            "Look for an action that hardly occurs, and for a tutor who only hints.", most=24,
+        )  # fmt: skip
+        yield from draw_panels(
+            [Panel("responses", "Responses by what the student did", ("responses",))], self.aggregates, found
+        )
+
+
+def _shares(counts: Counter[str], total: int) -> dict[str, float]:
+    return {name: count / total for name, count in counts.most_common()}
+
+
+MEASURE = ActionsMeasure()

@@ -1,0 +1,166 @@
+"""How exercises go: how many are solved, in how many turns, whether that gets fewer, and what tutors give away.
+
+Learning is the student's turns for the last solved exercise less those for the first, of sessions that solve two or more:
+below 0, the student became quicker. A response gives the answer away where it holds a right answer before the exercise is
+solved. Intervals are clustered by scenario. Memory: some bytes an exercise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Turn
+from edgen.domains.tutoring.exercises.answers import is_right
+from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier
+from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.served import responses_to
+from edgen.evaluation.aggregates import Columns, Histogram, Mean, Share, Total
+from edgen.evaluation.measure import Compared, Measure, Panel, figure_kinds
+from edgen.evaluation.sample import Sample, Words
+from edgen.space import Space
+
+
+class ExercisesMeasure(Measure[Any]):
+    name = "exercises"
+    definition = (
+        "Exercises begun, the share that is solved, the student's turns for each that is, and the share of these that its first turn solved, as a student does who was told; learning: turns for the last "
+        "solved exercise of a session less those for the first (CIMA: Stasaski, Kao and Hearst 2020, section 4); the share "
+        "of tutors' responses, all of a turn, that hold a right answer before the exercise is solved (related to the telling "
+        "of Macina et al. 2023, arXiv 2305.14536); and of those that went on, the share that the student called nonsense."
+    )
+    order = 11
+    section = "behaviour"
+    nothing = "The records do not say what became of exercises."
+    figures = figure_kinds("exercises", "solved", "revealed", "responses")
+    aggregates = (
+        Total("exercises"),
+        Share("solved", "solved", "exercises", label="exercises", says="{exercises:exercise}, {it} solved", title="Exercises solved"),
+        Histogram("turns", label="turns to solve one"),
+        Share("at_once", "at_once", "solved", label="by the first turn", says="{it} of those solved"),
+        Mean("learning", label="learning, last - first", says="{it:+.2f} turns"),
+        Share("revealed", "revealed", "responses", label="gives the answer away", says="{it} of responses", title="Gives the answer away"),
+        Share("flagged", "flagged", "went_on", label="called nonsense", says="{it} of those that went on"),
+    )  # fmt: skip
+    panels = (
+        Panel(
+            "turns-to-solve", "Turns to solve an exercise", ("turns",),
+            "Look for a pile at one: exercises that are too easy, or tutors who tell.",
+        ),
+        Panel(
+            "learning", "Learning: turns for the last solved exercise less those for the first", ("learning",),
+            "Below 0 the student became quicker.",
+        ),
+        Panel(
+            "exercises", "Exercises solved, answers given away", ("solved", "revealed"),
+            "Look for a tutor who tells: its students solve more and learn less.",
+        ),
+    )  # fmt: skip
+    compares = (
+        Compared(
+            name="exercises_solved", title="exercises solved", kind="share", top="solved", bottom="exercises",
+            over="exercises", definition="Exercises that are solved, of those begun.",
+        ),
+        Compared(
+            name="turns_to_solve", title="turns to solve one", kind="number", top="turns",
+            over="solved exercises", definition="The student's turns for an exercise that is solved.",
+        ),
+        Compared(
+            name="learning", title="learning, last - first", kind="number", top="learning",
+            over="sessions with two solved exercises",
+            definition="The student's turns for the last solved exercise of a session less those for the first; below 0 the "
+            "student became quicker (CIMA: Stasaski, Kao and Hearst 2020, section 4).",
+        ),
+        Compared(
+            name="revealed", title="answers given away", kind="share", top="revealed", bottom="responses",
+            over="responses before the exercise is solved",
+            definition="Responses of tutors, all of a turn, that hold a right answer before the exercise is solved (related "
+            "to the telling of Macina et al. 2023, arXiv 2305.14536).",
+        ),
+        Compared(
+            name="nonsense", title="called nonsense", kind="share", top="flagged", bottom="went_on",
+            over="responses that went on", definition="Responses that went on and that the student called nonsense.",
+        ),
+    )  # fmt: skip
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        """What a session comes to: nothing where its outcome does not say."""
+        found = count_session(sample.outcome, sample.turns, None if space is None else exercises_of(space))
+        if found is None:
+            return {}
+        return {
+            "exercises": found.exercises,
+            "solved": len(found.solved),
+            "turns": found.solved,
+            "at_once": found.solved.count(1),
+            "learning": found.learning,
+            "revealed": found.revealed,
+            "responses": found.responses,
+            "flagged": found.flagged,
+            "went_on": found.went_on,
+        }
+
+
+class SessionCounts(msgspec.Struct, kw_only=True):
+    """One session. `solved`: the student's turns for each exercise that was solved; `revealed` of the `responses` to
+    exercises that were not solved yet give the answer away; `flagged` of those that `went_on` were called nonsense."""
+
+    exercises: int
+    solved: list[int]
+    revealed: int = 0
+    responses: int = 0
+    flagged: int = 0
+    went_on: int = 0
+
+    @property
+    def learning(self) -> int | None:
+        """Turns for the last solved exercise less those for the first, where two were solved."""
+        return self.solved[-1] - self.solved[0] if len(self.solved) > 1 else None
+
+
+def count_session(
+    outcome: Mapping[str, Any] | None, turns: Iterable[Turn], rules: Exercises | None
+) -> SessionCounts | None:
+    """What became of a session's exercises, None where its outcome does not say. `rules` are those of its space, by
+    which answers are compared; without them answers are compared as words."""
+    found = (outcome or {}).get("exercises")
+    if not isinstance(found, list) or not found:
+        return None
+    known = [one for one in found if isinstance(one, dict)]
+    solved = [one["turns"] for one in known if one.get("solved") and isinstance(one.get("turns"), int)]
+    counts = SessionCounts(exercises=len(known), solved=solved)
+    current, compared_by, done = None, rules, False
+    for turn in turns:
+        if "exercise" in turn.data:
+            current, compared_by = _exercise(known, turn.data["exercise"], rules)
+            done = False
+        elif turn.data.get("solved"):
+            done = True
+        elif turn.labels and turn.role == "Tutor":
+            counts.went_on += 1
+            counts.flagged += turn.data.get("nonsense") is True
+            if current is not None and compared_by is not None and not done:
+                said = [one.text for one in responses_to(turn)]
+                counts.responses += len(said)
+                counts.revealed += sum(is_right(text, current, compared_by) for text in said)
+    return counts
+
+
+def _exercise(
+    exercises: Sequence[Mapping[str, Any]], number: Any, rules: Exercises | None
+) -> tuple[Exercise | None, Exercises | None]:
+    """The exercise of that number, and the rules by which its answers are compared: the space's, else as words."""
+    if not isinstance(number, int) or not 0 <= number < len(exercises):
+        return None, None
+    one = exercises[number]
+    answers = tuple(answer for answer in one.get("answers") or () if isinstance(answer, str))
+    tier = str(one.get("tier"))
+    made = Exercise(tier=tier, concepts={}, question=str(one.get("question")), answers=answers)
+    if rules is None or tier not in rules.tiers:
+        rules = Exercises({tier: Tier(concepts=(), question="", answers=answers)}, accents="ignored")
+    return (made, rules) if answers else (None, None)
+
+
+MEASURE = ExercisesMeasure()

@@ -1,0 +1,117 @@
+"""How far a labeller agrees with the speakers about what utterances do: by role, sets and single labels.
+
+Both have to stand in the record: the speaker's as a turn's labels, the labeller's in its data. All responses to a turn count.
+Memory: some numbers for each scenario and label.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from edgen.core.values import Turn
+from edgen.domains.tutoring.served import LABELLER
+from edgen.evaluation.aggregates import Aggregate, ByKey, Columns, Share
+from edgen.evaluation.figures import Block, Table, label_with_arm
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel
+from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.terminal import share_with_interval
+from edgen.space import Space
+from edgen.stats.label_figures import LabelCounts, LabelFigures, LabelScores
+
+
+class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """The labeller's labels against the speaker's, by role."""
+
+    roles: dict[str, LabelFigures]
+
+
+class LabelAgreementCount:
+    def __init__(self) -> None:
+        self._roles: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
+
+    def see(self, sample: Sample, words: Words) -> None:
+        for turn, given in labelled_twice(sample.turns):
+            self._roles[turn.role].add(sample.scenario.index, turn.labels, given)
+
+    def result(self) -> LabelAgreement:
+        return LabelAgreement(
+            roles={role: counts.figures() for role, counts in sorted(self._roles.items(), reverse=True)}
+        )
+
+
+class LabelAgreementMeasure(Measure[LabelAgreement]):
+    name = "label_agreement"
+    definition = (
+        "Of utterances that both the speaker and a labeller say the actions of: the share with the same set of actions, and "
+        "precision, recall and F1 of the labeller against the speaker, by action, micro (over the counts of all actions) and "
+        "macro (the mean over actions); Sokolova and Lapalme 2009. Intervals are by the bootstrap over scenarios."
+    )
+    order = 14
+    counts = LabelAgreementCount
+    section = "behaviour"
+    compares = (
+        Compared(
+            name="label_agreement", title="labeller agrees", kind="share", top="alike", bottom="units",
+            over="utterances with both labels",
+            definition="Utterances whose set of actions is the same by the speaker and by the labeller.",
+        ),
+    )  # fmt: skip
+    nothing = "No turn carries labels of its speaker and of a labeller."
+    aggregates = (
+        ByKey(
+            "roles",
+            each=(
+                Share("exact", label="{key}'s, labelled alike", says="{it} of {units}", title="{key}: same actions"),
+                Aggregate("micro", label="  micro F1", says="{it.f1}"),
+                Aggregate("macro", label="  macro F1", says="{it.f1}"),
+                Aggregate("units", label="  by action", says="precision, recall, F1 (how often it is named)"),
+                Aggregate(
+                    "labels", label="  {key}", says="{it.precision.value:.1%}, {it.recall.value:.1%}, {it.f1} ({it.gold})"
+                ),
+            ),
+        ),
+    )  # fmt: skip
+    panels = (
+        Panel(
+            "label-agreement", "A labeller says what the speaker says", ("roles.exact",),
+            "Low: one of the two does not know what the actions mean.",
+        ),
+    )  # fmt: skip
+
+    def blocks(self, found: Sequence[ArmResult[LabelAgreement]]) -> Iterator[Block]:
+        yield from super().blocks(found)
+        table = tuple(
+            (label_with_arm(f"{role}: {label}", one.arm), f"{scores.gold:,}", _said(scores))
+            for one in found
+            for role, figures in one.value.roles.items()
+            for label, scores in figures.labels.items()
+        )
+        if table:
+            head = ("action", "by the speaker", "the labeller's precision, recall, F1")
+            yield Table(head, table, "The labeller against the speaker", "plain")
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        """Utterances labelled by both, and those labelled alike."""
+        alike = [{*turn.labels} == {*given} for turn, given in labelled_twice(sample.turns)]
+        return {"units": len(alike), "alike": sum(alike)} if alike else {}
+
+
+def labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]]]:
+    """Every utterance with labels of its own and of a labeller, and the labeller's."""
+    for turn in turns:
+        for said in (turn, *turn.alternatives):
+            given = said.data.get(LABELLER)
+            if said.labels and isinstance(given, list) and all(isinstance(label, str) for label in given):
+                yield said, given
+
+
+def _said(scores: LabelScores) -> str:
+    told = (scores.precision, scores.recall)
+    shares = ", ".join("-" if one is None else f"{one.value:.1%}" for one in told)
+    return f"{shares}, {share_with_interval(scores.f1)}"
+
+
+MEASURE = LabelAgreementMeasure()

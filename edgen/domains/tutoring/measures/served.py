@@ -1,0 +1,119 @@
+"""Where the turns come from that students are served, in sessions of rounds with a pool; and how often the same is shown.
+
+A turn of the tutor that says where it comes from (`families/tutoring/served`) counts. Intervals are clustered by scenario.
+Memory: some bytes a session, and 8 bytes for each different response that is served.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from edgen.core.values import Turn
+from edgen.domains.tutoring.served import SOURCES, origin_of, source_of
+from edgen.evaluation.aggregates import Aggregate, Columns, Crossed, Share, Tally, Total
+from edgen.evaluation.measure import Compared, Measure, Panel, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.space import Space
+
+
+def _compared(name: str, title: str, top: str, definition: str) -> Compared:
+    return Compared(
+        name=name,
+        title=title,
+        kind="share",
+        top=top,
+        bottom="turns",
+        over="served turns",
+        definition=definition,
+    )
+
+
+class ServedMeasure(Measure[Any]):
+    name = "served"
+    definition = (
+        "Of the turns that students are served in rounds: the share from the pool, by a template that was drawn, by a "
+        "template since the pool had nothing (dry), and new ones since no template was left; by the student's action, by "
+        "round, and how many of each the student calls nonsense; how often a response from the pool is served; and the share "
+        "of turns that tutors respond to. edgen's own, for the way of CIMA (Stasaski, Kao and Hearst 2020, section 3)."
+    )
+    order = 15
+    section = "behaviour"
+    nothing = "No turn was served from a pool."
+    aggregates = (
+        Total("turns", label="turns served", says="{it:turn}"),
+        Share(
+            "sources", "by_source", "of_source", label="  {key}", title="Served: {key}", by_key=True,
+            says="{it}, {nonsense[key]:.1%} called nonsense",
+        ),
+        Tally("nonsense", "called_nonsense"),
+        Crossed("by_action", columns=SOURCES, label="after {key}"),
+        Crossed("by_round", columns=SOURCES, order="key", label="round {key}", heads=("round (turns)", "sources")),
+        Tally("responses", "exposures", order="seen"),
+        Aggregate(
+            "exposure", label="from the pool", if_any=True,
+            says="{responses:response}, each served {it:.2f} times, at most {most}",
+        ),
+        Aggregate("most"),
+        Share("answered", "answered", "turns", label="tutors respond to", says="{it} of them"),
+    )  # fmt: skip
+    panels = (
+        Panel(
+            "served", "Where the turns come from that students are served", ("sources",),
+            "Look for a pool that runs dry: more rounds, more sessions a round, or fewer keywords to share.",
+        ),
+        Panel("rounds", "Sources by round", ("by_round",)),
+    )  # fmt: skip
+    compares = (
+        _compared("served_from_pool", "served from the pool", "pool", "Turns from the pool, of those that students are served."),
+        _compared("served_dry", "the pool had nothing", "dry", "Templates since the pool had nothing, of turns served."),
+        _compared("served_nonsense", "served turns called nonsense", "nonsense", "Served turns that a student calls nonsense."),
+    )  # fmt: skip
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        """Served turns, those of each source, and what is said of them."""
+        served = [*_served(sample.turns)]
+        if not served:
+            return {}
+        counts = Counter(source for _, _, source in served)
+        nonsense = [source for _, turn, source in served if turn.data.get("nonsense") is True]
+        number = (sample.outcome or {}).get("round")
+        return {
+            **counts,
+            "turns": len(served),
+            "nonsense": len(nonsense),
+            "by_source": {source: counts[source] for source in SOURCES},
+            "of_source": dict.fromkeys(SOURCES, len(served)),
+            "called_nonsense": nonsense,
+            "exposures": [hash(origin) for _, turn, _ in served if (origin := origin_of(turn)) is not None],
+            "answered": sum(bool(turn.alternatives) or source == "new" for _, turn, source in served),
+            "by_action": [(action, (source,)) for before, _, source in served for action in before],
+            "by_round": [(number, (source,)) for *_, source in served] if isinstance(number, int) else None,
+        }
+
+    def finish(self, figures: dict[str, Any], shared: Shared) -> Any:
+        """Of the sources, those that occur; of the responses, how many there were, and how often each was served."""
+        exposures, sources, nonsense = figures["responses"], figures["sources"], figures["nonsense"]
+        occur = {name: sources[name] for name in SOURCES if name in sources and sources[name].value}
+        return self.value_type(
+            **figures | {
+                "sources": occur,
+                "nonsense": {name: nonsense.get(name, 0) / round(one.value * one.n) for name, one in occur.items()},
+                "responses": len(exposures),
+                "exposure": sum(exposures.values()) / len(exposures) if exposures else None,
+                "most": max(exposures.values(), default=0),
+            }
+        )  # fmt: skip
+
+
+def _served(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:
+    """Each turn that was served, with what the student did before and where it comes from."""
+    before: tuple[str, ...] = ()
+    for turn in turns:
+        if (source := source_of(turn)) is not None:
+            yield before, turn, source
+        before = turn.labels
+
+
+MEASURE = ServedMeasure()

@@ -1,0 +1,94 @@
+"""How long tutors' responses and students' turns are, in words between blanks, and how many of a response's words are none
+of the exercise's own.
+
+Words are cut at blanks, as CIMA's are; all responses to a turn count. A student's turn counts once, however many contexts
+begin with it. Memory: 8 bytes a student's turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.served import responses_to
+from edgen.evaluation.aggregates import Columns, Histogram
+from edgen.evaluation.measure import Measure, Panel, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.space.model import Space
+
+_WORD = re.compile(r"\w+")
+
+
+class TutorWordsMeasure(Measure[Any]):
+    name = "tutor_words"
+    definition = (
+        "Words between blanks of each response of a tutor and of each different turn of a student; and of a response, the "
+        "words that are no value of the space's concepts, in any language that the space has. As in CIMA (Stasaski, Kao "
+        "and Hearst 2020, section 4), which does not say how words of the domain were told from others."
+    )
+    order = 14
+    section = "shape"
+    nothing = "No turn carries actions."
+    aggregates = (
+        Histogram("responses", label="words a response"),
+        Histogram("other_words", label="  not the exercise's"),
+        Histogram("student", label="words a student's turn"),
+    )
+    panels = (
+        Panel("tutor-words", "Words of a response", ("responses",), "Look for a long tail: a tutor who lectures."),
+    )  # fmt: skip
+    compares = ()
+
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+        """Contexts may share turns of a student, which count once over all of the data set."""
+        return _Reader(shared.data.space)
+
+    def lines(self, value: Any) -> Iterator[str]:
+        if value.responses.n:
+            yield from super().lines(value)
+
+
+class _Reader:
+    def __init__(self, space: Space | None) -> None:
+        self._seen: set[int] = set()
+        self._domain = frozenset() if space is None else _words_of_space(space)
+
+    def __call__(self, sample: Sample, words: Words) -> Columns:
+        domain = self._domain or _words_of(sample.scenario.values.values(), sample.scenario.fields.values())
+        responses, others, student = [], [], []
+        history = 0
+        for turn in sample.turns:
+            history = hash((history, turn.role, turn.text))
+            if turn.role != "Tutor":
+                if history not in self._seen:
+                    self._seen.add(history)
+                    student.append(len(turn.text.split()))
+            elif turn.labels:
+                for said in responses_to(turn):
+                    responses.append(len(said.text.split()))
+                    others.append(sum(word not in domain for word in _cut(said.text)))
+        return {"responses": responses, "other_words": others, "student": student}
+
+
+def _cut(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _words_of_space(space: Space) -> frozenset[str]:
+    """The words of the concepts of a space's exercises, and of their fields."""
+    exercises = exercises_of(space)
+    if exercises is None:
+        return frozenset()
+    names = {name for tier in exercises.tiers.values() for name in tier.concepts}
+    entries = [entry for name in names for entry in space[name].entries]
+    return _words_of([entry.value for entry in entries], [entry.fields for entry in entries])
+
+
+def _words_of(values: Iterable[str], fields: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    texts = [*values, *(said for one in fields for said in one.values() if isinstance(said, str))]
+    return frozenset(word for text in texts for word in _cut(text))
+
+
+MEASURE = TutorWordsMeasure()

@@ -1,0 +1,362 @@
+"""Tutoring that is grounded in exercises with right answers: a student, and several tutors' responses to each turn.
+
+What the protocol is to the rest of edgen; how a session goes is in `session`. The way of working is CIMA's (Stasaski, Kao
+and Hearst, "CIMA: A Large Open Access Dialogue Dataset for Tutoring", BEA 2020).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job, settings_of
+from edgen.config.label_set import load_label_set, name_problems
+from edgen.core.answer_kinds import AnswerKind
+from edgen.core.errors import JobError, Problem
+from edgen.core.yaml_values import shortened
+from edgen.domains.tutoring.config import EXTRA_VARIABLES, Tutoring
+from edgen.domains.tutoring.exercises.model import SHOWN
+from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
+from edgen.domains.tutoring.served import LABELLER
+from edgen.families.base import Recorded
+from edgen.protocols.base import (
+    ExpectedCall,
+    FindFile,
+    Rounds,
+    Simulation,
+    Starter,
+    Template,
+)
+from edgen.protocols.labelling import labelling_template
+from edgen.protocols.session import PlayedProtocol, Session
+from edgen.space.model import Space, SpaceRole
+
+_TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
+_OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
+
+
+class TutoringProtocol(PlayedProtocol):
+    """A student goes through exercises; each of its turns gets responses from tutors who do not see each other."""
+
+    name = "tutoring"
+    summary = "A student goes through exercises with right answers; several tutors respond to each turn."
+    precedence = 20
+    answers = (
+        AnswerKind(
+            "acted_turn",
+            "what one side says next, and the actions of it, as JSON or with a line of actions",
+            ("index", *SHOWN, *EXTRA_VARIABLES),
+        ),
+        AnswerKind(
+            "best_worst",
+            "the letters of the best and of the worst of several responses",
+            ("index", *SHOWN, *EXTRA_VARIABLES, *JUDGE_VARIABLES),
+        ),
+    )
+    Config = Tutoring
+    sends_schemas = True
+    starter = Starter(
+        "tutoring",
+        {"tutor.j2": "tutoring_tutor", "student.j2": "tutoring_student"},
+        "tutor",
+        "exercises with right answers, three tutors a turn",
+    )
+    about_leaks = "The student is not told the answer: a leak is a tutor's, who told it."
+    about_probability = "sessions of exercises have none; whether exercises were solved is in the outcome"
+
+    def problems(self, job: Job) -> Iterator[Problem]:
+        """A prompt for the whole conversation, tutors that are not as many as responses, actions that are not there."""
+        settings: Tutoring = settings_of(job)
+        if job.prompt is not None:
+            yield Problem(
+                "$.prompt", "tutoring has a prompt for each side: `prompts: {tutor: …, student: …}`"
+            )
+        if settings.tutors is not None:
+            unknown = [name for name in settings.tutors if name not in job.backends]
+            yield from (
+                Problem(
+                    "$.tutoring.tutors", f"there is no backend {name!r} (known: {', '.join(job.backends)})"
+                )
+                for name in unknown
+            )
+        sides = settings.named_actions
+        if settings.actions is not None and settings.actions.keys() != {"student", "tutor"}:
+            yield Problem("$.tutoring.actions", "expected actions of `student` and of `tutor`")
+        for side, actions in sides.items():
+            if not actions:
+                yield Problem(f"$.tutoring.actions.{side}", "this is empty; name one action at least")
+            yield from name_problems(
+                {f"$.tutoring.actions.{side}.{shortened(name)}": name for name in actions}
+            )
+        if (
+            settings.actions is None or sides.keys() == settings.actions.keys()
+        ):  # else label sets are still to be read
+            yield from _round_problems(settings)
+            yield from _wanted_problems(settings)
+        yield from _labelling_problems(settings)
+
+    def with_files(self, job: Job, find: FindFile) -> Job:
+        """With the labels of the label sets that `actions` names."""
+        settings: Tutoring = settings_of(job)
+        read = {
+            side: load_label_set(find("label_sets", name, f"tutoring.actions.{side}")).definitions
+            for side, name in (settings.actions or {}).items()
+            if isinstance(name, str)
+        }
+        if not read:
+            return job
+        settings = msgspec.structs.replace(settings, actions={**(settings.actions or {}), **read})
+        held = msgspec.structs.replace(job, protocol_settings={**job.protocol_settings, self.name: settings})
+        if found := [*self.problems(held)]:
+            raise JobError.of(job.name, found)
+        return held
+
+    def roles(self, job: Job) -> tuple[str, ...]:
+        """The tutors, the student, and who else is asked."""
+        settings: Tutoring = settings_of(job)
+        names = (*settings.tutor_backends, *self._student_names(job), *_others(settings))
+        return tuple(dict.fromkeys(names))
+
+    def _student_names(self, job: Job) -> list[str]:
+        """The roles of the space but the tutor's, as `backends` names them. Which is the tutor's, the space tells."""
+        names = [role.lower() for role in job.speakers]
+        return [name for name in names if name != "tutor"] or names[-1:]
+
+    def prepare(self, job: Job, space: Space) -> Any:
+        """The exercises, and who is who."""
+        from edgen.domains.tutoring.exercises.chain import ExercisePool
+        from edgen.domains.tutoring.exercises.grammar import Grammar
+        from edgen.domains.tutoring.responses import Naming, ResponsePool
+        from edgen.domains.tutoring.session import Prepared
+
+        student, tutor = _sides(job, space)
+        settings: Tutoring = settings_of(job)
+        grammar = Grammar(space)
+        responses = None
+        if settings.choose == "pool":
+            responses = ResponsePool(settings.pool, Naming(space, grammar.concepts))
+        return Prepared(ExercisePool(grammar), student, tutor, self._tutor_uses(job), responses)
+
+    def _tutor_uses(self, job: Job) -> dict[str, str]:
+        """What the template of each tutor is for, by its backend: its own name where tutors have names."""
+        settings: Tutoring = settings_of(job)
+        (student,) = self._student_names(job)[:1]
+        return {name: "tutor" if name == student else name for name in settings.tutor_backends}
+
+    def rounds(self, job: Job) -> Rounds:
+        """With a pool, as many as the settings say."""
+        settings: Tutoring = settings_of(job)
+        if settings.rounds == 1:
+            return Rounds()
+        return Rounds(
+            settings.rounds, settings.sessions_per_round or -(-job.conversations // settings.rounds)
+        )
+
+    def prepare_round(self, prepared: Any, made: Iterable[Recorded]) -> Any:
+        """With the responses of the sessions that were made."""
+        if prepared.responses is None:
+            return prepared
+        return msgspec.structs.replace(prepared, responses=prepared.responses.grown(made))
+
+    def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
+        """A template for the student and one for each tutor; a tutor without one of its own has that of `tutor`."""
+        (student,) = self._student_names(job)[:1]
+        seats = [(student, "student", student)]
+        seats += [(use, "tutor", backend) for backend, use in self._tutor_uses(job).items()]
+        roles = {} if space is None else dict(zip(("student", "tutor"), _sides(job, space), strict=True))
+        templates = {}
+        for use, side, asked in seats:
+            key = use if use in job.prompts or side == "student" else "tutor"
+            seen = () if space is None else _variables(space, roles[side])
+            templates[use] = Template(
+                name=job.prompts.get(key, f"tutoring_{side}"),
+                key=f"prompts.{key}",
+                expects="acted_turn",
+                variables=tuple(dict.fromkeys(("index", *seen, *EXTRA_VARIABLES))),
+                reports=tuple(name for name in seen if name in SHOWN),
+                asked=asked,
+                stand_ins={
+                    "about": ["Learner: shy"],
+                    "actions": settings_of(job).named_actions.get(side, {}),
+                    "exercise_number": 1,
+                    "labelled_by": settings_of(job).labelled_by,
+                    "points": ["a point"],
+                },
+            )
+        tutor = templates[next(iter(self._tutor_uses(job).values()))]
+        for use in _others(settings_of(job)):
+            if space is not None and use in templates:
+                message = f"the space has a role {use}, and so has the job's {use}; rename one"
+                raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
+            templates[use] = self._template_of_other(use, job, space, tutor)
+        return templates
+
+    def _template_of_other(self, use: str, job: Job, space: Space | None, tutor: Template) -> Template:
+        """That of the labeller or of the judge, who may use what tutors may."""
+        settings: Tutoring = settings_of(job)
+        if use == LABELLER:
+            sets = [settings.labels_of(side) for side in settings.named_actions]
+            return labelling_template(job.prompts.get(use), f"prompts.{use}", use, sets)
+        seen = () if space is None else tutor.variables
+        return dataclasses.replace(
+            tutor,
+            name=job.prompts.get(use, "tutoring_judge"),
+            key=f"prompts.{use}",
+            expects="best_worst",
+            variables=(*seen, *JUDGE_VARIABLES),
+            reports=(),
+            shows=(SHOWN_TO_JUDGE,),
+            why="a judge of responses",
+            asked=use,
+        )
+
+    def session(self) -> type[Session]:
+        """Yields the student's request, then the tutors', turn by turn."""
+        from edgen.domains.tutoring.session import TutoringSession
+
+        return TutoringSession
+
+    def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
+        """A call for each turn of the student and for each response; with a pool, not where a conversation is shown to no
+        tutor any more, which is the sooner the fewer exercises are solved."""
+        settings: Tutoring = settings_of(job)
+        (student,) = self._student_names(job)[:1]
+        uses = self._tutor_uses(job)
+        turns = settings.student_turns if level else max(1, settings.student_turns // 4)
+        calls = []
+        of, shown = settings.turns_per_exercise, settings.shown_turns
+        answered = (shown, (shown + of + 1) // 2, of)[level]
+        for turn in range(turns):
+            calls.append(ExpectedCall(student, student, _TURN, hears=True, heard=True))
+            calls += [
+                ExpectedCall(backend, uses[backend], _TURN, hears=True, heard=not place)
+                for place, backend in enumerate(settings.tutor_backends)
+                if turn % of < answered
+            ]
+            calls += [ExpectedCall(use, use, _OF_OTHERS, hears=True) for use in _others(settings)]
+        return tuple(calls)
+
+    def role_of(self, job: Job, step: int) -> str:
+        """The student, then each of the tutors, then labeller and judge."""
+        settings: Tutoring = settings_of(job)
+        order = [*self._student_names(job)[:1], *settings.tutor_backends, *_others(settings)]
+        return order[step % len(order)]
+
+    def caveats(self, settings: Tutoring) -> Iterator[str]:
+        """How responses came about."""
+        count = len(settings.tutor_backends)
+        yield f"Each turn of the student has {count} responses of the tutor, made without knowledge of each other."
+        if settings.choose == "pool":
+            yield (
+                f"None of them went on: in {settings.rounds} rounds, students were served responses that tutors gave to "
+                "other sessions' turns in earlier rounds, or templates, which no tutor wrote; the first round had templates "
+                "alone. Each served turn says where it comes from (`served` in its data). What was served may not fit."
+            )
+        else:
+            yield _WENT_ON[settings.choose]
+        yield _LABELLED[settings.labelled_by]
+
+    def simulated(self, request: Simulation) -> str | None:
+        """A turn with its actions, or a judgement of responses."""
+        from edgen.domains.tutoring.simulation import judge, speak
+
+        return judge(request) or speak(request)
+
+    def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
+        """The actions that the simulator's words stand for."""
+        from edgen.domains.tutoring.simulation import true_actions
+
+        return true_actions(role, text)
+
+
+def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
+    """The student, who does not see the answer, and the tutor, who does. Raises JobError for a space without these."""
+    if exercises_of(space) is None:
+        message = f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, italian_prepositions and fractions"
+        raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
+    tutors = [role for role in space.roles if "answer" in role.sees]
+    students = [role for role in space.roles if "answer" not in role.sees]
+    if len(tutors) != 1 or len(students) != 1 or tutors[0].name.lower() != "tutor":
+        message = f"{space.name} has to have two roles: Tutor, who sees `answer`, and one who does not"
+        raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
+    return students[0], tutors[0]
+
+
+def _others(settings: Tutoring) -> tuple[str, ...]:
+    """Who is asked besides student and tutors, in this order after each turn."""
+    return (
+        *((LABELLER,) if settings.labelled_by != "speaker" else ()),
+        *((JUDGE,) if settings.choose == "judge" else ()),
+    )
+
+
+def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
+    """Wanted actions that there are not, weights beside a policy."""
+    sides, where = settings.named_actions, "$.tutoring.wanted"
+    rows: dict[str, Mapping[str, Any]] = {where: settings.wanted or {}}
+    if settings.wanted_by_student:
+        rows = {}
+        for action, row in (settings.wanted or {}).items():
+            if action not in sides["student"]:
+                message = f"the student has no such action (known: {', '.join(sides['student'])})"
+                yield Problem(f"{where}.{action}", message)
+            if not isinstance(row, dict):
+                message = "expected weights of the tutor's actions, as under the student's other actions"
+                yield Problem(f"{where}.{action}", message)
+            else:
+                rows[f"{where}.{action}"] = row
+    for path, weights in rows.items():
+        if not weights and settings.wanted is not None:
+            yield Problem(path, "this is empty; name one action of the tutor")
+        for action in weights:
+            if action not in sides.get("tutor", {}):
+                message = f"the tutor has no such action (known: {', '.join(sides.get('tutor', {}))})"
+                yield Problem(f"{path}.{action}", message)
+
+
+def _labelling_problems(settings: Tutoring) -> Iterator[Problem]:
+    """What needs the student's actions before a labeller can tell them, and tutors with the names of others."""
+    if not settings.speaker_names and settings.wanted_by_student:
+        late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
+        yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
+    for name in _others(settings):
+        if name in settings.tutor_backends:
+            yield Problem("$.tutoring.tutors", f"{name!r} is not a tutor here, but the {name}")
+
+
+_WENT_ON = {
+    "draw": "One of them was drawn and went on.",
+    "first": "The first went on.",
+    "judge": "The one that a judge called the best went on (one was drawn where the judge could not be read: `unjudged` among "
+    "the flags).",
+}
+_LABELLED = {
+    "speaker": "Actions are those that the speaker names.",
+    "labeller": "Actions are those that a labeller names, who reads each turn where it stands; turns that it did not label "
+    "have none (`unlabelled` among the flags).",
+    "both": "Actions are those that the speaker names; a labeller's stand beside them in `data`.",
+}
+
+
+def _round_problems(settings: Tutoring) -> Iterator[Problem]:
+    """Rounds without a pool, a pool without rounds, a pool that does not fit the actions."""
+    if settings.choose != "pool":
+        if settings.rounds > 1:
+            yield Problem("$.tutoring.rounds", "only `choose: pool` takes more rounds than one")
+        return
+    if settings.rounds == 1:
+        message = "the pool of one round is empty; `choose: pool` needs two rounds or more, as in `rounds: 4`"
+        yield Problem("$.tutoring.rounds", message)
+    yield from settings.pool.problems(settings.named_actions, "$.tutoring.pool")
+
+
+def _variables(space: Space, role: SpaceRole) -> tuple[str, ...]:
+    """What the template of a role may use of scenario and exercise."""
+    return tuple(name for name in (*space.names, *SHOWN) if name in role.sees)
+
+
+TUTORING = TutoringProtocol()

@@ -1,0 +1,204 @@
+"""The responses that tutors gave in earlier rounds, to be found by a student's action and keywords.
+
+Memory is bounded: of more responses than `most`, those with the smallest digests are kept, a sample that depends on no
+order; each list of the index holds at most 64 of them. What a pool is made of is told by conversations alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.core.values import Turn
+from edgen.domains.tutoring.exercises.answers import words_of
+from edgen.domains.tutoring.pool_config import PoolSettings
+from edgen.domains.tutoring.served import Origin, origin_of, responses_to
+from edgen.families.base import Recorded
+from edgen.space.model import Space
+
+_LISTED = 64  # responses in a list of the index
+_MOST_CHARACTERS = 2_000  # of a response that is kept
+_WORDS = 12  # of a student's turn that are keywords
+_WORD = re.compile(r"\w{3,40}")
+
+
+class Naming:
+    """Finds which values of a space a text names: by the value itself, or by what its entry alone says of it, such as its
+    word in another language."""
+
+    def __init__(self, space: Space, concepts: Iterable[str]) -> None:
+        named: defaultdict[str, set[str]] = defaultdict(set)
+        for name in concepts:
+            for entry in space[name].entries:
+                for said in (entry.value, *entry.fields.values()):
+                    if isinstance(said, str) and len(said) > 2:
+                        named[_plain(said)].add(keyword(name, entry.value))
+        self._values = {term: min(several) for term, several in named.items() if len(several) == 1}
+
+    def values_in(self, text: str) -> frozenset[str]:
+        """The values that a text names, as keywords."""
+        said = _plain(text)
+        return frozenset(value for term, value in self._values.items() if term in said)
+
+
+def keyword(dimension: str, value: str) -> str:
+    """The keyword of a value."""
+    return f"{dimension}={value}"
+
+
+def _plain(text: str) -> str:
+    """The words of a text, with blanks around them."""
+    return f" {' '.join(words_of(text, accents=False))} "
+
+
+class Moment(NamedTuple):
+    """A student's turn as responses are looked for: its actions, whether it solves the exercise, and its keywords."""
+
+    actions: tuple[str, ...]
+    solved: bool
+    keywords: frozenset[str]
+
+    @classmethod
+    def of(cls, turn: Turn, concepts: Mapping[str, str]) -> Moment:
+        """That of a turn about an exercise with these values."""
+        words = [word.casefold() for word in _WORD.findall(turn.text[:_MOST_CHARACTERS])]
+        values = [keyword(name, value) for name, value in concepts.items()]
+        return cls(turn.labels, turn.data.get("solved") is True, frozenset((*values, *words[:_WORDS])))
+
+
+class Response(msgspec.Struct, frozen=True):
+    """What a tutor said, what it does, and the turn that it was said to. `about`: the values of its exercise that it
+    names, as keywords; it fits no exercise without them. `digest` is of all that but the origin."""
+
+    text: str
+    actions: tuple[str, ...]
+    to: Moment
+    about: frozenset[str]
+    origin: Origin
+    digest: bytes
+
+
+class ResponsePool:
+    """What students of one round are served from. `naming` finds the values of the space in a text; `number` is the
+    round's, from 0."""
+
+    def __init__(
+        self,
+        settings: PoolSettings,
+        naming: Naming,
+        number: int = 0,
+        responses: Sequence[Response] = (),
+        exposures: Mapping[Origin, int] | None = None,
+    ) -> None:
+        self.settings = settings
+        self._naming = naming
+        self.number = number
+        self._responses = responses
+        self._exposures = exposures or {}
+        self._index: defaultdict[tuple[bool, str, str], list[int]] = defaultdict(list)
+        for place, response in enumerate(responses):
+            for action in response.to.actions:
+                for word in response.about or response.to.keywords:
+                    listed = self._index[response.to.solved, action, word]
+                    if len(listed) < _LISTED:
+                        listed.append(place)
+
+    def __len__(self) -> int:
+        return len(self._responses)
+
+    def exposure(self, response: Response) -> int:
+        """How often a response was served in earlier rounds."""
+        return self._exposures.get(response.origin, 0)
+
+    def find(self, moment: Moment, shown: Collection[str], rng: random.Random) -> Response | None:
+        """The response that fits best: the most keywords shared, then the same actions, then the fewest exposures; of
+        several, one is drawn. None where none of those that were not `shown` fits."""
+        listed = {
+            place
+            for action in moment.actions
+            for word in moment.keywords
+            for place in self._index.get((moment.solved, action, word), ())
+        }
+        most, fitting = self.settings.shared, list[Response]()
+        for place in sorted(listed):
+            response = self._responses[place]
+            shared = len(response.to.keywords & moment.keywords)
+            if shared < most or response.text in shown or not response.about <= moment.keywords:
+                continue
+            fitting = [*fitting, response] if shared == most else [response]
+            most = shared
+        fits = {id(one): ({*one.to.actions} != {*moment.actions}, self.exposure(one)) for one in fitting}
+        best = min(fits.values(), default=None)
+        found = [one for one in fitting if fits[id(one)] == best]
+        return rng.choice(found) if found else None
+
+    def grown(self, made: Iterable[Recorded]) -> ResponsePool:
+        """The next round's: with the responses of these conversations, without those that a student called nonsense."""
+        kept = {response.digest: response for response in self._responses}
+        exposures, nonsense = Counter(self._exposures), set[Origin]()
+        for recorded in made:
+            for turn in recorded.conversation.turns:
+                if (origin := origin_of(turn)) is not None:
+                    exposures[origin] += 1
+                    if turn.data.get("nonsense"):
+                        nonsense.add(origin)
+            for response in self._responses_of(recorded):
+                kept.setdefault(response.digest, response)
+            if len(kept) > 2 * self.settings.most:
+                kept = _smallest(kept, self.settings.most)
+        kept = {digest: one for digest, one in kept.items() if one.origin not in nonsense}
+        responses = [*_smallest(kept, self.settings.most).values()]
+        known = {response.origin for response in responses}
+        counted = {origin: count for origin, count in exposures.items() if origin in known}
+        return ResponsePool(self.settings, self._naming, self.number + 1, responses, counted)
+
+    def _responses_of(self, recorded: Recorded) -> Iterator[Response]:
+        """What tutors said to the student's turns of a conversation, but for an exercise at which a student called
+        something nonsense."""
+        exercises = (recorded.conversation.outcome or {}).get("exercises")
+        if not isinstance(exercises, list):
+            return
+        found: list[Response] = []
+        concepts: Mapping[str, str] = {}
+        before: Turn | None = None
+        for number, turn in enumerate(recorded.conversation.turns):
+            if "exercise" in turn.data:
+                yield from found
+                found, concepts = [], _concepts(exercises, turn.data["exercise"])
+            elif turn.role.lower() == "tutor" and before is not None:
+                moment = Moment.of(before, concepts)
+                for place, said in enumerate(responses_to(turn)):
+                    if len(said.text) <= _MOST_CHARACTERS:
+                        found.append(self._response(said, moment, (recorded.id, number, place)))
+            if turn.data.get("nonsense"):
+                return
+            before = turn if turn.role.lower() != "tutor" else None
+        yield from found
+
+    def _response(self, turn: Turn, moment: Moment, origin: Origin) -> Response:
+        facts = (turn.text, turn.labels, moment.actions, moment.solved, sorted(moment.keywords))
+        digest = hashlib.blake2b(msgspec.json.encode(facts), digest_size=16).digest()
+        # A value that its own exercise does not have is a word like others, as `behind` in a rule.
+        about = self._naming.values_in(turn.text) & moment.keywords
+        return Response(turn.text, turn.labels, moment, about, origin, digest)
+
+
+def _smallest(kept: Mapping[bytes, Response], most: int) -> dict[bytes, Response]:
+    return {digest: kept[digest] for digest in sorted(kept)[:most]}
+
+
+def _concepts(exercises: Sequence[Any], number: Any) -> Mapping[str, str]:
+    if (
+        not isinstance(number, int)
+        or not 0 <= number < len(exercises)
+        or not isinstance(exercises[number], dict)
+    ):
+        return {}
+    concepts = exercises[number].get("concepts")
+    return concepts if isinstance(concepts, dict) else {}

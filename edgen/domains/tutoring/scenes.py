@@ -1,0 +1,66 @@
+"""What each turn of a session is said in: its exercise, made anew by the grammar, and what the speaker knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from edgen.core.values import Role, Scenario, Turn
+from edgen.domains.tutoring.exercises.grammar import Grammar
+from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.domains.tutoring.served import responses_to
+from edgen.families.base import Scene, Scenes
+from edgen.space.model import Space
+
+
+class ExerciseScenes(Scenes):
+    """A scene is an exercise, from its question on."""
+
+    note = (
+        "A prompt holds what was said of the exercise at hand, not of those before it; its first message ends with what the "
+        "trained side knows of the exercise. The columns of concepts are those of that exercise."
+    )
+
+    def __init__(self, space: Space) -> None:
+        self._grammar = Grammar(space)
+        self._sees = {role.name: role.sees for role in space.roles}
+
+    def of(
+        self, role: Role, scenario: Scenario, turns: Sequence[Turn], outcome: Mapping[str, Any] | None
+    ) -> dict[int, Scene]:
+        """Those of the role's turns that answer something; the questions of exercises answer nothing."""
+        exercises = (outcome or {}).get("exercises") or []
+        found: dict[int, Scene] = {}
+        scene: Scene | None = None
+        for at, turn in enumerate(turns):
+            if "exercise" in turn.data:
+                scene = self._scene(at, role, scenario, exercises[turn.data["exercise"]])
+            elif turn.role == role and scene is not None:
+                found[at] = scene
+        return found
+
+    def responses(self, turn: Turn) -> tuple[Turn, ...]:
+        """A turn that was served from elsewhere was given to another one."""
+        return responses_to(turn)
+
+    def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> Scene:
+        values = {**scenario.values, **one["concepts"]}
+        entries = {name: self._grammar.space[name].entry(value) for name, value in values.items()}
+        fields = {name: dict(entry.fields) for name, entry in entries.items() if entry.fields}
+        made = self._grammar.exercise(one["tier"], entries)
+        return Scene(
+            begin, Scenario(scenario.index, values, fields), "\n".join(self._brief(made, self._sees[role]))
+        )
+
+    @staticmethod
+    def _brief(made: Exercise, sees: Sequence[str]) -> Iterator[str]:
+        """What who sees this knows of the exercise, its question aside, which is said."""
+        if "picture" in sees and made.picture is not None:
+            yield f"The picture shows {made.picture}."
+        if "answer" in sees:
+            yield f"The right answer: {made.answer}"
+        if "mistake" in sees and made.mistake is not None:
+            yield f"A wrong answer to it: {made.mistake}"
+        if "points" in sees and made.points:
+            yield "What may be told:"
+            yield from (f"- {point}" for point in made.points)

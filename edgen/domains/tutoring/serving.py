@@ -1,0 +1,93 @@
+"""What a student is served in one session: a response of an earlier round, or a template; nothing twice.
+
+Which it is depends on (seed, scenario, replicate, turn) and on the session so far. Served turns say in their `data` where
+they come from.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Turn
+from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.domains.tutoring.pool_config import SOLVED, read_template
+from edgen.domains.tutoring.responses import Moment, Response, ResponsePool
+from edgen.reading.answers.acted_turn import ActedTurn
+
+DRY = "pool_dry"  # a flag of a conversation
+
+
+class Serving:
+    """One session's exposure log, and what it is served from `pool` by the tutor of that name, who has these actions."""
+
+    def __init__(self, pool: ResponsePool, tutor: str, actions: Mapping[str, str]) -> None:
+        self._pool, self._tutor, self._actions = pool, tutor, actions
+        self._shown: set[str] = set()
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def ran_dry(self) -> bool:
+        """Whether the pool was looked into, in a round that has one, and held nothing that fits."""
+        return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
+
+    def next(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
+        """What a student is served who said that about an exercise; None where the pool has nothing and every template was
+        shown already."""
+        shares = self._pool.settings.fallback
+        by_template = rng.random() < max([shares.get(action, 0.0) for action in said.labels], default=0.0)
+        template = self._template(said, exercise, rng) if by_template else None
+        if template is not None:
+            return self._serve(template.text, template.actions, "template", {})
+        found = self._pool.find(Moment.of(said, exercise.concepts), self._shown, rng)
+        if found is not None:
+            return self._serve(found.text, found.actions, "pool", self._known_of(found))
+        template = self._template(said, exercise, rng)
+        return None if template is None else self._serve(template.text, template.actions, "dry", {})
+
+    def take(self, turn: Turn) -> Turn:
+        """A response to this very turn, served because nothing else is left."""
+        return self._serve(turn.text, turn.labels, "new", turn.data)
+
+    def is_closed(self, turns: Sequence[Turn]) -> bool:
+        """Whether so many turns about the exercise at hand are shown to no tutor any more."""
+        longest = self._pool.settings.longest
+        begun = next(place for place, turn in enumerate(reversed(turns), 1) if "exercise" in turn.data)
+        return longest is not None and begun > longest
+
+    def as_outcome(self) -> dict[str, Any]:
+        """What a record says of it: the round, from 1, and how many turns were served from where."""
+        return {"round": self._pool.number + 1, "served": dict(sorted(self._counts.items()))}
+
+    def _serve(self, text: str, actions: tuple[str, ...], source: str, known: Mapping[str, Any]) -> Turn:
+        self._shown.add(text)
+        self._counts[source] += 1
+        return Turn(self._tutor, text, actions, {"served": source, **known})
+
+    def _known_of(self, response: Response) -> dict[str, Any]:
+        name, turn, place = response.origin
+        return {"from": name, "turn": turn, "response": place, "exposure": self._pool.exposure(response)}
+
+    def _template(self, said: Turn, exercise: Exercise, rng: random.Random) -> ActedTurn | None:
+        """A template that fits the turn, filled in a way that was not shown."""
+        templates = self._pool.settings.named_templates
+        names = (SOLVED,) if said.data.get("solved") else said.labels
+        read = [read_template(text, self._actions) for name in names for text in templates.get(name, ())]
+        filled = [
+            msgspec.structs.replace(one, text=text)
+            for one in read
+            if isinstance(one, ActedTurn)
+            for text in _fill(one.text, exercise)
+            if text not in self._shown
+        ]
+        return rng.choice(filled) if filled else None
+
+
+def _fill(text: str, exercise: Exercise) -> list[str]:
+    """A template with the exercise's answer, once with each of its points."""
+    points = exercise.points if "{point}" in text else ("",)
+    return [text.replace("{answer}", exercise.answer).replace("{point}", point) for point in points]

@@ -1,0 +1,356 @@
+"""One session: a student goes through exercises, and each turn is answered by several tutors who do not see each other.
+
+The student is told what its role sees of the space and of the exercise at hand; so is the tutor. Both know what was said
+in the session so far. A response that cannot be had is left out while another one is there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Request, Scenario, Turn
+from edgen.domains.tutoring.config import Tutoring
+from edgen.domains.tutoring.exercises.answers import is_right
+from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
+from edgen.domains.tutoring.exercises.model import SHOWN, Exercise
+from edgen.domains.tutoring.judging import JUDGE, UNJUDGED, judge_responses, judge_variables, mark_judged
+from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, shown_to_labeller
+from edgen.domains.tutoring.responses import ResponsePool
+from edgen.domains.tutoring.served import LABELLER
+from edgen.domains.tutoring.serving import DRY, Serving
+from edgen.prompting import scenario_variables
+from edgen.prompting.sandbox import ValueWithFields
+from edgen.protocols.base import Conversing, Prompting, Rules, ask
+from edgen.protocols.labelling import labelling_variables
+from edgen.protocols.session import Session
+from edgen.protocols.stage import append_message, in_one_message
+from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.space.model import SpaceRole
+
+# Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.
+MISSING = "missing_response"
+AT_ONCE = "answer_at_once"
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What all sessions of a job share. `uses`: what the template of each tutor is for, by its backend."""
+
+    pool: ExercisePool
+    student: SpaceRole
+    tutor: SpaceRole
+    uses: Mapping[str, str]
+    responses: ResponsePool | None = None
+    """What students of a round are served from, where they are."""
+
+
+class ExerciseResult(msgspec.Struct):
+    """How far an exercise came. `turns` counts the student's."""
+
+    exercise: Exercise
+    turns: int = 0
+    solved: bool = False
+
+    def as_outcome(self) -> dict[str, Any]:
+        """What a record says of it."""
+        one = self.exercise
+        return {
+            "tier": one.tier,
+            "concepts": one.concepts,
+            "question": one.question,
+            "answers": list(one.answers),
+            "turns": self.turns,
+            "solved": self.solved,
+        }
+
+
+class TutoringSession(Session):
+    """A scenario's session under way."""
+
+    protocol = "tutoring"
+    _settings: Tutoring
+    _prepared: Prepared
+
+    def __init__(
+        self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
+    ) -> None:
+        super().__init__(scenario, replicate, prompts, rules)
+        self._chain = ExerciseChain(self._prepared.pool, scenario, rules.seed)
+        self._tiers = list(self._prepared.pool.grammar.tiers)
+        self._turns: list[Turn] = []
+        self._serving = None
+        if (pool := self._prepared.responses) is not None:
+            self._serving = Serving(pool, self._prepared.tutor.name, self._settings.named_actions["tutor"])
+        self._briefs: dict[tuple[str, str | None], tuple[Message, ...]] = {}
+        self.results: list[ExerciseResult] = []
+
+    @property
+    def exercise(self) -> Exercise:
+        """The one at hand."""
+        return self.results[-1].exercise
+
+    def play(self) -> Conversing:
+        """The session from its first exercise to its end."""
+        turns = self._settings.student_turns
+        self.begin()
+        for turn in range(1, turns + 1):
+            said = yield from self._student()
+            if isinstance(said, Rejection):
+                return said
+            if said.flagged:
+                self._flag_last()
+                break
+            self._hear(said)
+            answered = yield from self._tutors()
+            if answered is not None:
+                return answered
+            if turn < turns and self._is_over() and not self.begin():
+                break
+        return self._conversation()
+
+    def begin(self) -> bool:
+        """Begin the next exercise: the tutor puts its question. False where none is left."""
+        following = self._next_exercise()
+        if following is None:
+            return False
+        self.results.append(ExerciseResult(following))
+        self._briefs.clear()
+        data = {"exercise": len(self.results) - 1}
+        self._turns.append(Turn(self._prepared.tutor.name, following.question, data=data))
+        return True
+
+    def _next_exercise(self) -> Exercise | None:
+        """One of the tier that is due, or of a later one where none of that is left."""
+        solved = sum(result.solved for result in self.results)
+        due = min(solved // self._settings.solved_per_tier, len(self._tiers) - 1)
+        if not self.results:
+            due = 0
+        return next(filter(None, (self._chain.next(tier) for tier in self._tiers[due:])), None)
+
+    def _is_over(self) -> bool:
+        """Whether the exercise at hand is solved or given up."""
+        return self.results[-1].solved or self.results[-1].turns >= self._settings.turns_per_exercise
+
+    # ---- the student
+
+    def _student(self) -> Generator[Request, Reply, ActedTurn | Rejection]:
+        role = self._prepared.student
+        return (yield from self._ask(role, role.name.lower(), "student"))
+
+    def _hear(self, said: ActedTurn) -> None:
+        result = self.results[-1]
+        result.turns += 1
+        told = self._settings.speaker_names and "Guess" in self._settings.named_actions["student"]
+        right = is_right(said.text, result.exercise, self._prepared.pool.grammar.exercises)
+        result.solved = right and ("Guess" in said.actions or not told)
+        if result.solved and result.turns == 1:
+            self._flags.setdefault(AT_ONCE)
+        data = {"solved": True} if result.solved else {}
+        self._turns.append(Turn(self._prepared.student.name, said.text, said.actions, data))
+
+    def _flag_last(self) -> None:
+        """The student says that the last response makes no sense."""
+        last = self._turns.pop()
+        self._turns.append(msgspec.structs.replace(last, data={**last.data, "nonsense": True}))
+
+    # ---- the tutors
+
+    def _tutors(self) -> Generator[Request, Reply, Rejection | None]:
+        """The responses to the last turn, and the one that goes on; why not, where there is none at all."""
+        serving = self._serving
+        closed = serving is not None and serving.is_closed(self._turns)
+        found, rejection = ([], None) if closed else (yield from self._responses())
+        if found or serving is not None:
+            found = yield from self._label(found)
+        if serving is not None:  # what the student's turn does is known now, whoever says so
+            served = serving.next(self._turns[-1], self.exercise, self._rng("served"))
+            if served is not None:
+                self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
+                return None
+        if closed:
+            found, rejection = yield from self._responses()
+            found = yield from self._label(found)
+        if not found:
+            return rejection
+        chosen, found = yield from self._choose(found)
+        goes_on = found[chosen] if serving is None else serving.take(found[chosen])
+        others = tuple(turn for place, turn in enumerate(found) if place != chosen)
+        self._turns.append(msgspec.structs.replace(goes_on, alternatives=others))
+        return None
+
+    def _responses(self) -> Generator[Request, Reply, tuple[list[Turn], Rejection | None]]:
+        """The tutors' responses to the last turn, and why the last of those that are missing is."""
+        role, backends = self._prepared.tutor, self._settings.tutor_backends
+        found: list[Turn] = []
+        rejection: Rejection | None = None
+        for place, backend in enumerate(backends):
+            wanted = self._draw_wanted(place)
+            said = yield from self._ask(role, backend, "tutor", wanted)
+            if isinstance(said, Rejection):
+                rejection = said
+                self._flags.setdefault(MISSING)
+                continue
+            data = {"by": backend} if self._settings.tutors else {}
+            if wanted:
+                data["wanted"] = wanted
+            found.append(Turn(role.name, said.text, said.actions, data))
+        return found, rejection
+
+    def _draw_wanted(self, place: int) -> str | None:
+        """The action that a response is asked for."""
+        weights = self._settings.weights_after(self._turns[-1].labels)
+        return self._rng(f"wanted/{place}").choices([*weights], [*weights.values()])[0] if weights else None
+
+    def _choose(self, found: list[Turn]) -> Generator[Request, Reply, tuple[int, list[Turn]]]:
+        """The place of the response that goes on, and all of them, with what a judge says of them."""
+        if self._settings.choose == "first":
+            return 0, found
+        if self._settings.choose == "judge" and len(found) > 1:
+            told = self._variables(self._prepared.tutor, "tutor", None)
+            picked = yield from judge_responses(
+                self._turns,
+                found,
+                self._rng("letters"),
+                told,
+                self._address(),
+                self._prompts[JUDGE],
+                self._rules,
+            )
+            if picked is not None:
+                return picked[0], mark_judged(found, *picked)
+            self._flags.setdefault(UNJUDGED)
+        return self._rng("choice").randrange(len(found)), found
+
+    # ---- the labeller
+
+    def _label(self, found: list[Turn]) -> Generator[Request, Reply, list[Turn]]:
+        """The responses with the labeller's labels, where there is one; the turn that they respond to gets its own."""
+        settings = self._settings
+        if settings.labelled_by == "speaker":
+            return found
+        shown = shown_to_labeller(
+            self._turns, found, settings.labels_of("student"), settings.labels_of("tutor")
+        )
+        labelled = yield from label_turns(
+            shown, settings.labelled_by, self._address(), self._prompts[LABELLER], self._rules
+        )
+        if labelled is None:
+            self._flags.setdefault(UNLABELLED)
+            return found
+        self._turns[-1] = labelled[0]
+        return labelled[1:]
+
+    def _rng(self, what: str) -> random.Random:
+        return self._random(f"{self._replicate}/{len(self._turns)}/{what}")
+
+    # ---- asking
+
+    def _ask(
+        self, role: SpaceRole, backend: str, side: str, wanted: str | None = None
+    ) -> Generator[Request, Reply, ActedTurn | Rejection]:
+        """What a role says next, asked of a backend."""
+        actions = self._settings.named_actions[side] if self._settings.speaker_names else ()
+        use = self._prepared.uses[backend] if side == "tutor" else backend
+
+        def read_reply(reply: Reply) -> ActedTurn | Rejection:
+            return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
+
+        question = self._question(use, self._messages(role, side, use, wanted), backend)
+        said = yield from ask(question, self._rules, read_reply)
+        if isinstance(said, ActedTurn):
+            self._repairs |= dict.fromkeys(said.repairs)
+        return said
+
+    def opening(self) -> dict[str, tuple[Message, ...]]:
+        """What student and tutors are first asked with, by what their templates are for."""
+        self.begin()
+        student, tutor = self._prepared.student, self._prepared.tutor
+        seats = {student.name.lower(): (student, "student")}
+        seats |= dict.fromkeys(self._prepared.uses.values(), (tutor, "tutor"))
+        found = {use: self._messages(role, side, use) for use, (role, side) in seats.items()}
+        return found | self._opening_of_others()
+
+    def _opening_of_others(self) -> dict[str, tuple[Message, ...]]:
+        """What labeller and judge would be asked with, were the first turn and the responses to it said already."""
+        settings, address = self._settings, Address(self._scenario.index, self._replicate)
+        student, tutor = self._prepared.student, self._prepared.tutor
+        turns = [*self._turns, Turn(student.name, "…")]
+        responses = [Turn(tutor.name, "…")] * len(settings.tutor_backends)
+        found = {}
+        if LABELLER in self._prompts:
+            shown = shown_to_labeller(
+                turns, responses, settings.labels_of("student"), settings.labels_of("tutor")
+            )
+            variables = labelling_variables(shown, address, self._rules.seed)
+            found[LABELLER] = self._prompts[LABELLER].messages(variables)
+        if JUDGE in self._prompts:
+            told = self._variables(tutor, "tutor", None)
+            found[JUDGE] = self._prompts[JUDGE].messages(
+                {**told, **judge_variables(turns, responses, address, self._rules.seed)}
+            )
+        return found
+
+    def _messages(
+        self, role: SpaceRole, side: str, use: str, wanted: str | None = None
+    ) -> tuple[Message, ...]:
+        """What a role is asked with: its brief about the exercise at hand, by the template of that use, what it said as
+        assistant, what it heard as user."""
+        messages = list(self._brief(role, side, use, wanted))
+        for turn in self._turns:
+            append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
+        return tuple(messages)
+
+    def _brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
+        """What a template says of the exercise at hand: the same at each of its turns, so it is rendered once."""
+        key = use, wanted
+        if key not in self._briefs:
+            brief = self._prompts[use].messages(self._variables(role, side, wanted))
+            self._briefs[key] = brief if side == "tutor" else in_one_message(brief)
+        return self._briefs[key]
+
+    def _variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:
+        """What a template may be told of: what the role sees of scenario and exercise, and its actions."""
+        exercise, scenario, space = self.exercise, self._scenario, self._prepared.pool.grammar.space
+        # The scenario's values of the concepts are those of its first exercise.
+        now = {**scenario_variables(scenario), **self._values_now()}
+        shown = {name: getattr(exercise, name) for name in SHOWN}
+        about = [
+            f"{(space[name].label or name).replace('_', ' ')}: {scenario[name]}"
+            for name in role.sees
+            if name in scenario.values and name not in self._prepared.pool.grammar.concepts
+        ]
+        return {
+            "index": scenario.index,
+            **dict.fromkeys(("question", "picture", "mistake")),
+            **{name: value for name, value in {**now, **shown}.items() if name in role.sees},
+            "about": about,
+            "actions": self._settings.named_actions[side],
+            "labelled_by": self._settings.labelled_by,
+            "wanted": wanted,
+            "exercise_number": len(self.results),
+        }
+
+    def _values_now(self) -> dict[str, Any]:
+        """The values that the exercise at hand is made of, with their fields."""
+        space = self._prepared.pool.grammar.space
+        return {
+            name: ValueWithFields(entry.value, entry.fields)
+            for name, value in self.exercise.concepts.items()
+            for entry in space[name].entries
+            if entry.value == value
+        }
+
+    def _conversation(self) -> Conversation:
+        serving = self._serving
+        if serving is not None and serving.ran_dry:
+            self._flags.setdefault(DRY)
+        exercises = {"exercises": [result.as_outcome() for result in self.results]}
+        return Conversation(
+            tuple(self._turns),
+            repairs=tuple(self._repairs),
+            flags=tuple(self._flags),
+            outcome=exercises if serving is None else {**exercises, **serving.as_outcome()},
+        )

@@ -1,0 +1,192 @@
+"""How the simulator plays tutor and student in a session of exercises. The actions that it names are true: it chooses
+them first, and the words after them.
+
+The prompts are known by their line about actions; the tutor's by the right answer in it. A tutor hints by quoting its
+points, and tells the answer once it was asked often enough, or as often as a line of its prompt says (`Tell the answer
+in 20% of your turns.`), by which measures and comparisons can be held against a planted truth. A student asks, tries what was quoted, and makes the mistake
+that its prompt tells it to make first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from edgen.core.values import Message
+from edgen.domains.tutoring.exercises.answers import words_of
+from edgen.protocols.base import Simulation
+from edgen.protocols.fence import CONTINUED
+from edgen.protocols.labelling_simulated import true_labels
+
+_ACTIONS = re.compile(r'"actions"\s*:')
+_TEXT = re.compile(r'"text"\s*:')
+_LISTED = re.compile(r"(?m)^\s*[-*]\s+([A-Z][\w -]{0,39}):\s")
+_ANSWER = re.compile(r"(?mi)^(?:the )?right answer:\s*(.+)$")
+_MISTAKE = re.compile(r"(?mi)^your first answer:\s*(.+)$")
+_POINTS = re.compile(r"(?ms)^What you may tell:\n(.*?)(?:\n\s*\n|\Z)")
+_EXERCISE = re.compile(r"(?m)^Exercise \d+: (.+)$")
+_WANTED = re.compile(r"(?mi)^do this now:\s*([\w -]{1,40})")
+_TELLING = re.compile(r"(?mi)^tell the answer in (\d{1,3})% of your turns\b")
+_QUOTED = re.compile(r"“([^“”]{1,200})”")
+_RESPONSES = re.compile(r"(?ms)^\[([0-9a-f]{16})\] Responses begins\n(.*)\n\[\1\] Responses ends$")
+_TELLS_AFTER = 3  # tries of the student
+
+
+def speak(request: Simulation) -> str | None:
+    """The next turn as JSON; None where the prompt is none of this protocol's."""
+    brief = request.messages[0].content if request.messages else ""
+    named = _ACTIONS.search(brief) is not None
+    if not named and not (_TEXT.search(brief) and _EXERCISE.search(brief)):
+        return None
+    if request.fault == "garbage":
+        return request.say("garbage")
+    answer = _ANSWER.search(brief)
+    said = _tutor(request, brief, answer[1].strip()) if answer else _student(request, brief)
+    known = _LISTED.findall(brief.rpartition("can do:")[2])
+    text, actions = said
+    if not named:
+        return msgspec.json.encode({"text": text}).decode()
+    fitting = [action for action in actions if action in known]
+    if not fitting:
+        fitting = [*true_labels("", text, known, several=True)] if known else ["Other"]
+    return msgspec.json.encode({"text": text, "actions": fitting}).decode()
+
+
+def true_actions(role: str, text: str) -> tuple[str, ...] | None:
+    """What a turn of the simulator's does, by its words; None for a student's that it never says."""
+    if role == "Tutor":
+        if text.startswith(_PRAISE) or text in _GOING_WELL:
+            return ("Confirmation",)
+        if text.startswith(_ASKS):
+            return ("Question", "Hint")
+        if text.startswith(_NOT_YET):
+            return ("Correction",) if text in _NOT_YET else ("Correction", "Hint")
+        return ("Hint",)  # its points are the space's
+    if text.startswith(_SEES):
+        return ("Affirmation",) if text in _SEES else ("Question", "Affirmation")
+    if text in _WONDERS:
+        return ("Question",)
+    return ("Guess",) if text.startswith(_TRIES) else None
+
+
+def judge(request: Simulation) -> str | None:
+    """The best and the worst response; None where the prompt asks for none. A response is worth what its words are
+    drawn for, and nothing where it gives the answer away."""
+    body = _RESPONSES.search(request.text) if "] Responses begins" in request.text else None
+    if body is None:
+        return None
+    if request.fault == "garbage":
+        return request.say("garbage")
+    lettered = re.split(r"(?m)^([A-Z]): ", body[2])[1:]
+    answer = _ANSWER.search(request.text)
+    worths = {
+        letter: worth(said.strip().replace(f"\n{CONTINUED}", "\n"), answer[1].strip() if answer else None)
+        for letter, said in zip(lettered[::2], lettered[1::2], strict=True)
+    }
+    ordered = sorted(worths, key=lambda letter: (worths[letter], letter))
+    return msgspec.json.encode({"best": ordered[-1], "worst": ordered[0]}).decode()
+
+
+def worth(text: str, answer: str | None) -> float:
+    """What a response is worth to the simulated judge, in (-1, 1)."""
+    digest = blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    drawn = int.from_bytes(digest, "big") / 2**64
+    return drawn - 1 if answer and _says(text, answer) else drawn
+
+
+def _heard_since(messages: Sequence[Message], brief: str) -> list[str]:
+    """What one heard since the question of the exercise at hand was put."""
+    question = found[1].strip() if (found := _EXERCISE.search(brief)) else "\0"
+    put = [place for place, message in enumerate(messages) if place and question in message.content]
+    behind = messages[put[-1] + (messages[put[-1]].role == "assistant") :] if put else messages[1:]
+    return [message.content for message in behind if message.role == "user"]
+
+
+def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]]:
+    """A tutor's response to the last turn of the student."""
+    heard = _heard_since(request.messages, brief)
+    last = heard[-1] if heard else ""
+    if _says(last, answer):
+        return f"{request.pick(_PRAISE)} “{answer}”.", ["Confirmation"]
+    wanted = found[1].strip() if (found := _WANTED.search(brief)) else None
+    tries, guessed = len(heard), last.startswith(_TRIES)
+    told = _TELLING.search(brief)
+    telling = int(told[1]) / 100 if told else 0.3 * max(0, tries - _TELLS_AFTER)
+    if wanted is None and request.random() < telling:
+        return f"It is “{answer}”. Please say it.", ["Hint"]
+    if wanted is None:
+        wanted = _chosen(request, guessed)
+    return _respond(request, wanted, _point(request, brief), answer)
+
+
+def _chosen(request: Simulation, guessed: bool) -> str:
+    """Which action a tutor takes: mostly corrections for guesses, mostly hints for all else."""
+    draw = request.random()
+    if guessed:
+        return "Correction" if draw < 0.55 else "Hint" if draw < 0.85 else "Question"
+    return "Hint" if draw < 0.8 else "Question" if draw < 0.9 else "Confirmation"
+
+
+def _respond(request: Simulation, action: str, point: str, answer: str) -> tuple[str, list[str]]:
+    if action == "Correction":
+        if request.random() < 0.5:
+            return f"{request.pick(_NOT_YET)} {point}", ["Correction", "Hint"]
+        return request.pick(_NOT_YET), ["Correction"]
+    if action == "Question":
+        first = answer.split()[0]
+        return f"{request.pick(_ASKS)} It begins with “{first}”.", ["Question", "Hint"]
+    if action == "Confirmation":
+        return request.pick(_GOING_WELL), ["Confirmation"]
+    return point, ["Hint"]
+
+
+def _point(request: Simulation, brief: str) -> str:
+    """Something that the tutor may tell."""
+    found = _POINTS.search(brief)
+    points = (
+        [line.strip()[2:].strip() for line in found[1].split("\n") if line.strip()[:2] == "- "]
+        if found
+        else []
+    )
+    return request.pick(points) if points else "Think of what we did before."
+
+
+def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
+    """A student's next turn."""
+    heard = _heard_since(request.messages, brief)
+    last = heard[-1] if heard else ""
+    told = re.search(r"It is “([^“”]+)”\. Please say it", last)
+    if told:
+        return f"{request.pick(_TRIES)} {told[1]}.", ["Guess"]
+    mistake = _MISTAKE.search(brief)
+    if mistake and len(heard) == 1:
+        return f"{request.pick(_TRIES)} {mistake[1].strip()}.", ["Guess"]
+    quoted = [found[-1] for message in heard[1:] if (found := _QUOTED.findall(message))]
+    draw = request.random()
+    if quoted and draw < 0.5:
+        parts = list(dict.fromkeys(quoted[-3:]))
+        return f"{request.pick(_TRIES)} {' '.join(parts)}.", ["Guess"]
+    if draw < 0.62:
+        return request.pick(_SEES), ["Affirmation"]
+    if draw < 0.7:
+        return f"{request.pick(_SEES)} {request.pick(_WONDERS)}", ["Question", "Affirmation"]
+    return request.pick(_WONDERS), ["Question"]
+
+
+def _says(text: str, answer: str) -> bool:
+    return f" {' '.join(words_of(answer, accents=False))} " in f" {' '.join(words_of(text, accents=False))} "
+
+
+_PRAISE = ("Yes, that is right:", "Well done!", "Exactly:", "Very good, it is")
+_NOT_YET = ("Not quite.", "Almost, but not yet.", "That is not it yet.", "Close. Look at the order again.")
+_ASKS = ("Which word would you begin with?", "What do you already know of it?", "How would you start?")
+_GOING_WELL = ("You are on the right way.", "Good so far.", "That part is right.")
+_TRIES = ("I think it is", "Is it", "My guess is", "Maybe", "Then it must be")
+_SEES = ("Okay, I see.", "Ah, that makes sense.", "Thanks, I get that now.", "Right, I remember.")
+_WONDERS = (
+    "What is the first word?", "How do I say that?", "Which word comes next?", "Can you give me a hint?",
+    "What does the rule say?", "Is the order right?", "How does it end?",
+)  # fmt: skip

@@ -1,0 +1,202 @@
+"""Guards of an environment's server: authentication and limits.
+
+A web page anywhere can send requests to a server on this machine, and each request to this one spends the
+job's money. So every request and every WebSocket needs the server's token, a name in Host that no other
+machine can own, and no foreign Origin (see `edgen.simulator.hosts`). Input is limited in size, and is JSON
+that can be encoded again.
+
+An ASGI application around another one; it needs no library.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.simulator.hosts import Hosts
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MAX_BODY = 1 << 20  # bytes of a request or of a WebSocket's message
+LEAST_TOKEN = 16  # characters
+_REFUSED = 1008  # the WebSocket's code for a policy violation
+_TOO_BIG = 1009
+_USAGE = (
+    "This server needs its token: connect to the address with the token in it, http://HOST:PORT/TOKEN, or send "
+    "'Authorization: Bearer TOKEN'."
+)
+
+
+class Guard:
+    """An ASGI application that requires a token.
+
+    `token`: at least 16 characters valid in addresses; None draws one. `host`: the address that the server
+    listens on. `allow_hosts`: further names to answer to. `at_once`: maximum concurrent HTTP requests.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        token: str | None = None,
+        *,
+        host: str = "127.0.0.1",
+        allow_hosts: Iterable[str] = (),
+        at_once: int = 64,
+    ) -> None:
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        if len(self.token) < LEAST_TOKEN or not self.token.isascii() or not _is_word(self.token):
+            raise UsageError(
+                f"token: expected at least {LEAST_TOKEN} ASCII letters, digits, '-', '_', '.' or '~', as "
+                "secrets.token_urlsafe(24) makes them; without one, a token is drawn."
+            )
+        self._app = app
+        self._hosts = Hosts(host, allow_hosts, option="allow_hosts=[NAME]")
+        self._free = at_once
+
+    def address(self, url: str) -> str:
+        """Return the address for a client of the server at `url`, with the token as its path."""
+        parts = urlsplit(url)
+        return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{self.token}"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request or serve one WebSocket."""
+        if scope["type"] not in ("http", "websocket"):  # start and end of the server
+            await self._app(scope, receive, send)
+            return
+        inner, refusal = self._admit(scope)
+        if scope["type"] == "websocket":
+            if refusal is not None:
+                await receive()  # reads 'websocket.connect'; closing it before acceptance becomes a 403
+                await send({"type": "websocket.close", "code": _REFUSED, "reason": refusal[1][:120]})
+                return
+            await self._app(inner, _checked(receive, send), send)
+        elif refusal is not None:
+            await _answer(send, *refusal)
+        elif self._free < 1:
+            await _answer(send, 503, "The server is at its limit of requests at once; try again later.")
+        else:
+            self._free -= 1
+            try:
+                await self._serve(inner, receive, send)
+            finally:
+                self._free += 1
+
+    def _admit(self, scope: Scope) -> tuple[Scope, tuple[int, str] | None]:
+        """Return the scope without the token in its path, and (status, reason) if the request is refused."""
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            title = name.decode("latin-1").title()
+            if title in headers and title in ("Host", "Origin", "Authorization"):
+                return scope, (400, f"The request has the header {title} twice.")
+            headers[title] = value.decode("latin-1")
+        if (why := self._hosts.refusal(headers)) is not None:
+            return scope, (403, why)
+        first, slash, rest = scope["path"][1:].partition("/")
+        if self._is_token(first):
+            path = slash + rest or "/"
+            return {**scope, "path": path, "raw_path": path.encode()}, None
+        if any(map(self._is_token, _credentials(headers.get("Authorization", "")))):
+            return scope, None
+        return scope, (401, _USAGE)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode())
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return  # the client has disconnected
+            body += message.get("body", b"")
+            if len(body) > MAX_BODY:
+                await _answer(send, 413, f"The body is larger than {MAX_BODY} bytes.")
+                return
+            if not message.get("more_body"):
+                break
+        if body and (wrong := _wrong_json(bytes(body))) is not None:
+            await _answer(send, 422, wrong)
+            return
+        whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
+
+        async def replay() -> Message:
+            nonlocal whole
+            message, whole = whole, None
+            return await receive() if message is None else message
+
+        await self._app(scope, replay, send)
+
+
+def _is_word(token: str) -> bool:
+    return all(char.isalnum() or char in "-_.~" for char in token)
+
+
+def _credentials(header: str) -> list[str]:
+    """Return the possible tokens in an Authorization header: the bearer's, or the password of a user."""
+    scheme, _, given = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return [given.strip()]
+    if scheme.lower() == "basic":
+        try:
+            return [base64.b64decode(given, validate=True).decode().partition(":")[2]]
+        except (binascii.Error, ValueError):
+            return []
+    return []
+
+
+def _wrong_json(data: bytes | str) -> str | None:
+    """Return why data are not JSON that can be encoded again; None if they are.
+
+    NaN, lone surrogates and numbers of a thousand digits pass Python's parser, and break answers that contain
+    them.
+    """
+    try:
+        value = msgspec.json.decode(data)
+    except (ValueError, RecursionError) as problem:
+        return f"It is not valid JSON: {problem}."
+    return None if isinstance(value, dict) else "Expected a JSON object."
+
+
+def _checked(receive: Receive, send: Send) -> Receive:
+    """Return a WebSocket's `receive` that passes on valid messages. Others are answered with an error; one
+    that is too large ends the connection."""
+
+    async def checked() -> Message:
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive":
+                return message
+            data = message.get("text")
+            data = message.get("bytes") or b"" if data is None else data
+            if len(data if isinstance(data, bytes) else data.encode("utf-8", "replace")) > MAX_BODY:
+                await send({"type": "websocket.close", "code": _TOO_BIG})
+                return {"type": "websocket.disconnect", "code": _TOO_BIG}
+            if (wrong := _wrong_json(data)) is None:
+                return message
+            error = {"type": "error", "data": {"message": wrong, "code": "INVALID_JSON"}}
+            await send({"type": "websocket.send", "text": json.dumps(error)})
+
+    return checked
+
+
+async def _answer(send: Send, status: int, why: str) -> None:
+    """Answer a request with a sentence."""
+    body = json.dumps({"detail": why}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,239 @@
+"""A function of the user's own as a measure: what it says of each conversation, counted, averaged and compared.
+
+It takes a conversation and returns a number, a truth, a text, None (nothing to say), or a dict of these by column. Truths
+become shares, texts a share for each text, numbers means, each with its 95% interval; scenarios are the clusters.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, TypeVar
+
+import msgspec
+
+from edgen.core import registry
+from edgen.core.errors import InputError
+from edgen.core.text import shorten
+from edgen.core.values import Event, Role, Scenario, Turn
+from edgen.core.yaml_values import shortened
+from edgen.evaluation.aggregates import Mean, Share
+from edgen.evaluation.measure import Compared, Measure, Shared
+from edgen.evaluation.sample import Sample, Words
+from edgen.expressions.language import Kind, Value
+from edgen.space import Space
+from edgen.stats.intervals import Estimate, average, share
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MOST_TEXTS = 50  # different texts of a column that are told apart
+
+
+class MeasureError(InputError):
+    """A function that cannot be used as a measure, or that fails for a conversation."""
+
+
+class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a function is given. `str()` of it is the turns, a line each; `scenario["topic"]` is a value of the scenario."""
+
+    id: str
+    scenario: Scenario
+    turns: tuple[Turn, ...]
+    probability: float | None = None
+    ended_by: Role | None = None
+    outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(f"{turn.role}: {turn.text}" for turn in self.turns)
+
+
+class OwnFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """By column ("" where the function returns one value): means of numbers, shares of truths, shares of each text."""
+
+    means: dict[str, Estimate] = {}
+    shares: dict[str, Estimate] = {}
+    texts: dict[str, dict[str, Estimate]] = {}
+
+
+class _AnyFigure(dict[str, Kind]):
+    """Every column, whatever it is called: which there are, the function says when it is called."""
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ARG002
+        return "any"
+
+
+class OwnMeasure(Measure[OwnFigures]):
+    """A measure that calls a function."""
+
+    order = 900
+    nothing = "The function said nothing of any conversation."
+    aggregates = (
+        Mean("means", label="{key}", title="{key}"),
+        Share("shares", label="{key}", title="{key}", by_key=True),
+        Share("texts", label="{key}", title="{key}", by_key=True),
+    )
+
+    def __init__(self, function: Callable[[MeasuredConversation], Any], name: str) -> None:
+        super().__init__()
+        said = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
+        self.function = function
+        self.name = name  # type: ignore[misc]  # each has its own
+        self.definition = f"{said or 'No definition given'} (a function of one's own, {name})."  # type: ignore[misc]
+        self.figures = MappingProxyType(_AnyFigure({"": "any"}))  # type: ignore[misc]
+
+    def start(self, shared: Shared) -> _OwnCount:  # noqa: ARG002
+        return _OwnCount(self)
+
+    def call(self, sample: Sample) -> dict[str, Value]:
+        """What the function says of a conversation, by column. Raises MeasureError where it fails."""
+        given = MeasuredConversation(
+            id=sample.id,
+            scenario=sample.scenario,
+            turns=sample.turns,
+            probability=sample.probability,
+            ended_by=sample.ended_by,
+            outcome=sample.outcome,
+            events=sample.events,
+        )
+        try:
+            said = self.function(given)
+        except Exception as problem:
+            raise MeasureError(self._explain(problem, sample.id)) from problem
+        columns = dict(said) if isinstance(said, Mapping) else {"": said}
+        for column, value in columns.items():
+            if not isinstance(column, str) or not isinstance(value, int | float | str | None):
+                what = (
+                    f"{shortened(repr(value))} under {column!r}"
+                    if isinstance(said, Mapping)
+                    else shortened(repr(said))
+                )
+                raise MeasureError(
+                    f"the measure {self.name} returned {what} for conversation {sample.id}; it has to be a number, a "
+                    "truth, a text, None, or a dict of these by texts."
+                )
+        return {column: value for column, value in columns.items() if value is not None}
+
+    def _explain(self, problem: Exception, identifier: str) -> str:
+        steps = traceback.extract_tb(problem.__traceback__)[1:]
+        file = getattr(getattr(self.function, "__code__", None), "co_filename", None)
+        steps = [
+            step for step in steps if step.filename == file
+        ] or steps  # the user's own line, not one that it called
+        where = f" ({steps[-1].filename}, line {steps[-1].lineno})" if steps else ""
+        said = " ".join(f"{type(problem).__name__}: {problem}".split())
+        return f"the measure {self.name} failed for conversation {identifier}{where}: {shorten(said, 200)}"
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:  # noqa: ARG002
+        return self.call(sample)
+
+    def sums(self, sample: Sample, space: Space) -> Iterable[tuple[str, float]]:  # noqa: ARG002
+        for column, value in self.call(sample).items():
+            if isinstance(value, str):
+                yield f"{column}|text {value[:80]}", 1
+                yield f"{column}|texts", 1
+            elif isinstance(value, bool):
+                yield f"{column}|true", int(value)
+                yield f"{column}|truths", 1
+            elif isinstance(value, int | float):
+                yield f"{column}|sum", value
+                yield f"{column}|numbers", 1
+
+    def compared(self, columns: Collection[str]) -> Iterable[Compared]:
+        kinds = {"sum": ("number", "numbers"), "true": ("share", "truths"), "text": ("share", "texts")}
+        for name in sorted(columns):
+            column, _, what = name.partition("|")
+            first, _, text = what.partition(" ")
+            if first not in kinds:
+                continue
+            kind, bottom = kinds[first]
+            called = self.name if not column else f"{self.name}.{column}"
+            yield Compared(
+                name=f"{called}={text}" if text else called,
+                title=f"{called}: {text}" if text else called,
+                kind=kind,  # type: ignore[arg-type]
+                top=name,
+                bottom=f"{column}|{bottom}",
+                over="accepted conversations",
+                definition=self.definition,
+            )
+
+    def shown(self, value: OwnFigures) -> SimpleNamespace:
+        """The figures by the words of their rows."""
+        return SimpleNamespace(
+            means={column or "mean": one for column, one in value.means.items()},
+            shares={column or "share": one for column, one in value.shares.items()},
+            texts={
+                f"{column}: {text}" if column else text: one
+                for column, texts in value.texts.items()
+                for text, one in texts.items()
+            },
+        )
+
+
+class _OwnCount:
+    def __init__(self, measure: OwnMeasure) -> None:
+        self._measure = measure
+        self._numbers: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        self._truths: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        self._texts: dict[str, list[tuple[str, int]]] = defaultdict(list)
+
+    def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
+        scenario = sample.scenario.index
+        for column, value in self._measure.call(sample).items():
+            if isinstance(value, str):
+                self._texts[column].append((value, scenario))
+            elif isinstance(value, bool):
+                self._truths[column].append((value, scenario))
+            elif isinstance(value, int | float):
+                self._numbers[column].append((value, scenario))
+
+    def result(self) -> OwnFigures:
+        texts: dict[str, dict[str, Estimate]] = {}
+        for column, said in self._texts.items():
+            counts: dict[str, int] = defaultdict(int)
+            for text, _ in said:
+                counts[text] += 1
+            common = sorted(counts, key=lambda text: (-counts[text], text))[:_MOST_TEXTS]
+            texts[column] = _estimates(
+                {text: [(own == text, place) for own, place in said] for text in common}, share
+            )
+        return OwnFigures(
+            means=_estimates(self._numbers, average), shares=_estimates(self._truths, share), texts=texts
+        )
+
+
+def _estimates(
+    values: Mapping[str, list[tuple[float, int]]], estimate: Callable[..., Estimate | None]
+) -> dict[str, Estimate]:
+    found = {
+        name: estimate([value for value, _ in seen], [place for _, place in seen])
+        for name, seen in values.items()
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def measure(function: F, name: str | None = None) -> F:
+    """Have a function be a measure under its own name, or another: `edgen stats`, `compare`, expressions and gates of this
+    process know it. It takes a conversation (`id`, `scenario`, `turns`, `probability`, `ended_by`, `outcome`, `events`) and
+    returns a number, a truth, a text, None, or a dict of these by column. Returns the function, so it is a decorator, too.
+
+    >>> @measure
+    ... def question_marks(conversation):
+    ...     "Question marks in a conversation."
+    ...     return str(conversation).count("?")
+
+    Raises MeasureError for what cannot be called, and for a name that a measure has already.
+    """
+    if not callable(function):
+        raise MeasureError(
+            f"a measure is a function that takes a conversation, and this is a {type(function).__name__}."
+        )
+    called = name or str(getattr(function, "__name__", ""))
+    if not called.isidentifier():
+        raise MeasureError(f"{called!r} cannot name a measure; give it a name of letters, digits and _.")
+    if called in registry.names("measure") and not registry.is_added("measure", called):
+        raise MeasureError(f"there is a measure {called} already; call the function otherwise.")
+    registry.add("measure", called, OwnMeasure(function, called))
+    return function

@@ -1,0 +1,193 @@
+"""Losses that a start would cause: fewer finished conversations, answers that no longer fit the job.
+
+The user has to agree to both. They are found read-only, before anything in the run is changed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edgen.config import Job, backend_of, load_job
+from edgen.core.errors import CallError, DataError, EdgenError
+from edgen.core.values import Status
+from edgen.cost.usage import Rates, Way
+from edgen.execution.client.model_client import ModelClient, make_clients
+from edgen.execution.rollout import Rollout
+from edgen.execution.rounds import restore_rounds
+from edgen.planning.plan import Plan
+from edgen.providers import Backend, provider_of
+from edgen.store.ledger import Ledger, RunPlan, RunStatus
+from edgen.store.run_folder import RunFolder
+from edgen.store.shards import read_manifest
+
+_WALKED = 400  # answered conversations that are examined
+
+
+class Rework(NamedTuple):
+    """The losses of one run. None means unknown or impossible."""
+
+    run: Path
+    finished: int
+    """Conversations in its files now."""
+    left: int
+    """Conversations in the files that would replace them."""
+    again: int
+    """Answered conversations that would be requested again."""
+    calls: int
+    """Approximate number of those calls."""
+    usd: float | None
+    back: str | None
+    """Options that restore the files without a call; None if the job's requests have changed."""
+
+    def __str__(self) -> str:
+        said = []
+        if self.left < self.finished:
+            kept = (
+                f"the answers stay in the ledger, and {self.back} brings them back without a call"
+                if self.back
+                else "the old files are kept in previous/"
+            )
+            said.append(f"its {self.finished} finished conversations would become {self.left} ({kept})")
+        if self.again:
+            price = "" if self.usd is None else f", about ${self.usd:,.2f}"
+            said.append(
+                f"the job has changed, and about {self.again} answered conversations would be requested "
+                f"again: about {self.calls} call{'' if self.calls == 1 else 's'}{price}"
+            )
+        return f"{self.run}: {'; '.join(said)}."
+
+
+def find_rework(
+    plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Way
+) -> Rework | None:
+    """Return what making `plan` in a run's folder would undo or pay for again; None if nothing. `backends`
+    are by their names in the job; `part`: the scenarios to make, None for all."""
+    status, clients = ledger.status(), make_clients(plan.call_settings, backends, plan.roles)
+    under = status.plan.fingerprint
+    wanted = range(plan.job.conversations) if part is None else part
+    same_form = under == plan.fingerprint({role: client.backend.identity for role, client in clients.items()})
+    finished = _finished(run.shards)
+    left = min(finished, _left(plan, status, ledger, wanted, same_form=same_form))
+    again, calls = (
+        (0, 0) if same_form or _is_free(plan) else _asked_again(plan, clients, ledger, under, wanted)
+    )
+    if left == finished and not again:
+        return None
+    return Rework(
+        run=run.path,
+        finished=finished,
+        left=left,
+        again=again,
+        calls=calls,
+        usd=_cost(plan, status, via, calls),
+        back=_way_back(status.plan, plan.job) if same_form else None,
+    )
+
+
+def dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each finished arm of a run that a job with these arms would drop."""
+    try:
+        before = load_job(run.job).arms if run.job.exists() else {}
+    except EdgenError:  # the reader of the run reports the error
+        return
+    for arm in before:
+        if arm not in arms and (finished := _finished(run.arm(arm).shards)):
+            yield (
+                f"{run.path}: the job no longer has the arm {arm}, so its {finished} finished conversations would be "
+                "no part of the run (its files stay, and the arm in the job again brings them back without a call)."
+            )
+
+
+def _way_back(before: RunPlan, job: Job) -> str:
+    """Return the options with which the present job makes the earlier requests."""
+    conversations = before.asked // (before.replicates or 1)
+    said = [f"-n {conversations}"] if before.of is None else []
+    if before.replicates != job.replicates:
+        said.append(f"--set replicates={before.replicates}")
+    if before.scenarios - before.first > conversations and not job.top_up:
+        said.append("--set top_up=true")
+    return " ".join(said) or "the job as it was"
+
+
+def _left(plan: Plan, status: RunStatus, ledger: Ledger, wanted: range, *, same_form: bool) -> int:
+    """Return how many conversations the new files would hold, as far as known in advance."""
+    job = plan.job
+    asked = len(wanted) * job.replicates
+    if not same_form or job.top_up or asked >= status.plan.asked:
+        return asked
+    counts = ledger.count_settled(status.plan.fingerprint, wanted.start, wanted.stop, job.replicates)
+    return sum(count for kind, _, count in counts if kind == Status.ACCEPTED)
+
+
+def _finished(shards: Path) -> int:
+    """Return the number of conversations in the finished files; 0 if there are none."""
+    try:
+        counts = read_manifest(shards).counts
+    except (DataError, OSError):
+        return 0
+    return counts.train + counts.test
+
+
+def _is_free(plan: Plan) -> bool:
+    """Return whether the plan uses only the embedded simulator."""
+    return all(provider_of(backend_of(plan.job, role)).simulated for role in plan.roles)
+
+
+def _asked_again(
+    plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, fingerprint: str, wanted: range
+) -> tuple[int, int]:
+    """Return how many conversations answered under another form of the job lack an answer under this one, and
+    about how many calls they need. Large runs are sampled at even distances."""
+    answered = sum(
+        count
+        for _, _, count in ledger.count_settled(fingerprint, wanted.start, wanted.stop, plan.job.replicates)
+    )
+    if not answered:
+        return 0, 0
+    stride = -(-answered // _WALKED)
+    units = (
+        (scenario, replicate)
+        for scenario, replicate, _, _ in ledger.settled(fingerprint, wanted.start, wanted.stop)
+        if replicate < plan.job.replicates
+    )
+    restore_rounds(plan, ledger, fingerprint)
+    try:
+        calls = [_lacking(plan, clients, ledger, unit) for unit in itertools.islice(units, 0, None, stride)]
+    finally:
+        plan.forget_rounds()
+    share = answered / len(calls)
+    return round(share * sum(map(bool, calls))), round(share * sum(calls))
+
+
+def _lacking(plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, unit: tuple[int, Any]) -> int:
+    """Return about how many calls a conversation lacks, if it takes as many as before; 0 if it has its
+    answers."""
+    if plan.rounds.of(unit[0]) >= plan.prepared_rounds:  # an earlier round determines its requests
+        return max(1, ledger.places(*unit))
+    rollout, stored = Rollout(plan.task(*unit), clients), ledger.replies(*unit)
+    fitting = 0
+    try:
+        while True:
+            fitting += rollout.answer_from(stored)
+            if (request := rollout.request) is None:
+                return 0
+            reply = ledger.reply(request.address, rollout.key) if plan.sharers > 1 else None
+            if reply is None:
+                break
+            rollout.answer(reply)
+    except CallError:
+        pass
+    finally:
+        rollout.close()
+    return max(1, ledger.places(*unit) - fitting)
+
+
+def _cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
+    """Return the US dollars of these calls, from the run's mean use so far and the job's present prices."""
+    counts, rates = status.counts, Rates(plan.job, via)
+    if not rates.priced:
+        return None
+    return rates.dearest(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls

@@ -1,0 +1,174 @@
+"""Early stop of a run whose answers are unusable.
+
+A job with a template that the model does not follow would otherwise be paid for to its last conversation. So
+newly fetched answers are counted as they are read: with less than 5% usable of 40 answers of a role, or of 20
+settled conversations, the run stops. An answer is usable if its protocol accepted it; the next request, or
+the result, gives the reason if not.
+
+The verdict is kept in the ledger, under the fingerprint of everything that shapes its answers. Started again
+unchanged, the run sends nothing and repeats the error; after any change that may help, the count begins anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from edgen.config import CallSettings
+from edgen.core.count_text import describe_reasons
+from edgen.core.errors import UselessError
+from edgen.core.values import RejectionReason, Reply, Request, Status
+from edgen.store.ledger.opening import decode_fact
+
+if TYPE_CHECKING:
+    from edgen.execution.scheduler import ProgressCounts
+    from edgen.store.ledger import Ledger
+
+ANSWERS = 40  # answers needed for a verdict
+SETTLED = 20  # conversations, or other tasks, needed for one
+GATED = 50  # settled tasks, none of which passed the gates
+LEAST = 0.05  # minimum share of usable ones
+_SHOWN = 200  # characters of a reply that are quoted
+_FACT = "useless"
+_HELP: dict[str, str] = {
+    RejectionReason.EMPTY: "The model says nothing: give it room with `max_tokens`, and look at its chat template.",
+    RejectionReason.TRUNCATED: "Answers are cut off: raise `max_tokens` of the backend, or ask for less in the template.",
+    RejectionReason.REFUSED: "The model or its service declines: word the template otherwise, or take another model.",
+    RejectionReason.NO_LABELS: "Conversations are not labelled: see the answers of the backend annotator, and its "
+    "`max_tokens`.",
+    RejectionReason.LOOP: "A side repeats itself: raise the temperature, or take a larger model.",
+    RejectionReason.LEAKED_SECRET: "A side says what it cannot know: show it less, or take `leaked_secret: flag`.",
+}
+_FORM = (
+    "The model does not follow the form: put a JSON Schema next to the template, or take a model that follows it; "
+    "`edgen preview JOB` shows the prompt."
+)
+
+
+def advise(reasons: Counter[str]) -> str:
+    """Return advice against the most frequent of these reasons; empty without one."""
+    if not reasons:
+        return ""
+    reason = max(reasons, key=lambda one: reasons[one])
+    if _is_by_gate(reason):
+        return "No conversation passes: loosen `gates` of the job, or change the template so that some pass."
+    return _HELP.get(reason, _FORM)
+
+
+def _is_by_gate(reason: str) -> bool:
+    return reason.startswith(f"{RejectionReason.GATE}:")
+
+
+class _Noted(msgspec.Struct, frozen=True):
+    """The note of such a stop: fingerprint and time (seconds since the epoch)."""
+
+    fingerprint: str
+    at: float
+
+
+class Usefulness:
+    """The usability count of one session. It reads and notes its verdict in the session's ledger. `help_`:
+    advice that replaces the one derived from the reasons."""
+
+    def __init__(
+        self,
+        settings: CallSettings,
+        ledger: Ledger,
+        fingerprint: str,
+        counts: ProgressCounts,
+        help_: str = "",
+    ) -> None:
+        self._help = help_
+        self._wanted = settings.stop_when_useless
+        self._gates_count = not settings.top_up  # a top-up stops planning on its own
+        self._ledger, self._fingerprint, self._counts = ledger, fingerprint, counts
+        self._answers: Counter[str] = Counter()  # by role, like the usable ones
+        self._usable: Counter[str] = Counter()
+        self._settled = self._read = self._accepted = 0
+        self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of unusable answers
+        self._rejected: Counter[str] = Counter()  # of settled tasks
+        self._latest: tuple[Request, Reply] | None = None  # the last unusable answer
+        self._before = decode_fact(ledger.fact(_FACT) or None, _Noted, ledger.path, "a note")
+        if self._before is not None and not self._wanted:
+            ledger.set_fact(_FACT, "")
+
+    def require_hope(self) -> None:
+        """Raise UselessError if the run stopped as useless before and nothing has changed since. Call this
+        before anything is paid for."""
+        if self._wanted and self._before is not None and self._before.fingerprint == self._fingerprint:
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self._before.at))
+            raise UselessError(
+                f"{self._ledger.path}: this run stopped at {when} because hardly any answer was usable, and nothing that "
+                f"shapes its answers has changed since. Nothing was asked. {self._look()} Change the template, the model or "
+                f"its settings and start again; {_GO_ON}"
+            )
+
+    def count_answer(self, request: Request, reply: Reply, refused: str, *, retried: bool) -> None:
+        """Count a newly fetched answer. `refused`: why it is unusable, empty if usable; `retried`: the
+        request is retried."""
+        role = request.role
+        self._answers[role] += 1
+        if not refused:
+            self._usable[role] += 1
+            return
+        self._latest = request, reply
+        self._reasons[role][refused] += 1
+        if retried:
+            self._counts.retried_by[refused] += 1
+
+    def count_settled(self, status: Status, reason: str | None) -> None:
+        """Count a settled task with newly fetched answers."""
+        by_gate = reason is not None and _is_by_gate(reason)
+        self._settled += 1
+        self._accepted += status is Status.ACCEPTED
+        self._read += status is Status.ACCEPTED or by_gate
+        if status is Status.REJECTED:
+            self._rejected[reason or "unknown"] += 1
+
+    def verdict(self) -> UselessError | None:
+        """Return the reason to stop, None while there is hope, and note it in the ledger."""
+        if not self._wanted:
+            return None
+        for role, answers in self._answers.items():
+            if answers >= ANSWERS and self._usable[role] < LEAST * answers:
+                who = "" if role == "default" else f" of the backend {role}"
+                found = f"{self._usable[role]} of {answers} answers{who} are usable"
+                return self._stop(found, self._reasons[role])
+        if self._settled >= SETTLED and self._read < LEAST * self._settled:
+            return self._stop(f"{self._accepted} of {self._settled} are accepted", self._rejected)
+        if self._gates_count and self._settled >= GATED and not self._accepted:
+            return self._stop(f"0 of {self._settled} passed the gates", self._rejected)
+        return None
+
+    def _stop(self, found: str, reasons: Counter[str]) -> UselessError:
+        noted = _Noted(self._fingerprint, time.time())
+        self._ledger.set_fact(_FACT, msgspec.json.encode(noted).decode())
+        return UselessError(
+            f"{found} ({describe_reasons(reasons)}), so the run stopped rather than pay for more of them. "
+            f"{self._describe_latest()}{self._help or advise(reasons)} {self._look()} Then start again: what was answered is stored, and "
+            f"what the change does not touch is used again; {_GO_ON}"
+        )
+
+    def _describe_latest(self) -> str:
+        """Describe the latest unusable answer, and the requested form."""
+        if self._latest is None:
+            return ""
+        request, reply = self._latest
+        text = reply.refusal or reply.text
+        start = " ".join(text.split())[:_SHOWN]
+        form = "in the template's own words" if request.schema is None else "by a JSON Schema"
+        said = (
+            f"begins “{start}” ({len(text):,} characters, ended by {reply.finish_reason})"
+            if start
+            else "is empty"
+        )
+        return f"The latest of them {said}; its form was requested {form}. "
+
+    def _look(self) -> str:
+        return f"See the latest raw reply with `edgen show {self._ledger.path} last`."
+
+
+_GO_ON = "`--set stop_when_useless=false` continues regardless."

@@ -1,0 +1,174 @@
+"""Events of a guided conversation as values: choices, states, sub-tasks, hints, the end, answers.
+
+`events` may have any origin: incomplete entries are skipped. Times are seconds since the start, turns are
+counted from 0, and an event's turn is the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from edgen.core.values import Event, Role
+
+ACTS = ("Request", "Interaction", "Action", "Update")
+"""The four types of dialogue acts (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."""
+_BY_WORD = {act.casefold(): act for act in ACTS}
+
+
+class Choice(NamedTuple):
+    """An utterance of the guided role: an offered `state`, a `fixed` reply or `free` text. `followed`:
+    whether it was named by a hint, None without a hint."""
+
+    by: str
+    state: str | None
+    utterance: str
+    followed: bool | None
+    time: float
+    turn: int
+
+
+class Span(NamedTuple):
+    """A stretch of a conversation in one sub-task: seconds and turns, half open."""
+
+    name: str
+    start: float
+    end: float
+    first_turn: int
+    end_turn: int
+
+
+class End(NamedTuple):
+    """The reason for the end, and whether the task was done; None if not applicable."""
+
+    reason: str
+    success: bool | None
+
+
+class Answers(NamedTuple):
+    """A role's answers to the questionnaire: ratings and texts by item."""
+
+    role: Role
+    token: str | None
+    ratings: dict[str, float]
+    texts: dict[str, str]
+
+
+class GuidedEvents:
+    """The events of one conversation. `turns` is its number of turns."""
+
+    def __init__(self, events: Sequence[Event], turns: int) -> None:
+        self.events = [one for one in events if isinstance(one.get("event"), str)]
+        self.turns = turns
+
+    def __bool__(self) -> bool:
+        """Return whether a role was guided at all."""
+        return any(one["event"] in ("offered", "chosen", "state") for one in self.events)
+
+    def of(self, kind: str) -> Iterator[Event]:
+        """Yield the events of one kind."""
+        return (one for one in self.events if one["event"] == kind)
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """The utterances of the guided role, in order."""
+        return [
+            Choice(
+                one["by"], text(one, "state"), text(one, "utterance") or "", truth(one, "followed_hint"),
+                time(one), turn(one),
+            )
+            for one in self.of("chosen")
+            if text(one, "by")
+        ]  # fmt: skip
+
+    @cached_property
+    def transitions(self) -> list[tuple[str, str]]:
+        """The state changes: from and to."""
+        pairs = ((text(one, "from"), text(one, "to")) for one in self.of("state"))
+        return [(old, new) for old, new in pairs if old and new]
+
+    @cached_property
+    def offered(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The offered utterances by state, by name."""
+        found = []
+        for one in self.of("offered"):
+            options = one.get("options")
+            names = (
+                [text(o, "state") for o in options if isinstance(o, dict)]
+                if isinstance(options, list)
+                else []
+            )
+            if state := text(one, "state"):
+                found.append((state, tuple(name for name in names if name)))
+        return found
+
+    @cached_property
+    def end(self) -> End | None:
+        """The end, None if unknown."""
+        last = next(reversed([*self.of("end")]), None)
+        reason = text(last, "reason") if last is not None else None
+        return End(reason, truth(last, "success")) if last is not None and reason else None
+
+    @property
+    def duration(self) -> float:
+        """Seconds until the end, or until the last event except questionnaires."""
+        ends = [time(one) for one in self.of("end")]
+        return ends[-1] if ends else max((time(one) for one in self.events), default=0.0)
+
+    @cached_property
+    def subtasks(self) -> list[Span]:
+        """The sub-tasks in order, with one stretch per visit."""
+        changes = [*self.of("subtask")]
+        spans: list[Span] = []
+        if changes and (before := text(changes[0], "from")):
+            spans.append(Span(before, 0.0, time(changes[0]), 0, turn(changes[0])))
+        for place, one in enumerate(changes):
+            after = changes[place + 1] if place + 1 < len(changes) else None
+            end = self.duration if after is None else time(after)
+            last = self.turns if after is None else turn(after)
+            if name := text(one, "to"):
+                spans.append(Span(name, time(one), max(end, time(one)), turn(one), max(last, turn(one))))
+        return spans
+
+    @cached_property
+    def answers(self) -> list[Answers]:
+        """The answers to the questionnaire, one entry per role."""
+        found = []
+        for one in self.of("questionnaire"):
+            said = one.get("answers")
+            if (role := text(one, "role")) is None or not isinstance(said, dict):
+                continue
+            ratings = {item: float(value) for item, value in said.items() if type(value) in (int, float)}
+            texts = {item: value for item, value in said.items() if isinstance(value, str)}
+            found.append(Answers(role, text(one, "token"), ratings, texts))
+        return found
+
+
+def acts_of(labels: Sequence[str]) -> list[str]:
+    """Return the types of dialogue acts among a turn's labels, in the spelling of ACTS."""
+    return [act for label in labels if (act := _BY_WORD.get(label.casefold()))]
+
+
+def text(event: Mapping[str, Any], key: str) -> str | None:
+    """Return an event's text under a key, None if it is not a text."""
+    value = event.get(key)
+    return value if isinstance(value, str) else None
+
+
+def truth(event: Mapping[str, Any], key: str) -> bool | None:
+    """Return an event's truth value under a key, None if it is not one."""
+    value = event.get(key)
+    return value if isinstance(value, bool) else None
+
+
+def time(event: Mapping[str, Any]) -> float:
+    """Return the seconds of the event, 0 if missing."""
+    value: Any = event.get("time")
+    return float(value) if type(value) in (int, float) and value >= 0 else 0.0
+
+
+def turn(event: Mapping[str, Any]) -> int:
+    """Return the next turn at the event, 0 if missing."""
+    value = event.get("turn")
+    return value if type(value) is int and value >= 0 else 0

@@ -1,0 +1,1 @@
+"""The types of the names in tools.py."""

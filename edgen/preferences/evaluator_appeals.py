@@ -1,0 +1,74 @@
+"""Sentences that appeal to an evaluator: known by their structure, not by a list of sentences.
+
+A sentence counts that names this very text as what is judged, or speaks to somebody who judges, and asks for a mark, a
+rank, a label or a preference. Each class of words has lines for several languages (judge_directed_classes.txt); what
+belongs together has to stand in one sentence, whose order differs between languages. Linear in the length of a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from edgen.preferences.text_forms import Forms, read_sections
+
+_GATES = ("evaluator", "object", "judging", "mine")  # without one of these, a text appeals to nobody
+_PARTS = ("must", "role", "call")  # of forms of other classes
+_LONGEST = 300  # characters of a sentence; a longer one is looked at in pieces
+_END = re.compile(r"[.!?…]+(?=[\s\"”»)]|$)|[。！？।؟;\n]+")
+
+
+@cache
+def _classes() -> tuple[Forms, Forms]:
+    """Return the classes of words: the gates, and the others."""
+    sections = read_sections(Path(__file__).with_name("judge_directed_classes.txt"))
+    others = [name for name in sections if name not in (*_GATES, *_PARTS)]
+    return Forms({name: sections[name] for name in _GATES}), Forms({name: sections[name] for name in others})
+
+
+def find_appeal(text: str) -> str | None:
+    """Return the first sentence that appeals to an evaluator, None without one. `text` is in Unicode's form NFKC."""
+    gates, others = _classes()
+    gate_forms = gates.choose(text)
+    if not any(_matching(gate_forms, text)):
+        return None
+    other_forms = others.choose(text)
+    addressed = False
+    for sentence in _sentences(text):
+        has = {*_matching(gate_forms, sentence)}
+        if has or addressed:
+            has.update(_matching(other_forms, sentence))
+        spoken_to = bool(has & {"address", "judging"})
+        if _appeals(has, spoken_to=spoken_to or addressed):
+            return sentence
+        addressed = spoken_to
+    return None
+
+
+def _matching(classes: Mapping[str, Sequence[re.Pattern[str]]], text: str) -> Iterator[str]:
+    """The classes of which a form matches."""
+    return (name for name, forms in classes.items() if any(form.search(text) for form in forms))
+
+
+def _appeals(has: set[str], *, spoken_to: bool) -> bool:
+    """Whether classes that stand in one sentence make an appeal. `spoken_to`: here or right before, somebody who judges is
+    spoken to or of."""
+    asks = bool(has & {"rate", "choose", "label"})
+    claims = bool(has & {"extreme", "label"})
+    if spoken_to and (claims or ("object" in has and asks) or ({"rare", "better"} & has and asks)):
+        return True
+    if "judging" in has and "choose" in has:
+        return True
+    if "rare" in has and "extreme" in has:
+        return True
+    if "mine" in has and ({"choose", "extreme", "better"} & has):
+        return True
+    return "object" in has and (bool(has & {"better", "label", "criteria"}) or ("extreme" in has and asks))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for sentence in _END.split(text):
+        for start in range(0, len(sentence), _LONGEST):
+            yield sentence[start : start + _LONGEST]

@@ -1,0 +1,52 @@
+"""Fences around what a judge, a labeller or any other reader of a conversation is shown.
+
+Turns are written by others, and one may imitate the prompt's headings, another turn, or the end of the conversation. So
+templates show them `guarded`: every line of a turn after its first begins with a bar, whatever ends the line, and the
+whole stands between two lines with a mark. The mark is a digest of the job's seed and of all that is shown: who writes a
+turn cannot know it, and it stands in none of the texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from edgen.core.values import TaskId, Turn
+
+CONTINUED = "  | "  # begins every line of a turn but its first
+FENCED = ("guarded", "fence")  # what a template of one conversation may use
+
+
+def fence_turns(seed: int, scenario: int, task: TaskId, turns: Iterable[Turn]) -> dict[str, str]:
+    """Return the variables FENCED of a template that shows one conversation."""
+    guarded = guarded_lines(turns)
+    fence = make_mark(seed, scenario, task, [guarded])
+    return {"guarded": fence_text("Conversation", guarded, fence), "fence": fence}
+
+
+def guarded_lines(turns: Iterable[Turn]) -> str:
+    """Return a conversation of which every line begins with a role or with CONTINUED."""
+    return "\n".join([f"{turn.role}: {_mark_lines(turn.text)}" for turn in turns])
+
+
+def _mark_lines(text: str) -> str:
+    first, *rest = text.splitlines() or [""]  # breaks at whatever any program takes for the end of a line
+    return "\n".join([first, *[CONTINUED + line for line in rest]])
+
+
+def make_mark(seed: int, scenario: int, task: TaskId, texts: Sequence[str]) -> str:
+    """Return the mark of a request's fences: 16 hex digits that stand in none of the texts."""
+    for salt in count():
+        digest = hashlib.blake2b(f"{seed}/{scenario}/{task}/{salt}".encode(), digest_size=8)
+        for text in sorted(texts):
+            data = text.encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(data) + data)
+        if not any(digest.hexdigest() in text for text in texts):
+            break
+    return digest.hexdigest()
+
+
+def fence_text(what: str, lines: str, fence: str) -> str:
+    """Return the lines between two that hold the fence's mark and say what stands between them."""
+    return f"[{fence}] {what} begins\n{lines}\n[{fence}] {what} ends"

@@ -1,0 +1,141 @@
+"""Keyword tables that classify a scenario's phrases: ways of learning and teaching, and reactions.
+
+`direct instruction/lecture-based learning` is of the family `lecture`, `and gets rude otherwise` of the kind
+`rude`. Unmatched phrases are `other`. Matching is on lower-case text and uses only these tables, which the
+simulator shares, so measures based on them are too good on simulated data. `cues` has the kinds' signs in
+conversations.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from edgen.core.lazy_patterns import compile_later
+
+OTHER = "other"
+MOST = 500  # characters of a phrase that are looked at
+
+_METHODS = {
+    "hands_on": r"hands.?on|experien|experiment|real.?(?:world|life|problem|data)|everyday|\bdoing|build|touch|lab(?:s|oratory)?\b|movement|moving|physical|kinesth|outdoor|demonstrat|field ?trip|excursion|manipulat|craft",
+    "creative": r"creativ|stor(?:y|ies)|\bgam|\bplay|role.?play|drama|\barts?\b|music|song|imagin|humou?r|invent|puzzle",
+    "assessment": r"assess|quiz|\btests?\b|testing|exam\b|exams|being asked|graded|checkpoint|retriev|recall|flash.?card",
+    "visual": r"visual|diagram|(?<!big )picture|drawing|chart|\bmaps?\b|mapping|mind.?map|sketch|\bgraph|illustrat|infographic|colou?r",
+    "reading": r"\bread|\btext|book|written|writing|note.?taking|taking notes|summar|literature|article|essay|journal|\bsource",
+    "peer": r"peer|group|partner|team|collab|cooperat|jigsaw|classmate|tutoring others|teach(?:ing)? (?:it )?to (?:others|each)|pairs?\b",
+    "independent": r"independ|self.?(?:paced|directed|study|guided)|own pace|alone|autonom|research|explor|discover(?!ed)|by (?:him|her|them)sel|flipped|choice",
+    "project": r"project|problem.?(?:based|solving|first)|\bcases?\b|case.?stud|challenge|authentic|apprentic|maker",
+    "practice": r"practi[cs]|drill|exercis|worked example|step.?by.?step|repet|repeat|mastery|rehears|spaced|scaffold|(?<!to )\bexamples?\b|mistake|correct",
+    "technology": r"technolog|video|simulation|computer|\bapps?\b|online|digital|software|animation|multimedia|tablet|podcast|audio",
+    "coaching": r"coach|one.?(?:on|to).?one|feedback|mentor|individual|guid|hint|encourag|differentiat|conferenc|\binterests",
+    "discussion": r"interactiv|discuss|debat|dialog|conversation|question|inquir|enquir|socratic|seminar|talking|argu|\bback\b",
+    "lecture": r"lectur|direct instruction|explicit instruction|explain(?!ed|.*\bback\b)|explanation|explicit|listen|present(?:ing|ation)|expos|frontal|teacher.?led",
+}
+
+_STUDENT_REACTIONS = {
+    "adapts": r"adapt|adjust|go(?:es)? along|gives? it a (?:try|chance)|flexib|open to|accept|tries anyway|compromis|makes the best|willing|persua|convinc|won over",
+    "rude": r"rude|insult|disrespect|swear|hostile|aggress|mean\b|mock|sarcas|cheek|offen|impolite|talks? back|snap|pointless",
+    "anxious": r"anxi|nervous|afraid|scared|worr|panic|stress|insecure|overwhelm|fear|shy|embarrass|doubts? (?:him|her|them)sel|self.?doubt|tears|\bcr(?:y|ies)\b",
+    "frustrated": r"frustrat|angry|anger|annoy|irritat|impatien|upset|cross\b|temper|exasperat|confus|discourag",
+    "argues": r"argu|challeng|contradict|disagree|debat|\bobjects|questions (?:every|the|why)|defian|resist|refus|rebel|provok|stubborn",
+    "jokes": r"jok|clown|funny|silly|distract(?:s|ing)? (?:the )?(?:other|class)|fool|prank|laugh|humou?r",
+    "tells": r"tell|\bsays?\b|says so|speak|\basks?\b|voice|suggest|request|explain|point(?:s)? out|mention|negotiat|complain",
+    "disengaged": r"disengag|bored|boring|withdraw|quiet|silent|silence|daydream|distract|zon|doodl|passive|inattent|stops? (?:listening|trying|paying)|\blos(?:e|es|ing)\b|drift|\btun(?:es?|ing) out|shut|minimal|one.?word|short answers|phone|gives? up|sleep|indifferent|detach|pretend|stop",
+}
+
+_TEACHER_REACTIONS = {
+    "adapts": r"adapt|adjust|flexib|accommodat|chang(?:es?|ing) (?:his|her|their|the)? ?(?:method|approach|way|plan|style)|meets? (?:him|her|them|the student)|tries? (?:an)?other|compromis|asks? (?:what|how)|open to|switch|blend|differentiat|\bmix|willing|persua|convinc|won over",
+    "insists": r"insist|stick|stubborn|refus|persist|continu|keeps? (?:on|going|to)|ignor|rigid|no matter|unchang|carr(?:y|ies) on|repeat|doubles? down|return|argu",
+    "blames": r"blam|accus|fault|critici[sz]|scold|reproach|compar",
+    "gives_up": r"gives? up|giving up|abandon|stops? (?:trying|teaching|the lesson)|resign|\bquits?\b|withdraw|disengag|lose(?:s)? interest|walks? (?:out|away)|cuts? .*short|ends? the lesson|lower",
+    "frustrated": r"frustrat|angry|anger|annoy|irritat|impatien|upset|temper|exasperat|snap|short.?tempered|rais(?:es|ing) (?:his|her|their)? ?voice",
+    "sarcastic": r"sarcas|\biron|mock|cynic|condescend|patroni|belittl|dismiss|joke",
+    "hurries": r"hurr|rush|quick|\bfast|speed|skip|\btime|less room",
+    "strict": r"strict|punish|threat|rule|disciplin|authorit|warn|detention|\bcold|formal|control",
+    "doubts": r"doubt|anxi|nervous|insecure|worr|unsure|flustered|apolog|confus|hesita|overwhelm|embarrass|sad\b|disappoint|patience",
+}
+
+
+def _compile(table: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, compile_later(words)) for name, words in table.items())
+
+
+_METHOD_WORDS = _compile(_METHODS)
+_STUDENT_WORDS = _compile(_STUDENT_REACTIONS)
+_TEACHER_WORDS = _compile(_TEACHER_REACTIONS)
+
+METHODS = (*_METHODS, OTHER)
+STUDENT_KINDS = (*_STUDENT_REACTIONS, OTHER)
+TEACHER_KINDS = (*_TEACHER_REACTIONS, OTHER)
+
+
+@lru_cache(maxsize=4096)
+def methods(phrase: str) -> tuple[str, ...]:
+    """Return the families of a way of learning or teaching, in the order of its words."""
+    text = phrase.lower()
+    found = [(match.start(), name) for name, words in _METHOD_WORDS if (match := words.search(text))]
+    return tuple(name for _, name in sorted(found))
+
+
+@lru_cache(maxsize=4096)
+def parts(phrase: str) -> tuple[str, ...]:
+    """Return the parts of `a/b/c`, each a separate preference."""
+    pieces = tuple(piece.strip() for piece in phrase.split("/"))
+    return tuple(piece for piece in pieces if piece) or (phrase,)
+
+
+def families(preference: str) -> tuple[str, ...]:
+    """Return the families of all parts of a preference, each once."""
+    return tuple(dict.fromkeys(name for part in parts(preference[:MOST]) for name in methods(part)))
+
+
+def preferences_match(learning: str, teaching: str) -> bool | None:
+    """Return whether a student and a teacher prefer the same way; None where either is of no known family."""
+    if learning.strip() and learning.strip().lower() == teaching.strip().lower():
+        return True
+    likes, has = families(learning), families(teaching)
+    return any(name in has for name in likes) if likes and has else None
+
+
+@lru_cache(maxsize=4096)
+def match(learning: str, teaching: str) -> bool:
+    """Return whether a teacher who likes `teaching` serves a student who likes `learning`."""
+    theirs = methods(teaching)
+    return learning.lower() == teaching.lower() or any(name in theirs for name in methods(learning))
+
+
+@lru_cache(maxsize=4096)
+def student_reaction(phrase: str) -> str:
+    """Return the kind of a student's reaction."""
+    return _first(_STUDENT_WORDS, phrase)
+
+
+@lru_cache(maxsize=4096)
+def teacher_reaction(phrase: str) -> str:
+    """Return the kind of a teacher's reaction."""
+    return _first(_TEACHER_WORDS, phrase)
+
+
+def _first(table: tuple[tuple[str, re.Pattern[str]], ...], phrase: str) -> str:
+    text = phrase.lower()
+    return next((name for name, words in table if words.search(text)), OTHER)
+
+
+@lru_cache(maxsize=4096)
+def is_hedged(phrase: str) -> bool:
+    """Return whether the phrase says that somebody *might* do it."""
+    return (
+        re.search(r"\b(?:might|may|can|could|sometimes|perhaps|tries|occasionally)\b", phrase.lower())
+        is not None
+    )
+
+
+@lru_cache(maxsize=4096)
+def stage_direction(phrase: str) -> str:
+    """Return a reaction of an unknown kind as a stage direction: `and starts to hum otherwise` -> `*starts to
+    hum*`."""
+    text = re.sub(
+        r"^(?:and|but|or|then|who|might|may|he|she|they|will|\W)+\b\s*", "", phrase.strip(), flags=re.I
+    )
+    text = re.sub(r"[\s,.;]*(?:\botherwise)?[\s,.;*]*$", "", text, flags=re.I)
+    return f"*{text}*" if text else ""

@@ -1,0 +1,207 @@
+"""Pictures of preference pairs: outcomes, basis of labels, and reliability of judges.
+
+The figures are those of `edgen pairs --report` (`preferences.bias`), whose full text is on the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from edgen.core.text import NONE, number, percent, quantity, readable_name, signed_number
+from edgen.evaluation.figures import (
+    Axis,
+    Block,
+    Histogram,
+    Interval,
+    Picture,
+    Stack,
+    Stacks,
+    Table,
+    histograms_picture,
+    intervals_picture,
+    label_with_arm,
+    series_colour,
+)
+from edgen.preferences.labels import UNLABELLED
+from edgen.report.model import PairsReport
+
+_REASONS = ("grey", "purple", "vermillion", "orange", "sky")  # colours of unlabelled pairs
+_MARGINS = Axis("margin", lambda value: f"{round(value, 2):g}", low=0, high=1)
+
+Values = Mapping[str, Any]
+Get = Callable[[Values], Values | None]
+
+
+def lead(pairs: PairsReport) -> str:
+    """Return how many pairs there are and how many have labels."""
+    simulated = " A simulator had a part in them." if pairs.simulated else ""
+    return (
+        f"{number(pairs.labelled)} of {quantity(pairs.count, 'pair')} of {quantity(pairs.bias['scenarios'], 'scenario')} "
+        f"have a label: {number(pairs.train)} for train, {number(pairs.test)} for test." + simulated
+    )
+
+
+def blocks(pairs: PairsReport) -> Iterator[Block]:
+    """Yield the pictures and tables of the section."""
+    yield _outcomes(pairs)
+    yield from histograms_picture(
+        "pairs-margins", "How clear the labels are", [Histogram("margin", pairs.margins)], _MARGINS,
+        "A margin of 1: the source has no doubt. Near 0: it could have been the other side. Look for many near 0.",
+    )  # fmt: skip
+    judges = pairs.bias["judges"]
+    yield from intervals_picture(
+        "pairs-order", "Does the judge keep its verdict?", list(_estimates(_RELIABILITY, judges)),
+        "Flips: the other order favours the other side. Ties: no side is favoured in both orders, so there is no label. "
+        "Abstentions: too few verdicts could be read. A reliable judge has few of each.",
+    )  # fmt: skip
+    yield from intervals_picture(
+        "pairs-bias", "What else sways the judge?", list(_estimates(_BIASES, judges)),
+        "Wins of the side that is shown first, and of the longer one; 50% (dashed) is a judge that ignores it. Look for an "
+        "interval that leaves 50% out. Longer may also be better: by itself its share proves no bias.",
+        reference=0.5,
+    )  # fmt: skip
+    directed = pairs.bias["judge_directed"]
+    if directed["n"]:
+        said = "; ".join(f"“{text}”" for text in directed["found"])
+        yield f"{quantity(directed['n'], 'pair')} have a text that speaks to a judge: {said}."
+    if not judges:
+        yield "No judge has been asked about these pairs, so nothing is known about position or length bias."
+    if pairs.rests:
+        rests = tuple((words, number(count)) for words, count in pairs.rests.items())
+        yield Table(("labels rest on", "pairs"), rests, style="words")
+    if judges:
+        yield _judges(judges)
+    agreement = _agreement(pairs.bias["agreement"], judges)
+    if agreement.rows:
+        yield agreement
+
+
+def _outcomes(pairs: PairsReport) -> Picture:
+    shown = [("train", "green", pairs.train), ("test", "blue", pairs.test)]
+    left_out = [
+        (reason, _REASONS[place % len(_REASONS)], count)
+        for place, (reason, count) in enumerate(pairs.left_out.items())
+    ]
+    share = percent(pairs.labelled / pairs.count if pairs.count else None)
+    words = [(f"labelled, {name}", shade, count) for name, shade, count in shown]
+    words += [(readable_name(name), shade, count) for name, shade, count in left_out]
+    why = "; ".join(
+        f"{readable_name(reason)} ({UNLABELLED.get(reason, reason)})" for reason in pairs.left_out
+    )
+    return Picture(
+        name="pairs-outcomes",
+        title="What became of the pairs",
+        chart=Stacks(
+            [
+                Stack(
+                    quantity(pairs.count, "pair"),
+                    f"{share} labelled",
+                    [(shade, count) for _, shade, count in words],
+                )
+            ]
+        ),
+        caption=f"Pairs without a label: {why}." if why else "Every pair has a label.",
+        alternative=f"Stacked bar of pairs. {'; '.join(f'{name}: {number(count)}' for name, _, count in words)}.",
+        tables=(Table(("", "pairs"), tuple((name, number(count)) for name, _, count in words)),),
+        legend=tuple((shade, name) for name, shade, count in words if count),
+    )
+
+
+_RELIABILITY: dict[str, Get] = {
+    "flips": lambda judge: judge["position"]["flips"],
+    "ties": lambda judge: judge["ties"]["share"],
+    "abstentions": lambda judge: judge["abstentions"]["share"],
+}
+_BIASES: dict[str, Get] = {
+    "shown first": lambda judge: judge["position"]["first_slot"],
+    "longer": lambda judge: judge["length"]["longer"],
+    "speaks to the judge": lambda judge: judge["judge_directed"],
+}
+
+
+def _estimates(figures: Mapping[str, Get], judges: Sequence[Values]) -> Iterator[Interval]:
+    """Yield each figure of each judge that has it."""
+    for words, get in figures.items():
+        for place, judge in enumerate(judges):
+            if (estimate := get(judge)) is not None:
+                yield _interval(label_with_arm(words, _name(judge, judges)), estimate, place)
+
+
+def _interval(label: str, estimate: Values, place: int) -> Interval:
+    low, high = estimate["low"], estimate["high"]
+    return Interval(label, estimate["value"], low, high, _share(estimate), series_colour(place))
+
+
+def _name(judge: Values, judges: Sequence[Values]) -> str:
+    """Return the judge's name if there are several."""
+    return f"{judge['model']} {judge['judge'][:6]}" if len(judges) > 1 else ""
+
+
+def _judges(judges: Sequence[Values]) -> Table:
+    """Return the single figures of all judges."""
+    rows = []
+    for judge in judges:
+        length, calibration = judge["length"], judge["calibration"]
+        brier = None if calibration is None else calibration["brier"]
+        error = None if calibration is None else calibration["expected_calibration_error"]
+        rows.append(
+            (
+                f"{judge['model']} ({judge['judge']})", judge["compare"], number(judge["pairs"]),
+                f"{number(judge['verdicts']['n'])}, {number(judge['verdicts']['unread'])} unread",
+                _logits(length["slope"]), _logits(length["slope_adjusted"]), _plain(brier), number(error),
+            )
+        )  # fmt: skip
+    per = judges[0]["length"]["slope_words"]
+    head = (
+        "judge", "compares", "pairs", "verdicts", f"logits per {per} words more", "at equal probability",
+        "Brier score of the probabilities", "their calibration error",
+    )  # fmt: skip
+    return Table(head, tuple(rows), "The judges in numbers", style="wide")
+
+
+def _agreement(agreement: Values, judges: Sequence[Values]) -> Table:
+    rows = tuple(
+        (
+            " and ".join(_source(name, judges) for name in row["sources"]), number(row["n"]), percent(row["observed"]),
+            _coefficient(row["kappa"], row["kappa_interval"]), _coefficient(row["alpha"], row["alpha_interval"]),
+        )
+        for row in agreement["between"]
+        if row["n"]
+    )  # fmt: skip
+    head = ("agreement of sources", "pairs", "same side", "Cohen's kappa", "Krippendorff's alpha")
+    return Table(head, rows)
+
+
+def _source(name: str, judges: Sequence[Values]) -> str:
+    """Return the name of a source of labels, with enough of a judge's fingerprint to distinguish it."""
+    kind, _, judge = name.partition(" ")
+    if judge not in {one["judge"] for one in judges}:
+        return name
+    return f"{kind} {judge[:6]}" if len(judges) > 1 else kind
+
+
+def _share(estimate: Values) -> str:
+    if estimate["low"] is None or estimate["high"] is None:
+        return percent(estimate["value"])
+    return f"{percent(estimate['value'])} ({estimate['low'] * 100:.1f} to {estimate['high'] * 100:.1f})"
+
+
+def _logits(estimate: Values | None) -> str:
+    if estimate is None:
+        return NONE
+    ends = [signed_number(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
+    return signed_number(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
+
+
+def _plain(estimate: Values | None) -> str:
+    if estimate is None:
+        return NONE
+    ends = [number(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
+    return number(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
+
+
+def _coefficient(value: float | None, interval: Sequence[float] | None) -> str:
+    if value is None:
+        return "undefined: all labels are alike"
+    return number(value) + (f" ({number(interval[0])} to {number(interval[1])})" if interval else "")

@@ -1,0 +1,147 @@
+"""The backends of a job, and their batch services, open while a command works and closed in its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
+from edgen.core.errors import UsageError
+from edgen.core.system import limit_open_files
+from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.scheduler import SchedulerFactory
+from edgen.planning.plan import Plan
+from edgen.providers import PATIENCE, Backend, make, make_batch_service
+from edgen.providers.batches import BatchService
+from edgen.providers.trust import Consents
+from edgen.runtime.trust import Trust
+
+Via = Literal["online", "batch"]
+
+
+def configs_of(plan: Plan) -> dict[str, BackendConfig]:
+    """The backends that a plan asks, by their names in the job."""
+    job = plan.job
+    return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
+
+
+def arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
+    """How many arms of a job are made at once: as many as it says, else all where they ask different services, so that
+    none of these waits for another, and one where they share them."""
+    if whole.limits.arms_at_once is not None:
+        return whole.limits.arms_at_once
+    return len(plans) if services_differ(plans.values()) else 1
+
+
+def services_differ(plans: Iterable[Plan]) -> bool:
+    """Whether some plans ask other services than others."""
+    services = {
+        frozenset(
+            (config.provider, getattr(config, "base_url", None)) for config in configs_of(plan).values()
+        )
+        for plan in plans
+    }
+    return len(services) > 1
+
+
+@contextlib.asynccontextmanager
+async def open_backends(
+    configs: Mapping[str, BackendConfig],
+    limits: Limits,
+    trust: Trust | None,
+    *,
+    arms: int = 1,
+    at_once: int = 1,
+    functions: Mapping[str, Callable[..., Any] | None] | None = None,
+) -> AsyncIterator[dict[str, Backend]]:
+    """A backend for each configuration; without `trust` they will send nothing and have no keys. Those of so many
+    `arms` are open at once, of which `at_once` are worked on. `functions`: those that are backends, by their names.
+
+    Raises ProviderError for a key that is not there, InputError for one that may not go where it would."""
+    if trust is not None:
+        check_budget(configs, limits)
+    services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
+    _allow_connections(limits.in_flight, len(services) * at_once, arms)
+    backends: dict[str, Backend] = {}
+    consents = Consents() if trust is None else trust.settle(configs.values())
+    async with contextlib.AsyncExitStack() as stack:
+        for name, config in configs.items():
+            if (function := (functions or {}).get(name)) is not None:
+                from edgen.providers.function import FunctionBackend, config_of
+
+                backends[name] = FunctionBackend(function, config_of(function), limits.timeout)
+            else:
+                backends[name] = make(
+                    config,
+                    timeout=limits.timeout,
+                    connections=limits.in_flight,
+                    environ=os.environ if trust is None else trust.environ,
+                    consents=consents,
+                    silent=trust is None,
+                )
+            stack.push_async_callback(backends[name].aclose)
+        yield backends
+
+
+@contextlib.asynccontextmanager
+async def open_batches(
+    job: Job, backends: Mapping[str, Backend], *, offline: bool = False
+) -> AsyncIterator[dict[str, BatchService]]:
+    """The batch services of the backends. `offline`: they will send nothing."""
+    services: dict[str, BatchService] = {}
+    patience = min(job.limits.give_up_after, PATIENCE)
+    async with contextlib.AsyncExitStack() as stack:
+        for name, backend in backends.items():
+            config = job.backends[name]
+            services[name] = make_batch_service(
+                config, backend, environ=os.environ, offline=offline, patience=patience
+            )
+            stack.push_async_callback(services[name].aclose)
+        yield services
+
+
+@contextlib.asynccontextmanager
+async def open_scheduler(
+    job: Job, backends: Mapping[str, Backend], via: Via, write_only: Path | None = None
+) -> AsyncIterator[SchedulerFactory]:
+    """What makes the scheduler, with the batch services that it needs."""
+    if via == "online":
+        yield call_by_call
+        return
+    from edgen.execution.batch.scheduler import BatchScheduler
+
+    async with open_batches(job, backends, offline=write_only is not None) as services:
+        yield partial(BatchScheduler, services=services, write_only=write_only)
+
+
+_ROOM = 64  # files beside connections that are comfortable
+_LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
+_RUN = 8  # of each further run that is open at once
+
+
+def _allow_connections(in_flight: int, services: int, runs: int) -> None:
+    """See that the system lets us have a connection per call in flight, to each service. Raises UsageError."""
+    needed = in_flight * services + _RUN * (runs - 1)
+    if (most := limit_open_files(needed + _ROOM, needed + _LEAST)) is not None:
+        raise UsageError(_explain_too_few(most, in_flight, services, runs))
+
+
+def _explain_too_few(files: int, in_flight: int, services: int, runs: int) -> str:
+    """What to do where a process may open so few files."""
+    raise_it = "have the limit raised (`ulimit -Hn` shows it; LimitNOFILE= in a systemd unit)"
+    least = _LEAST + _RUN * (runs - 1)
+    fitting = (files - least) // services
+    if fitting < 1:
+        return (
+            f"this system lets a process open {files} files, and this job needs {least + services} at least: "
+            f"{raise_it}."
+        )
+    each = f" for each of {services} services" if services > 1 else ""
+    return (
+        f"limits.in_flight is {in_flight}{each}, but this system lets a process open {files} files. "
+        f"Lower it (--set limits.in_flight={fitting}), or {raise_it}."
+    )

@@ -1,0 +1,104 @@
+"""When work is to stop: `--until` by the wall clock, `--for` by the time that passes."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from edgen.core.durations import seconds
+from edgen.core.errors import DeadlineError, UsageError
+
+_HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_DAY = 24 * 60  # minutes
+_LONGEST = 366 * 86_400.0  # seconds that `--for` can span
+
+Clock = Callable[[], float]
+
+
+class Deadline:
+    """The earlier of both. `wall` and `passed` are clocks in seconds: since the epoch, and one that never jumps.
+
+    The wall clock is read anew at every look, so one that is set, or goes on after the machine slept, counts as
+    it then is. Raises UsageError for what is no time.
+    """
+
+    def __init__(
+        self, until: str | None, for_: str | None, *, wall: Clock = time.time, passed: Clock = time.monotonic
+    ) -> None:
+        self._wall = wall
+        self._passed = passed
+        self._at = None if until is None else _moment(until.strip(), wall())
+        self._end = None if for_ is None else passed() + _span(for_)
+        self._until, self._for = until, for_
+
+    def check(self) -> None:
+        """Raise DeadlineError where the moment has gone by: to be asked before anything is begun."""
+        if self._at is not None and self._at <= self._wall():
+            raise DeadlineError(
+                f"--until {self._until}: this time has passed, so nothing was started. "
+                "Start again with a later time; the run resumes where it stopped."
+            )
+
+    def left(self) -> float:
+        """Seconds until it comes, 0 or less once it has; infinite where none was set."""
+        left = float("inf")
+        if self._at is not None:
+            left = self._at - self._wall()
+        if self._end is not None:
+            left = min(left, self._end - self._passed())
+        return left
+
+    def reason(self) -> DeadlineError:
+        """What to stop with."""
+        by_clock = self._at is not None and self._wall() >= self._at
+        option = f"--until {self._until}" if by_clock else f"--for {self._for}"
+        return DeadlineError(
+            f"Stopped by {option}. All answers are stored; run the same command again to resume."
+        )
+
+
+def _span(text: str) -> float:
+    try:
+        span = seconds(text)
+    except ValueError as problem:
+        raise UsageError(f"--for: {problem}.") from None
+    if span > _LONGEST:
+        raise UsageError(f"--for {text}: that is more than a year.")
+    return span
+
+
+def _moment(text: str, now: float) -> float:
+    """A moment in seconds since the epoch: the next HH:MM, or an ISO date and time; local, unless it says where."""
+    if hour := _HOUR.fullmatch(text):
+        return _next(int(hour[1]) * 60 + int(hour[2]), now)
+    try:
+        if "T" not in text.upper() and " " not in text:  # a date alone says no time
+            raise ValueError
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"--until {text}: expected a time of day or a date with a time, as in --until 06:00 or "
+            "--until 2027-01-31T06:00. Midnight is 00:00."
+        ) from None
+
+
+def _next(wanted: int, now: float) -> float:
+    """The first moment after `now` at which a clock on the wall comes to, or jumps over, that minute of the day.
+
+    Minute by minute, as the system's time zone has them: where a clock is put back, an hour comes twice.
+    """
+    before = _minute(now)
+    for moment in range((int(now) // 60 + 1) * 60, int(now) + 3 * 86_400, 60):
+        here = _minute(moment)
+        step = (here - before) % _DAY
+        if here == wanted or (0 < (wanted - before) % _DAY <= step <= _DAY // 2):
+            return float(moment)
+        before = here
+    raise AssertionError("every day has every minute, or jumps over it")
+
+
+def _minute(moment: float) -> int:
+    local = time.localtime(moment)
+    return local.tm_hour * 60 + local.tm_min

@@ -1,0 +1,155 @@
+"""Work on the ledgers of sessions with its progress told, until it ends or something stops it cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edgen.core.errors import EdgenError, StoppedError, UselessError
+from edgen.core.system import is_hangup
+from edgen.execution.folder_watch import FolderWatch
+from edgen.execution.session import Charged, Session, interruption
+from edgen.runtime.control import Control
+from edgen.runtime.deadline import Deadline
+from edgen.runtime.monitor import Monitor
+from edgen.runtime.snapshot import Title
+from edgen.store.ledger import Ledger, charged_at, lost_replies_sentence
+from edgen.store.run_folder import RunFolder
+
+_LOOK_EVERY = 1.0  # seconds between two looks at the wall clock, which may jump
+_STAY_EVERY = 0.5
+
+
+class Supervised(NamedTuple):
+    """A session, what its work is called, and its work."""
+
+    session: Session
+    title: Title
+    work: Callable[[Monitor], Awaitable[object]]
+
+
+async def supervise(
+    session: Session, title: Title, control: Control, work: Callable[[Monitor], Awaitable[object]]
+) -> None:
+    """Do the work; a signal, the deadline or a ledger that is gone stops it cleanly, a second signal at once."""
+    await supervise_together([Supervised(session, title, work)], control)
+
+
+async def supervise_together(parts: Sequence[Supervised], control: Control) -> None:
+    """Do the work of all parts side by side, as `supervise` does; what ends one of them before its work is done stops
+    the others cleanly, and is raised."""
+    monitors = [Monitor(part.session, part.title, control.events) for part in parts]
+    sessions = [part.session for part in parts]
+    async with contextlib.AsyncExitStack() as stack:
+        watches = [stack.enter_context(FolderWatch(session.ledger.path)) for session in sessions]
+        beside: list[Coroutine[Any, Any, None]] = []
+        stack.callback(_finish, monitors)
+        for monitor in monitors:
+            monitor.start()
+            beside.append(monitor.watch())
+        beside += [_stop_when_gone(presence, monitors) for presence in watches]
+        if control.deadline is not None:
+            beside.append(_stop_in_time(control.deadline, monitors))
+        for task in beside:
+            await stack.enter_async_context(_beside(task))
+        stack.enter_context(control.interrupts(partial(_on_signal, monitors)))
+        try:
+            await _work_together(parts, monitors)
+        except EdgenError:
+            for presence in watches:
+                if (gone := presence.look()) is not None:  # and whatever it met is of that
+                    raise gone from None
+            raise
+
+
+def _finish(monitors: Sequence[Monitor]) -> None:
+    for monitor in monitors:
+        monitor.finish()
+
+
+async def _work_together(parts: Sequence[Supervised], monitors: Sequence[Monitor]) -> None:
+    """The work of all parts. Raises what ended one first, when all have ended; a part that stops as useless leaves the
+    others at work."""
+    ended: list[Exception] = []
+
+    async def work(part: Supervised, monitor: Monitor) -> None:
+        try:
+            await part.work(monitor)
+        except Exception as problem:  # noqa: BLE001 - a bug, too, is raised when the others have ended
+            ended.append(problem)
+            if isinstance(problem, UselessError):
+                return
+            reason = problem if isinstance(problem, EdgenError) else StoppedError("Other work has failed.")
+            _stop([other for other in monitors if other is not monitor], reason)
+
+    await asyncio.gather(*(work(*pair) for pair in zip(parts, monitors, strict=True)))
+    if ended:
+        raise min(ended, key=lambda problem: isinstance(problem, UselessError))
+
+
+@contextlib.asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have something done beside the body, until that ends. What ends the body counts; else what went wrong
+    beside it, a bug, is raised then."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    except BaseException:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def _stop_in_time(deadline: Deadline, monitors: Sequence[Monitor]) -> None:
+    """Stop when the deadline comes. Calls in flight may take as long as any call may."""
+    while (left := deadline.left()) > 0:  # noqa: ASYNC110 - time is what it waits for
+        await asyncio.sleep(min(left, _LOOK_EVERY))
+    _stop(monitors, deadline.reason(), max(one.session.limits.timeout for one in monitors))
+
+
+async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) -> None:
+    """Stop when the ledger is not there any more. Where it was moved, what is in flight is stored; else it is lost."""
+    while (reason := presence.look()) is None:  # noqa: ASYNC110 - time is what it waits for
+        await asyncio.sleep(_STAY_EVERY)
+    _stop(monitors, reason, None if isinstance(reason, StoppedError) else 0.0)
+
+
+def _on_signal(monitors: Sequence[Monitor], number: int) -> None:
+    if any(monitor.session.scheduler.stopped is None for monitor in monitors):
+        _stop(monitors, interruption(number))
+    elif not is_hangup(number):  # one closed terminal may send several
+        for monitor in monitors:
+            monitor.session.scheduler.hurry()
+
+
+def _stop(monitors: Sequence[Monitor], reason: EdgenError, grace: float | None = None) -> None:
+    """Begin nothing more. `grace`: seconds that calls in flight are given to end, None for the usual."""
+    going = [monitor for monitor in monitors if monitor.session.scheduler.stopped is None]
+    # A call is in flight until its answer is stored.
+    admissions = {one for monitor in going for one in monitor.session.admissions.values()}
+    running = sum(admission.running + admission.unstored for admission in admissions)
+    for monitor in going:
+        monitor.session.scheduler.stop(reason, grace)
+    if running:
+        going[0].note(
+            f"Stopping: waiting for {running} calls in flight, so that paid answers are stored "
+            "(another signal stops at once)."
+        )
+
+
+def tell_lost_replies(ledger: Ledger, control: Control) -> None:
+    """Say so where a ledger has lost replies, before they are asked for again."""
+    if ledger.lost_replies:
+        control.note(lost_replies_sentence(ledger.path, ledger.lost_replies))
+
+
+def used_elsewhere(whole: RunFolder, *own: Path) -> Iterable[Charged]:
+    """What the other ledgers of a run have used of the budget they share."""
+    return [partial(charged_at, path) for path in whole.ledgers() if path not in own]

@@ -1,0 +1,263 @@
+"""Answer layouts requested by prompts: read from examples or descriptions, then rendered.
+
+Supported are JSON (with any keys), the published brackets, XML, and lines that begin with a name: bold, in
+brackets, as headings, numbered, in a table. The default is `Role: text` lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.simulator.prompt_roles import PLACEHOLDERS, TEXT
+
+Entries = Sequence[tuple[str, str]]
+
+
+class Lines(NamedTuple):
+    """Layout of turns as text. `line` holds {name}, {text} and {number}; `head` and `foot` enclose all turns;
+    `chance` holds {value}; `names` is the spelling of names."""
+
+    line: str = "{name}: {text}"
+    head: str = ""
+    foot: str = ""
+    chance: str = "Probability: {value}"
+    names: str = "as they are"
+    percent: bool = False
+
+    def render(self, spoken: Entries, probability: float | None) -> str:
+        """Render the answer; `probability` None: without one."""
+        out = [self.head] if self.head else []
+        for number, (name, text) in enumerate(spoken, 1):
+            name = {"upper": name.upper(), "lower": name.lower()}.get(self.names, name)
+            out.append(_fill(self.line, {"name": name, "text": text, "number": str(number)}))
+        out += [self.foot] if self.foot else []
+        if probability is not None:
+            value = f"{round(probability * 100)}%" if self.percent else str(probability)
+            out.append(_fill(self.chance, {"value": value}))
+        return "\n".join(out)
+
+
+class Json(NamedTuple):
+    """Layout of turns as JSON. Without `whole` they are the whole answer; without `name` each turn is an
+    object keyed by its speaker. `rows`: one object per line."""
+
+    whole: str | None = "conversation"
+    name: str | None = "role"
+    text: str = "text"
+    chance: str = "probability"
+    percent: bool = False
+    rows: bool = False
+
+    def render(self, spoken: Entries, probability: float | None) -> str:
+        """Render the answer; `probability` None: without one."""
+        turns: Any = [
+            {name: text} if self.name is None else {self.name: name, self.text: text} for name, text in spoken
+        ]
+        value = probability if probability is None or not self.percent else round(probability * 100)
+        if self.rows:
+            rows = turns if value is None else [*turns, {self.chance: value}]
+            return "\n".join(msgspec.json.encode(row).decode() for row in rows)
+        if value is not None:
+            turns = {self.whole or "conversation": turns, self.chance: value}
+        elif self.whole is not None:
+            turns = {self.whole: turns}
+        return msgspec.json.format(msgspec.json.encode(turns), indent=2).decode()
+
+
+Form = Lines | Json
+
+
+def _fill(line: str, values: dict[str, str]) -> str:
+    """Replace all marks of a line at once, so that a text may contain braces."""
+    return re.sub(r"\{(name|text|number|value)\}", lambda mark: values[mark[1]], line)
+
+
+_NOT = r"(?:\bno|\bnot|n't|\bwithout|\bnever|\binstead of|\brather than|\bavoid)\b[^.\n]{0,24}"
+_CHANCE_WORD = r"(?:probab(?:ility|ilidade?|ilité|ilità)|likelihood|chance|wahrscheinlichkeit|вероятност\w*|概率|機率|확률|확률은|確率)"
+# A request for a probability, not a mere mention: a lesson may be on the "Probability of two events".
+CHANCE = re.compile(
+    rf"\b(?:the|its|your|give|state|estimate|add|with a|die|a|la|el) (?:\w+ )?{_CHANCE_WORD[:-1]}(?<!chance))(?! theory)"
+    rf"|{_CHANCE_WORD}[^\n:=]{{0,60}}[:=][ \t]*[\[<\"“.…\d({{NnXx]|[\"'`<]{_CHANCE_WORD}"
+    r"|\bhow (?:likely|probable)\b|\bchance (?:that|of)\b[^.\n]{0,80}\b(?:number|percent|0|%)|概率|機率|확률|確率",
+    re.IGNORECASE,
+)
+_PERCENT = re.compile(
+    r"\b(?:percent(?:age)?|per cent|prozent|porcentaje|pourcentage)\b|\b0[ ]?%?[ ]?(?:to|and|-|–)[ ]?100\b|[\dxXnN][ ]?%|\b(?:in|as a) %",
+    re.IGNORECASE,
+)
+_PERCENT_REACH = 160  # characters around a word for probability that are searched for a percentage
+
+_KEY = r"[\"'`“]([A-Za-z_][\w -]{0,30})[\"'`”]"
+_WHOLE_KEYS = ("conversation", "dialogue", "dialog", "turns", "messages", "transcript", "chat", "exchange", "exchanges",
+               "utterances", "lines", "script", "items", "lesson", "history")  # fmt: skip
+_NAME_KEYS = (
+    "role",
+    "speaker",
+    "from",
+    "who",
+    "name",
+    "character",
+    "agent",
+    "author",
+    "person",
+    "participant",
+)
+_TEXT_KEYS = (
+    "text",
+    "content",
+    "utterance",
+    "message",
+    "value",
+    "says",
+    "said",
+    "line",
+    "words",
+    "reply",
+    "speech",
+    "dialogue",
+)
+_LIST_OF = re.compile(r"[\"'`“]([A-Za-z_]\w{0,30})[\"'`”]\s*:\s*\[")
+_ROWS = re.compile(
+    r"\bJSON[ -]?lines\b|\bJSONL\b|\bndjson\b|\bone JSON object (?:per|on each|a) (?:line|turn)",
+    re.IGNORECASE,
+)
+_TOP_LIST = re.compile(
+    r"\bJSON (?:list|array)\b|\b(?:list|array) of (?:JSON )?objects\b|(?:^|\n|: ?)\s*\[\s*\{", re.IGNORECASE
+)
+# A line of a shown layout with the probability, up to its value.
+_CHANCE_LINE = re.compile(
+    r"(?im)^[^\n:=]{0,80}?((?:[*_#]{1,3}[ ]?)?(?:probability|likelihood|chance|wahrscheinlichkeit|probabilidad|probabilité|probabilità)"
+    rf"[^\n:=]{{0,60}}[:=][*_]{{0,3}}[ \t]*)[\"“]?(?:{TEXT}|[01]?\.\d+|\d+[ ]?%|[01]\b|[xXnNpP]{{1,2}}\b)"
+)
+_CHANCE_TAG = re.compile(r"<((?:probability|likelihood|chance|p)\w{0,20})>", re.IGNORECASE)
+
+
+def read_form(text: str, names: Sequence[str]) -> Form:
+    """Return the layout in which a prompt wants the turns of these speakers."""
+    percent = _asks_percent(text)
+    if re.search(r"\bJSON|\"(?:role|speaker)\"\s*:", text, re.IGNORECASE) and not re.search(
+        rf"{_NOT}JSON", text, re.IGNORECASE
+    ):
+        return _read_json(text, names, percent)
+    form = _read_lines(text, names)
+    if (line := _CHANCE_LINE.search(text)) is not None:
+        form = form._replace(chance=_escape(line[1].strip()) + " {value}")
+    elif (tag := _CHANCE_TAG.search(text)) is not None and form.line.startswith("<"):
+        form = form._replace(chance=f"<{tag[1]}>{{value}}</{tag[1]}>")
+    return form._replace(percent=percent)
+
+
+def _escape(text: str) -> str:
+    return text.replace("{", "(").replace("}", ")")
+
+
+def _asks_percent(text: str) -> bool:
+    for chance in CHANCE.finditer(text):
+        near = text[max(0, chance.start() - _PERCENT_REACH) : chance.end() + _PERCENT_REACH]
+        if _PERCENT.search(near):
+            return True
+    return False
+
+
+def _read_json(text: str, names: Sequence[str], percent: bool) -> Json:
+    keys = list(re.findall(_KEY, text))
+    low = [key.lower() for key in keys]
+
+    def first(known: Sequence[str]) -> str | None:
+        return next((key for key, lowered in zip(keys, low, strict=True) if lowered in known), None)
+
+    listed = _LIST_OF.search(text)
+    whole = listed[1] if listed else first(_WHOLE_KEYS)
+    rows = _ROWS.search(text) is not None
+    if whole is None and (rows or _TOP_LIST.search(text)):
+        pass
+    elif whole is None:
+        whole = "conversation"
+    taken = [whole] if whole else []
+    speaker = first([key for key in _NAME_KEYS if key not in taken])
+    said = first([key for key in _TEXT_KEYS if key not in taken])
+    by_name = speaker is None and any(
+        re.search(rf"\{{\s*[\"']{re.escape(name)}[\"']\s*:", text, re.IGNORECASE) for name in names
+    )
+    chance = next(
+        (
+            key
+            for key in keys
+            if re.match(_CHANCE_WORD, key, re.IGNORECASE) or re.match(r"(?i)p(?:_|rob\b|$)|chance|likel", key)
+        ),
+        "probability",
+    )
+    return Json(whole, None if by_name else speaker or "role", said or "text", chance, percent, rows)
+
+
+def _read_lines(text: str, names: Sequence[str]) -> Lines:
+    """Return the frame of a turn's line: a style shown around a name, else a described one."""
+    who = "|".join(map(re.escape, sorted({*names, *PLACEHOLDERS}, key=len, reverse=True)))
+    flags = re.IGNORECASE | re.MULTILINE
+    if found := re.search(
+        rf"<([A-Za-z_]\w*)[ ]+(\w+)=[\"'“]?(?:\.\.\.|…|[<\[{{]?(?P<who>{who})[>\]}}]?)[\"'”]?[ ]*>",
+        text,
+        flags,
+    ):
+        frame = f'<{found[1]} {found[2]}="{{name}}">{{text}}</{found[1]}>'
+        return _wrapped(text, Lines(frame, names=_case(found["who"], names)))
+    tags = re.search(rf"</(?P<who>{who})>", text, flags)
+    if tags or (
+        re.search(r"\bXML\b|\btags?\b", text) and not re.search(rf"{_NOT}(?:XML|tags?)\b", text, flags)
+    ):
+        case = _case(tags["who"], names) if tags else "lower"
+        return _wrapped(text, Lines("<{name}>{text}</{name}>", names=case))
+    if found := re.search(rf"^(#{{1,6}})[ ]+(?P<who>{who})[ ]*$", text, flags):
+        return Lines(f"{found[1]} {{name}}\n{{text}}\n", names=_case(found["who"], names))
+    if found := re.search(rf"\|[ ]*(?P<who>{who})[ ]*\|", text, flags):
+        return Lines(
+            "| {name} | {text} |", head="| Speaker | Text |\n|---|---|", names=_case(found["who"], names)
+        )
+    if found := re.search(rf"(\*\*|__)(?P<who>{who})(:?)\1(:?)", text, flags):
+        mark, colon = found[1], (found[3], found[4] if found[3] or found[4] else ":")
+        return Lines(f"{mark}{{name}}{colon[0]}{mark}{colon[1]} {{text}}", names=_case(found["who"], names))
+    if re.search(r"\bbold(?:ed|face)?\b|\bin \*\*", text, flags) and not re.search(
+        rf"{_NOT}bold|no markdown", text, flags
+    ):
+        return Lines("**{name}:** {text}")
+    if found := re.search(rf"\[(?P<who>{who})\](:?)(?=[ \t]*\S)", text, flags):
+        return Lines(f"[{{name}}]{found[2]} {{text}}", names=_case(found["who"], names))
+    return _read_plain(text, who, names)
+
+
+def _read_plain(text: str, who: str, names: Sequence[str]) -> Lines:
+    """Read lines that begin with a bare name, possibly numbered, in a list, or with quoted text."""
+    flags = re.IGNORECASE | re.MULTILINE
+    pattern = (
+        rf"(?P<mark>(?:^|(?<=[`\"'“]))[ \t]*(?:\d{{1,2}}[.)][ ]|[-*•][ ]))?(?<![\w*])[<{{]?(?P<who>{who})[>}}]?"
+        rf"(?P<sign>[ ]?(?:[:：>]|[-–—](?=[ ])))[ \t]*(?P<quote>[\"“„«]?){TEXT}"
+    )
+    found = re.search(pattern, text, flags)
+    if found is None:
+        script = re.search(rf"^(?P<who>{who})[ ]*\n[ \t]*{TEXT}", text, flags)
+        return Lines("{name}\n{text}\n", names=_case(script["who"], names)) if script else Lines()
+    mark = (found["mark"] or "").strip()
+    before = "" if not mark else f"{{number}}{mark[-1]} " if mark[0].isdigit() else f"{mark} "
+    sign = found["sign"]
+    opening = found["quote"]
+    closing = {'"': '"', "“": "”", "„": "“", "«": "»"}.get(opening, "")
+    after = f"{sign} " if sign.strip() in (":", "：", ">") else f"{sign.rstrip()} "
+    return Lines(f"{before}{{name}}{after}{opening}{{text}}{closing}", names=_case(found["who"], names))
+
+
+def _case(shown: str | None, names: Sequence[str]) -> str:
+    """Return the spelling of names from a shown one; placeholders must be all capitals."""
+    if not shown or shown in names:
+        return "as they are"
+    if shown.isupper() and len(shown) > 1:
+        return "upper"
+    return "lower" if shown.islower() and shown.lower() not in PLACEHOLDERS else "as they are"
+
+
+def _wrapped(text: str, form: Lines) -> Lines:
+    found = re.search(r"<(conversation|dialogue|dialog|transcript|chat|lesson)>", text, re.IGNORECASE)
+    return form._replace(head=f"<{found[1]}>", foot=f"</{found[1]}>") if found else form

@@ -1,0 +1,53 @@
+"""The number of turns that a prompt requests."""
+
+from __future__ import annotations
+
+import re
+
+_RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
+_TURNS = re.compile(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")
+_LONGEST_RANGE = 64  # characters
+DEFAULT_TURNS = (10, 15)
+MOST_TURNS = 60
+_FEWEST = 3  # minimum turns of a prompt in any words; a smaller number counts something else
+
+
+def turns(text: str) -> tuple[int, int]:
+    """Return how many turns a text asks for, at least and at most; DEFAULT_TURNS if it does not say."""
+    at = text.find("turns")
+    found = None if at < 0 else _TURNS.search(text, max(0, at - _LONGEST_RANGE))
+    if found is None:
+        return DEFAULT_TURNS
+    low, high = sorted(int(number) for number in found.groups() if number)
+    return max(2, min(low, MOST_TURNS)), max(2, min(high, MOST_TURNS))
+
+
+_WORDS = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
+    "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30,
+}  # fmt: skip
+_COUNT = rf"(\d{{1,3}}|{'|'.join(_WORDS)})"
+_UNITS = r"(?:turns?|messages?|lines?|utterances?|replies|exchanges?|entries|statements?|interventions?|Beiträgen?|Zeilen|tours?|turnos?)"
+_ANY_TURNS = re.compile(
+    rf"(?P<bound>at most|at least|up to|no more than|under|fewer than|maximum of)?[ ]?\b{_COUNT}"
+    rf"(?:\s*(?:-|–|to|and|or|bis|à|a)\s*{_COUNT})?\s+(?:\w+\s+)?(?P<unit>{_UNITS})(?P<each>\s+(?:each|per))?",
+    re.IGNORECASE,
+)
+
+
+def any_turns(text: str) -> tuple[int, int]:
+    """Return how many turns a prompt in any words asks for, at least and at most."""
+    if (known := turns(text)) != DEFAULT_TURNS:
+        return known
+    found = _ANY_TURNS.search(text)
+    if found is None:
+        return DEFAULT_TURNS
+    low, high = (int(_WORDS.get(word.lower(), word)) if word else 0 for word in found.group(2, 3))
+    if not high:
+        bound = (found["bound"] or "").lower()
+        low, high = (low, low + 4) if bound == "at least" else (max(2, low // 2) if bound else low, low)
+    times = 2 if found["unit"].lower().startswith("exchange") or found["each"] else 1
+    low, high = sorted((low * times, high * times))
+    if high < _FEWEST:  # "one line per turn"
+        return DEFAULT_TURNS
+    return max(2, min(low, MOST_TURNS)), max(2, min(high, MOST_TURNS))

@@ -1,0 +1,315 @@
+"""Speakers in prompts that were not written for the simulator.
+
+`find_roles` searches the shown layout first, then expected names, then sentences: "between a doctor and a
+patient", "Roles: seller, buyer", "Anna explains … to Ben". Roles keep the prompt's names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from edgen.reading.role_words import LANGUAGES
+from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, TEACHER_STUDENT, RoleWords
+
+_NAME = r"[^\W\d_](?:[\w'’-]{0,30}\w)?"
+# Placeholders for a turn's text, or for a name, in a shown layout.
+TEXT = (
+    r"(?:\.\.\.|…|(?:<(?!/)|\[|\{|\()[^<>\[\]{}()\n]{1,60}[>\]})]|(?:the |its |her |his |their |first |next )?"
+    r"(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id|ys))\b)"
+)
+PLACEHOLDERS = ("speaker", "role", "name", "character", "person", "speaker name", "role name", "who")
+_SHOWN = re.compile(
+    rf"(?:^|[\n`\"'“(,]|\\n)[ \t]{{0,12}}(?:\d{{1,2}}[.)][ ]|[-*•#>|][ \t]{{1,3}}){{0,2}}[*_\[<(\"]{{0,3}}({_NAME})"
+    rf"[*_\]>)\"]{{0,3}}[ ]?(?:[:：>|]|[-–—](?=[ ]))[*_]{{0,3}}[ \t]{{0,4}}[\"'“„«‹]?{TEXT}"
+)
+_TAG = re.compile(rf"<({_NAME})>[ \t\n]{{0,12}}{TEXT}[ \t\n]{{0,12}}</\1>", re.IGNORECASE)
+_VALUE = re.compile(
+    rf"[\"'`]?\b(?:role|speaker|from|who|name|character)[\"'`]?[ ]?[:=][ ]?[\"'`]({_NAME})[\"'`]",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(rf"(?m)^#{{1,6}}[ ]({_NAME})[ ]*\n[ \t]*{TEXT}")
+# Words of a layout that are not names.
+_NO_NAMES = re.compile(
+    "conversation|dialogue|dialog|chat|transcript|probability|likelihood|chance|topic|text|role|speaker|name"
+    "|character|person|who|output|format|example|answer|note|notes|turn|turns|message|messages|utterance"
+    "|content|lesson|scene|title|setting|style|length|goal|task|rules|level|grade|subject|where|xml|json"
+    "|markdown|result|the",
+    re.IGNORECASE,
+)
+
+# Readers' words for roles that prompts also use for others.
+_CHAT = frozenset({*CHAT_SELF, *CHAT_OTHER, "t", "s"})
+
+_ARTICLE = (
+    r"(?:an?|the|one|two|his|her|their|its|your|some|de[rmsn]|die|das|eine[rmnrs]?|ein|une?|uma?|una|uno|l[aeo]s?|els?|il|gli|os?|"
+    r"he[tr]|een)"
+)
+_BETWEEN = re.compile(
+    r"\b(?:between|among|of|by|involving|featuring|with|zwischen|entre|tra|fra|tussen|między|между|mellan)\s+([^.;:\n]{3,200})",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(
+    r"(?im)^[^\w\n]{0,8}(?:the )?(?:roles|speakers|characters|participants|people|personas|cast|parts|voices)[^:\n]{0,40}[:=]"
+    r"[ \t]*((?:[^\n]*\S[^\n]*)?(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)*)"
+)
+_AND = re.compile(r",?\s+(?:and|with|vs\.?|versus|&|to|und|et|y|e|en|i|и|och)\s+", re.IGNORECASE)
+_HEAD_ENDS = re.compile(
+    r"\s+(?:in|at|of|from|who|whose|that|which|about|on|for|with|named|called|during|as|is|are|has|will|when|where|while|"
+    r"over|before|after|trying|learning|speaking|working|using|über|von|"
+    r"sur|sobre|su|à|o|про|о|об|over)\b|[,(–—]",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(
+    rf"(?:^|\n|[,;])[ \t]*(?:[-*•]|\d+[.)])?[ \t]*(?:\b(?:and|{_ARTICLE})\s+)*[*_`\"“']{{0,3}}({_NAME})",
+    re.IGNORECASE,
+)
+_SAYS = (
+    r"(?:asks?|answers?|explains?|helps?|teach(?:es)?|tells?|says?|talks?|speaks?|wants|knows|interviews|coaches|trains|advises|"
+    r"meets|comes|needs|learns|does|replies|responds)"
+)
+_SPEAKING = re.compile(
+    rf"\b(?:an?|the|one|each)\s+(?:[\w-]+\s+){{0,2}}?([^\W\d_]{{3,20}})\s+{_SAYS}\b"
+    rf"|\b(?:{_SAYS}|to|with|for)\s+(?:an?|the|one)\s+(?:[\w-]+\s+){{0,2}}?([^\W\d_]{{3,20}})\b(?=[.,;:!?\s])",
+    re.IGNORECASE,
+)
+_SPOKEN = re.compile(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>]{{0,3}}[ ]?[:：]")
+_ROLE_NOUN = re.compile(
+    r"\b(?:an?|the|one)\s+(?:[\w-]+\s+){0,3}?([a-z]{2,20}(?:er|or|ist|ant|ent|ee|ian|eur|man|woman|nurse|client|guest|host|"
+    r"child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk|guide|apprentice|tenant|landlord))\b",
+    re.IGNORECASE,
+)
+_NO_NOUNS = re.compile(
+    "other|another|either|answer|number|letter|order|paper|matter|chapter|computer|center|centre|character"
+    "|speaker|writer|never|ever|over|under|after|whether|manner|together|former|latter|content|moment|argument"
+    "|document|statement|student's|different|current|recent|present|excellent|sufficient|consistent|independent"
+    "|error|factor|important|relevant|instant|constant|significant|assignment|environment|element|comment"
+    "|agreement|gender|corner|winter|summer|dinner|power|water|offer|layer|marker|color|colour|minor|major"
+    "|prior|humor|humour|author|reader|narrator|human|german|question|transition",
+    re.IGNORECASE,
+)
+_PROPER = re.compile(
+    r"(?<![.!?:\n] )(?<![^\s(“\"'])\b([A-Z][a-zäöüéèáíóúñç'’-]{1,20})\b(?! (?:Theory|Law|War|Revolution))"
+)
+_NO_PROPER = re.compile(
+    "Write|Create|Generate|Simulate|Invent|Make|Give|Use|Answer|Output|Return|Topic|Format|End|Start|Each|The"
+    "|This|That|They|Both|Please|Markdown|English|German|French|Spanish|JSON|XML|YAML|I|Then|Begin|Keep|Add|Do"
+    "|Let|In|At|On|When|If|It|You|Your|Here|Once|No|Not"
+)
+
+
+def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str, ...]:
+    """Return the names of the speakers, as the prompt writes them; empty if it names fewer than two.
+
+    `expected`: the possible roles, if known, each with synonyms; other roles are then found only in a shown
+    layout.
+    """
+    shown = tuple(shown_names(text))
+    if expected:
+        words = _words_of(tuple(expected))
+        if (
+            len(
+                known := [name for name in shown if any(name.lower() in map(str.lower, one) for one in words)]
+            )
+            > 1
+        ):
+            return tuple(known)
+        if all(found := [_find_expected(text, one) for one in words]):
+            return tuple(name for name in found if name)
+    if len(shown) > 1 or expected:
+        return shown if len(shown) > 1 else ()
+    for find in (_between, _listed, _known, _spoken, _nouns, _proper, _speaking):
+        if len(names := tuple(dict.fromkeys(find(text)))) > 1:
+            return names[:6]
+    return ()
+
+
+def missing_roles(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the expected roles that a prompt does not name."""
+    lists = _words_of(tuple(expected))
+    return tuple(
+        role for (role, *_), words in zip(expected, lists, strict=True) if not _find_expected(text, words)
+    )
+
+
+def may_guess(text: str, expected: Sequence[tuple[str, ...]]) -> bool:
+    """Return whether a model would call the roles of a prompt that names none of them a teacher and a
+    student."""
+    if not expected:
+        return True
+    lists = _words_of(tuple(expected))
+    didactic = all(any(name in words for words in lists) for name in ("teacher", "student"))
+    return didactic and len(missing_roles(text, expected)) == len(expected)
+
+
+def say_why_not(text: str, expected: Sequence[tuple[str, ...]]) -> str:
+    """Return a sentence that says why the speakers are unknown."""
+    missing = missing_roles(text, expected)
+    if not missing:
+        return "The prompt does not name two roles who talk."
+    return f"The prompt does not name {' or '.join(missing)}."
+
+
+def shown_names(text: str) -> Iterator[str]:
+    """Yield the speakers of the layout that a prompt shows, each once, in their order."""
+    found = [
+        (match.start(), match[1]) for one in (_SHOWN, _TAG, _VALUE, _HEADING) for match in one.finditer(text)
+    ]
+    seen: set[str] = set()
+    for _, name in sorted(found):
+        if name.lower() not in seen and not _NO_NAMES.fullmatch(name):
+            seen.add(name.lower())
+            yield name
+
+
+# ---- expected names
+
+
+@lru_cache(maxsize=256)
+def _words_of(expected: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the words for each role, likeliest first: its name, the aliases and other languages' words of
+    edgen's readers."""
+    from edgen.protocols.base import role_words
+
+    roles: RoleWords = role_words(tuple(name for name, *_ in expected))
+    lists = []
+    for place, (name, *others) in enumerate(expected):
+        aliases = [word for word, role in roles.aliases.items() if role == name and len(word) > 2]
+        foreign = [word for by_role in roles.languages.values() for word in by_role[place].split()]
+        own = [word for word in aliases if word not in _CHAT]
+        lists.append(tuple(dict.fromkeys((name, *others, *own, *foreign, *aliases))))
+    return tuple(lists)
+
+
+def _find_expected(text: str, words: tuple[str, ...]) -> str | None:
+    """Return the first of the words in a text: in its own spelling for the role's name, else with a
+    capital."""
+    for inflected in (False, True):
+        for place, word in enumerate(words):
+            if re.search(_bounded(word, inflected=inflected and place > 0), text, re.IGNORECASE):
+                return word if not place else word[:1].upper() + word[1:]
+    return None
+
+
+@lru_cache(maxsize=1_024)
+def _bounded(word: str, *, inflected: bool) -> str:
+    """Return a pattern for a word: `support_agent` also as two words; other languages' words with their
+    endings."""
+    written = re.escape(word).replace("_", "[ _-]")
+    if word[-1].lower() == word[-1].upper():  # a writing system without capitals, and often without blanks
+        return written
+    if not inflected or len(word) < 5:
+        return rf"(?<![^\W_]){written}(?:['’]?s)?(?![^\W_])"
+    stem = written[:-1] if word[-1] in "ьй" else written
+    return rf"(?<![^\W_]){stem}[^\W\d_]{{0,2}}(?:['’]?s)?(?![^\W_])"
+
+
+# ---- names in sentences
+
+
+def _between(text: str) -> Iterator[str]:
+    for match in _BETWEEN.finditer(text):
+        sides = _AND.split(match[1], maxsplit=1)
+        names = [name for side in sides if (name := _head(side))]
+        if len(names) == 2 and names[0].lower() != names[1].lower():
+            yield from names
+            return
+
+
+def _head(phrase: str) -> str | None:
+    """Return the name in `a patient teacher of grade 4`: Teacher. None if it is not a person's."""
+    phrase = phrase.strip(" *_`\"'“”")
+    article = re.match(rf"{_ARTICLE}\s+", phrase, re.IGNORECASE)
+    whole = phrase[article.end() :] if article else phrase
+    if (ends := _HEAD_ENDS.search(whole)) is not None and ends.start() > 0:
+        whole = whole[: ends.start()]
+    words: list[str] = re.findall(_NAME, whole)
+    if not words or len(words) > 6:
+        return None
+    known: str | None = next((word for word in words if word.lower() in _didactic()), None)
+    name = known or (words[-1] if article or not words[0][:1].isupper() else words[0])
+    if _NO_NAMES.fullmatch(name) or (not article and not known and not name[:1].isupper()):
+        return None
+    return name[:1].upper() + name[1:]
+
+
+def _listed(text: str) -> Iterator[str]:
+    for match in _LISTED.finditer(text):
+        listed = re.sub(r"\([^()\n]*\)", "", match[1])
+        lines = [line for line in listed.split("\n") if line.strip()]
+        parts = lines if len(lines) > 1 else re.split(r"[,;/]|\band\b|&", listed)
+        for part in parts:
+            if (item := _ITEM.search(part)) is not None and not _NO_NAMES.fullmatch(item[1]):
+                yield item[1][:1].upper() + item[1][1:]
+
+
+@lru_cache(maxsize=1)
+def _english() -> frozenset[str]:
+    return frozenset({*TEACHER_STUDENT.by_name, *TEACHER_STUDENT.aliases} - _CHAT)
+
+
+@lru_cache(maxsize=1)
+def _didactic() -> frozenset[str]:
+    """Return every language's words for a teacher and a student."""
+    return _english().union(
+        word for by_role in LANGUAGES.values() for words in by_role for word in words.split()
+    )
+
+
+def _known(text: str) -> Iterator[str]:
+    """Yield a teacher and a student by the readers' words, in English or in one other language."""
+    lower = text.lower()
+    aliases = {**{name.lower(): name for name in TEACHER_STUDENT.names}, **TEACHER_STUDENT.aliases}
+    own = tuple(
+        " ".join(word for word in aliases if aliases[word] == role and word in _english())
+        for role in TEACHER_STUDENT.names
+    )
+    for by_role in (own, *LANGUAGES.values()):
+        places = [_first(lower, words.split()) for words in by_role]
+        if all(places):
+            yield from (word for _, word in sorted(place for place in places if place))
+            return
+
+
+def _first(text: str, words: Sequence[str]) -> tuple[int, str] | None:
+    """Return the position of the first of some words, and the word with a capital."""
+    found = [
+        (match.start(), -len(word), word)
+        for word in words
+        if (match := re.search(_bounded(word, inflected=not word.isascii()), text))
+    ]
+    if not found:
+        return None
+    start, _, word = min(found)
+    return start, word[:1].upper() + word[1:]
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """Yield repeated names at the beginning of lines."""
+    for name in dict.fromkeys(match[1] for match in _SPOKEN.finditer(text)):
+        if (
+            not _NO_NAMES.fullmatch(name)
+            and len(re.findall(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)) > 1
+        ):
+            yield name
+
+
+def _speaking(text: str) -> Iterator[str]:
+    """Yield those who act in the conversation, or for whom something is done."""
+    for match in _SPEAKING.finditer(text):
+        name = (match[1] or match[2]).lower()
+        if not _NO_NAMES.fullmatch(name) and not _NO_NOUNS.fullmatch(name):
+            yield name.capitalize()
+
+
+def _nouns(text: str) -> Iterator[str]:
+    for match in _ROLE_NOUN.finditer(text):
+        if not _NO_NOUNS.fullmatch(match[1]):
+            yield match[1].lower().capitalize()
+
+
+def _proper(text: str) -> Iterator[str]:
+    """Yield capitalised names that occur inside sentences more than once."""
+    found = [match[1] for match in _PROPER.finditer(text) if not _NO_PROPER.fullmatch(match[1])]
+    yield from (name for name in dict.fromkeys(found) if len(re.findall(rf"\b{name}\b", text)) > 1)

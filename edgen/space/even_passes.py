@@ -1,0 +1,146 @@
+"""Passes over weighted entries: each is within one of its share in every prefix, in a pseudo-random order.
+
+With equal weights a pass is a permutation of the entries. With weights a pass has many copies of an entry.
+Copy k of m, in a pass of n slots, is placed in the window of slots [floor((k - 1) n / m) + 1, ceil(k n / m)],
+which keeps the count of the entry within one of its share at every slot (Baruah, Cohen, Plaxton and Varvel,
+"Proportionate progress: a notion of fairness in resource allocation", Algorithmica 15, 1996). At each slot
+one of the copies with an open window is drawn by weight, among those that leave a place for all others
+(Hall's condition, kept as slack).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from edgen.space.permutation import keyed_numbers
+
+_MOST_SLOTS = (
+    4_000  # slots of a pass with weights, unless it has more entries: shares are rounded to this fraction
+)
+_EXACT = 1e-7  # tolerance, in slots, for an exact number of copies
+
+
+class Passes:
+    """Draws of entries, pass after pass. An entry of weight 0 is never drawn; at least one must weigh more.
+
+    `groups`: the group of each entry, whose earlier draws are counted; None: no counting. `name` and `key`
+    determine the order.
+    """
+
+    def __init__(self, weights: Sequence[float], groups: Sequence[int] | None, name: str, key: bytes) -> None:
+        self._entries = [at for at, weight in enumerate(weights) if weight]
+        self._copies = whole_numbers([weights[at] for at in self._entries])
+        self._slots = sum(self._copies)
+        self._equal = self._slots == len(self._copies)
+        self._groups = groups
+        self._of_group: dict[int, int] = {}  # draws of each group in a pass
+        for at, many in zip(self._entries, self._copies, strict=True):
+            if groups is not None:
+                self._of_group[groups[at]] = self._of_group.get(groups[at], 0) + many
+        self._name = name
+        self._key = key
+        self._latest = -1
+        self._order: list[int] = []  # of the latest pass
+        self._before: list[int] = []  # earlier draws of the same group in it, by slot
+
+    def draw(self, index: int) -> tuple[int, int]:
+        """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
+        number, slot = divmod(index, self._slots)
+        if number != self._latest:
+            numbers = keyed_numbers(f"{self._name}/{number}", self._key)
+            chosen = shuffle(self._slots, numbers) if self._equal else weighted_order(self._copies, numbers)
+            self._order = [self._entries[one] for one in chosen]
+            if self._groups is not None:
+                self._before = self._count_before(self._groups)
+            self._latest = number
+        entry = self._order[slot]
+        if self._groups is None:
+            return entry, index
+        return entry, number * self._of_group[self._groups[entry]] + self._before[slot]
+
+    def _count_before(self, groups: Sequence[int]) -> list[int]:
+        counts, before = dict.fromkeys(self._of_group, 0), []
+        for entry in self._order:
+            before.append(counts[groups[entry]])
+            counts[groups[entry]] += 1
+        return before
+
+
+def shuffle(size: int, numbers: Iterator[int]) -> list[int]:
+    """Return [0, size) in a pseudo-random order (Fisher and Yates). `numbers`: pseudo-random ones of 64
+    bits."""
+    order = list(range(size))
+    for last in range(size - 1, 0, -1):
+        at = next(numbers) * (last + 1) >> 64
+        order[last], order[at] = order[at], order[last]
+    return order
+
+
+def whole_numbers(weights: Sequence[float]) -> list[int]:
+    """Return the smallest whole numbers in the ratio of positive weights; rounded if they would sum to too
+    many slots."""
+    total = sum(weights)
+    shares = [weight / total for weight in weights]
+    most = max(_MOST_SLOTS, len(weights))
+    for slots in range(len(weights), most + 1):
+        numbers = []
+        for share in shares:
+            number = round(share * slots)
+            if number < 1 or abs(share * slots - number) > _EXACT:
+                break
+            numbers.append(number)
+        else:
+            return numbers
+    return [max(1, round(share * most)) for share in shares]
+
+
+def weighted_order(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
+    """Return an order of one pass: each entry as often as it has copies, each copy within its window.
+
+    `numbers`: pseudo-random ones of 64 bits.
+    """
+    slots = sum(copies)
+    slack = _find_slack(copies, slots)
+    # slots fully used by copies that are due
+    tight = [slot for slot in range(1, slots + 1) if not slack[slot]]
+    used, order = [0] * len(copies), []
+    for slot in range(1, slots + 1):
+        while tight[0] < slot:
+            heapq.heappop(tight)
+        open_now = []
+        for one, many in enumerate(copies):
+            first, last = used[one] * slots // many + 1, -(-(used[one] + 1) * slots // many)
+            if used[one] < many and first <= slot and last <= tight[0]:
+                left = (used[one] + 1) * slots - (slot - 1) * many  # of the window, in fractions of a slot
+                open_now.append((many / left, one, last))
+        one, last = _choose(open_now, next(numbers))
+        used[one] += 1
+        order.append(one)
+        for later in range(slot, last):
+            slack[later] -= 1
+            if not slack[later]:
+                heapq.heappush(tight, later)
+    return order
+
+
+def _find_slack(copies: Sequence[int], slots: int) -> list[int]:
+    """Return for each slot, from 1, how many slots up to it are not needed by copies due by then."""
+    due = [0] * (slots + 1)
+    for many in copies:
+        for copy in range(1, many + 1):
+            due[-(-copy * slots // many)] += 1
+    slack = [0] * (slots + 1)
+    for slot in range(1, slots + 1):
+        slack[slot] = slack[slot - 1] + 1 - due[slot]
+    return slack
+
+
+def _choose(open_now: Sequence[tuple[float, int, int]], number: int) -> tuple[int, int]:
+    """Draw an entry, with the last slot of its window, by its weight."""
+    at = number / 2**64 * sum(weight for weight, _, _ in open_now)
+    for weight, one, last in open_now[:-1]:
+        at -= weight
+        if at < 0:
+            return one, last
+    return open_now[-1][1:]

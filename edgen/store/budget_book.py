@@ -1,0 +1,291 @@
+"""The book of a budget over time: daily spending of all runs that share it, and their open leases.
+
+It lies next to the budget's file, as FILE.db. Money leaves it in leases: a process takes a lease for several
+calls at once and returns the unused part at its end. An open lease counts as spent, so total spending never
+exceeds the caps, whichever process is killed. The run that took a lease settles it at its next start, by the
+spending in its own ledger; no process number or lock is needed. The lease of a run that never starts again
+stays spent.
+
+Days follow the budget file's time zone. Spending noted for a later day counts for today, too: setting a clock
+back brings no second allowance.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sqlite3
+import stat
+import time
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from edgen.config.budget_file import BudgetFile, read_budget_file
+from edgen.core.errors import EdgenError, RunError, StoppedError
+from edgen.core.files import remove_leftovers_for, write_new
+from edgen.core.text import dollars
+
+PICO = 10**12  # picodollars in a US dollar
+_APPLICATION_ID = 0x65646262  # "edbb"
+_PATIENCE = 30.0  # seconds to wait for a book that another process is writing
+_PART = 16  # a lease takes at most this fraction of the rest, unless a single call needs more
+_CALLS = 32  # number of calls that a lease should cover
+_TABLES = """
+CREATE TABLE spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL, pico INTEGER NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE leases (
+    owner TEXT PRIMARY KEY,          -- a ledger: its own id and its place
+    day TEXT NOT NULL,
+    tokens INTEGER NOT NULL, pico INTEGER NOT NULL,           -- what is held at most
+    base_tokens INTEGER NOT NULL, base_pico INTEGER NOT NULL, -- what the ledger had come to when it was taken
+    checksum INTEGER NOT NULL
+);
+"""
+
+
+class Used(NamedTuple):
+    """Tokens and picodollars."""
+
+    tokens: int
+    pico: int
+
+    def plus(self, other: Used) -> Used:
+        return Used(self.tokens + other.tokens, self.pico + other.pico)
+
+    def minus(self, other: Used) -> Used:
+        return Used(self.tokens - other.tokens, self.pico - other.pico)
+
+    @property
+    def positive(self) -> Used:
+        """These amounts, with 0 for negative ones."""
+        return Used(max(0, self.tokens), max(0, self.pico))
+
+    def covers(self, other: Used) -> bool:
+        return self.tokens >= other.tokens and self.pico >= other.pico
+
+
+ZERO = Used(0, 0)
+_NO_CAP = 2**62
+
+
+class Stand(NamedTuple):
+    """Use of one cap: used amount, limit, unit, day or month; `left` is never negative."""
+
+    cap: str
+    money: bool
+    period: str
+    used: int
+    most: int
+
+    def amount(self, value: int) -> str:
+        """Format an amount in the cap's unit, for people."""
+        return dollars(value / PICO) if self.money else f"{value:,} tokens"
+
+    @property
+    def left(self) -> int:
+        return max(0, self.most - self.used)
+
+
+class BudgetBook:
+    """The book of the budget file at `path`. `create`: create a missing book. Raises BudgetFileError for the
+    file, RunError if the book cannot be used."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.file = Path(os.path.realpath(path))
+        self.budget: BudgetFile = read_budget_file(self.file)
+        self.path = self.file.with_name(f"{self.file.name}.db")
+        if not os.path.lexists(self.path):
+            if not create:
+                return
+            try:
+                with contextlib.suppress(FileExistsError):
+                    write_new(self.path, _image())
+            except OSError as problem:
+                raise RunError(
+                    f"{self.path}: the budget's book cannot be made ({problem.strerror}); put {self.file.name} into a "
+                    "folder that can be written."
+                ) from None
+        if (
+            self.path.lstat().st_nlink > 1
+        ):  # creating a book ends with removing its temporary name, unless the process is killed
+            remove_leftovers_for(self.path.parent, self.path.name.__eq__)
+        kind = self.path.lstat()
+        if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1:
+            raise RunError(f"{self.path}: the budget's book is a link or no file; move it away.")
+        with self._open() as connection:
+            connection.execute("SELECT 1")
+
+    # -- days
+
+    def day(self, now: float) -> str:
+        """Return the day of a moment, such as 2027-01-31."""
+        return self._moment(now).date().isoformat()
+
+    def describe_next(self, day: str, *, month: bool) -> str:
+        """Describe when the cap of a day, or of its month, resets."""
+        date = datetime.fromisoformat(day)
+        if not month:
+            return "tomorrow 00:00" + self._zone
+        first = (date.replace(day=1) + timedelta(days=32)).replace(day=1)
+        return f"{first.date().isoformat()} 00:00{self._zone}"
+
+    @property
+    def _zone(self) -> str:
+        return " UTC" if self.budget.timezone == "utc" else ""
+
+    def _moment(self, now: float) -> datetime:
+        moment = datetime.fromtimestamp(now, UTC)
+        return moment if self.budget.timezone == "utc" else moment.astimezone()
+
+    # -- leases
+
+    def lease(self, owner: str, day: str, need: Used, base: Used) -> Used | None:
+        """Reserve more for an owner, at least `need`. Return the additional amount, None if too little is
+        left.
+
+        `base`: the owner's spending when it took its first lease of the day.
+        """
+        with self._open() as connection:
+            left = self._left(connection, day)
+            if not left.covers(need):
+                return None
+            wish = Used(*(min(some * _CALLS, rest // _PART) for some, rest in zip(need, left, strict=True)))
+            grant = Used(*map(max, need, wish))
+            row = connection.execute(
+                "SELECT tokens, pico, base_tokens, base_pico FROM leases WHERE owner = ?", (owner,)
+            ).fetchone()
+            held, base = (Used(*row[:2]), Used(*row[2:])) if row else (ZERO, base)
+            values = (owner, day, *held.plus(grant), *base)
+            connection.execute(
+                "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?,?,?)", (*values, _checksum(*values))
+            )
+        return grant
+
+    def end(self, owner: str, now_at: Used) -> None:
+        """Settle the lease of an owner, if it has one, by the owner's spending; return the rest to the
+        book."""
+        with self._open() as connection:
+            row = connection.execute(
+                "SELECT day, base_tokens, base_pico FROM leases WHERE owner = ?", (owner,)
+            ).fetchone()
+            if row is None:
+                return
+            used = now_at.minus(Used(*row[1:])).positive
+            before = connection.execute("SELECT tokens, pico FROM spent WHERE day = ?", row[:1]).fetchone()
+            values = (row[0], *used.plus(Used(*(before or ZERO))))
+            connection.execute("INSERT OR REPLACE INTO spent VALUES (?,?,?,?)", (*values, _checksum(*values)))
+            connection.execute("DELETE FROM leases WHERE owner = ?", (owner,))
+
+    def stands(self, day: str) -> list[Stand]:
+        """Return the use of each cap on a day."""
+        if not self.path.exists():
+            with contextlib.closing(_empty()) as connection:
+                return [*self._stands(connection, day)]
+        with self._open() as connection:
+            return [*self._stands(connection, day)]
+
+    def today(self) -> list[Stand]:
+        """Return the current use of each cap."""
+        return self.stands(self.day(time.time()))
+
+    def _stands(self, connection: sqlite3.Connection, day: str) -> Iterator[Stand]:
+        budget = self.budget
+        for period, key, money, tokens in (
+            (day, "day", budget.per_day, budget.tokens_per_day),
+            (day[:7], "month", budget.per_month, budget.tokens_per_month),
+        ):
+            if money is None and tokens is None:
+                continue
+            sums = [
+                connection.execute(
+                    f"SELECT TOTAL(tokens), TOTAL(pico) FROM {table} WHERE substr(day, 1, ?) >= ?",  # noqa: S608 - ours
+                    (len(period), period),
+                ).fetchone()
+                for table in ("spent", "leases")
+            ]
+            used = Used(*(round(sum(column)) for column in zip(*sums, strict=True)))
+            if money is not None:
+                yield Stand(f"per_{key}", True, period, used.pico, round(money * PICO))
+            if tokens is not None:
+                yield Stand(f"tokens_per_{key}", False, period, used.tokens, tokens)
+
+    def _left(self, connection: sqlite3.Connection, day: str) -> Used:
+        stands = [*self._stands(connection, day)]
+        tokens = min((one.left for one in stands if not one.money), default=_NO_CAP)
+        return Used(tokens, min((one.left for one in stands if one.money), default=_NO_CAP))
+
+    # -- file
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the book for one exclusive transaction. Raises RunError and StoppedError."""
+        try:
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=_PATIENCE
+            )
+        except sqlite3.Error as problem:
+            raise self._explain(problem) from None
+        with contextlib.closing(connection):
+            try:
+                connection.execute("PRAGMA trusted_schema = OFF")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("BEGIN IMMEDIATE")
+                self._check(connection)
+                yield connection
+                connection.execute("COMMIT")
+            except (sqlite3.Error, OverflowError, TypeError, ValueError) as problem:
+                raise self._explain(problem) from None
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        """Raise ValueError if the book holds anything that edgen does not write."""
+        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+            raise ValueError("it is not the book of a budget")
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise ValueError(found)
+        for table in ("spent", "leases"):
+            for *values, checksum in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608 - ours
+                if _checksum(*values) != checksum:
+                    raise ValueError(f"a row of {table} is not as it was written")
+
+    def _explain(self, problem: Exception) -> EdgenError:
+        text = str(problem)
+        if "locked" in text:
+            return StoppedError(
+                f"{self.path}: another program keeps the budget's book locked. Start again later."
+            )
+        if "disk" in text and "malformed" not in text:
+            return StoppedError(
+                f"{self.path}: the budget's book cannot be written ({text}). Make room first."
+            )
+        if "unable to open" in text:
+            return RunError(
+                f"{self.path}: the budget's book is gone or cannot be opened ({text}). Without it the "
+                "spending is unknown: restore it, or start again to begin a new one."
+            )
+        if "readonly" in text:
+            return RunError(f"{self.path}: the budget's book cannot be written here ({text}).")
+        return RunError(
+            f"{self.path}: the budget's book is damaged ({text}). Restore it from a copy, or move it away to begin a new "
+            "one, which knows nothing of what was spent before."
+        )
+
+
+def _checksum(*values: object) -> int:
+    return zlib.crc32(repr(values).encode())
+
+
+@functools.cache
+def _image() -> bytes:
+    """Return an empty book as file content, so that no process ever sees one without tables."""
+    with contextlib.closing(_empty()) as connection:
+        return bytes(connection.serialize())
+
+
+def _empty() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(f"{_TABLES} PRAGMA application_id = {_APPLICATION_ID};")
+    return connection

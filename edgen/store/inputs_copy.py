@@ -1,0 +1,108 @@
+"""The ledger's copy of a run's inputs, and its restoration.
+
+Each ledger of a run's conversations keeps the texts of its folder's job.yaml and inputs as the fact `inputs`;
+an arm's ledger also keeps those of the whole run. The copy has its own digest, so a damaged copy is never
+restored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import msgspec
+
+from edgen.config.run_inputs import is_input
+from edgen.core.digest import fingerprint, sha256
+from edgen.core.errors import DamagedError, EdgenError
+from edgen.core.files import read_regular
+from edgen.core.kept_files import find_damage, read_digests, write_kept_texts
+from edgen.store.ledger import Ledger, LedgerReader
+from edgen.store.run_folder import RunFolder
+
+INPUTS = "inputs"  # the fact's name
+_UP = "../../"  # from an arm to its run
+_LARGEST = 1 << 26  # bytes of an input
+
+
+class _Copy(msgspec.Struct, frozen=True):
+    """Texts by path, relative to the ledger's folder."""
+
+    digest: str
+    files: dict[str, str]
+
+
+def keep_copy(ledger: Ledger, run: RunFolder) -> None:
+    """Queue a copy of the newly written inputs of the ledger's run, unless the ledger has it."""
+    files = _texts(run.path)
+    if (whole := run.whole) is not None:
+        files |= {f"{_UP}{name}": text for name, text in _texts(whole.path).items()}
+    copy = msgspec.json.encode(_Copy(_digest(files), files)).decode()
+    if ledger.fact(INPUTS) != copy:
+        ledger.set_fact(INPUTS, copy)
+
+
+def restore_inputs(run: RunFolder) -> list[Path]:
+    """Restore every changed input of a run and its arms; return their paths. A damaged digests.json is
+    rewritten for the inputs. The caller holds the run's lock. Raises DamagedError if no ledger has a copy."""
+    arms = [RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir()]
+    ledgers = [(run.path, run.ledger), *((arm.path, arm.ledger) for arm in arms)]
+    copies = {folder: _read_copy(path) for folder, path in ledgers}
+    restored = _restore(run.path, [copies[run.path], *(_of_the_whole(copies[arm.path]) for arm in arms)])
+    for arm in arms:
+        restored += _restore(arm.path, [copies[arm.path]])
+    return restored
+
+
+def _restore(folder: Path, copies: list[dict[str, str]]) -> list[Path]:
+    try:
+        damaged = [damage.name for damage in find_damage(folder, is_input)]
+        entries = read_digests(folder)
+    except DamagedError:  # of digests.json: the copies define the inputs
+        damaged = sorted({name for copy in copies for name in copy if is_input(name)})
+        entries = {}
+        if not damaged:
+            raise
+    texts, restored = {}, []
+    for name in damaged:
+        held = {digest.sha256 for digest in entries[name].digests if digest} if name in entries else None
+        found = {copy[name] for copy in copies if name in copy}
+        good = {text for text in found if held is None or sha256(text) in held}
+        if len(good) != 1:
+            raise DamagedError(
+                f"{folder / name}: it is not what the run was made with, and the ledger has no copy that is. Restore it from a "
+                "copy of the run, or `edgen generate` the job from its project again: it writes the run's inputs anew, and pays "
+                "only for what they change."
+            )
+        texts[folder / name] = good.pop()
+        restored.append(folder / name)
+    for path in texts:
+        path.parent.mkdir(exist_ok=True)
+    if texts:
+        write_kept_texts(folder, texts)
+    return restored
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """Return the inputs with a digest in a run's folder."""
+    names = (name for name in read_digests(folder) if is_input(name))
+    return {name: read_regular(folder / name, _LARGEST).decode() for name in names}
+
+
+def _of_the_whole(copy: dict[str, str]) -> dict[str, str]:
+    return {name.removeprefix(_UP): text for name, text in copy.items() if name.startswith(_UP)}
+
+
+def _read_copy(ledger: Path) -> dict[str, str]:
+    """Return the copy in a ledger; empty if there is no undamaged one."""
+    with contextlib.suppress(EdgenError, ValueError, RecursionError):
+        if ledger.exists():
+            with LedgerReader(ledger) as view:
+                if (noted := view.fact(INPUTS)) is not None:
+                    copy = msgspec.json.decode(noted, type=_Copy)
+                    return copy.files if copy.digest == _digest(copy.files) else {}
+    return {}
+
+
+def _digest(files: dict[str, str]) -> str:
+    return fingerprint(files, 64)

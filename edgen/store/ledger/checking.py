@@ -1,0 +1,55 @@
+"""Check of a whole ledger: pages and indexes by SQLite, every row by its checksum."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from edgen.core.errors import DamagedError, EdgenError
+from edgen.store.ledger.checked_reader import CheckedReader, open_to_read
+from edgen.store.ledger.facts import find_damaged_facts
+from edgen.store.ledger.opening import check
+from edgen.store.ledger.rows import REPLIES, ReplyRow, take_fitting
+from edgen.store.ledger.status import read_status
+
+_MOST = 5  # rows of a kind that are listed
+
+
+def find_ledger_damage(path: Path) -> Iterator[str]:
+    """Yield a sentence for each damage in a ledger, without changing it. Raises RunError for a file that is
+    not a ledger. Memory: one row."""
+    try:
+        with open_to_read(path) as book:
+            check(book.connection, path, "integrity_check")
+            yield from map(str, find_damaged_facts(book))
+            read_status(book)
+            yield from _few(_unsound_replies(book))
+            yield from _few(
+                str(book.damaged_outcome(scenario, task)) for scenario, task in book.find_unsound()
+            )
+    except DamagedError as problem:
+        yield str(problem)
+    except EdgenError as problem:
+        if path.stat().st_size:
+            yield str(problem)
+
+
+def _unsound_replies(book: CheckedReader) -> Iterator[str]:
+    with book.explain_errors(), book.lenient_text():
+        for values in book.connection.execute(REPLIES):
+            row = take_fitting(values, ReplyRow)
+            if row is None:
+                yield f"{book.path}: a stored answer (scenario {values[0]}, task {values[1]}) holds what cannot be."
+                continue
+            try:
+                book.reply(row)
+            except DamagedError as problem:
+                yield str(problem)
+
+
+def _few(problems: Iterator[str]) -> Iterator[str]:
+    """Yield the first problems, and the number of further ones."""
+    yield from itertools.islice(problems, _MOST)
+    if more := sum(1 for _ in problems):
+        yield f"{more:,} more rows of this kind are damaged."

@@ -1,0 +1,33 @@
+"""Input files of a run: those that its job names, and those next to them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from edgen.core.errors import SpaceError
+from edgen.store.run_folder import RunFolder
+
+
+def inputs_named(job: Mapping[str, Any]) -> set[str]:
+    """Return the files that the jobs of a run and its arms name as templates and spaces. For files next to
+    them, see `inputs_beside`."""
+    found: set[Any] = set()
+    for values in (job, *(job.get("arms") or {}).values()):
+        found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
+    return {name for name in found if isinstance(name, str)}
+
+
+def inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
+    """Return the files next to a run's inputs: schemas of templates, and knowledge files of spaces."""
+    from edgen.prompting.answer_schema import schema_file
+    from edgen.space import load_space
+
+    beside = {str(schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
+    for space in (Path(name) for name in inputs if name.endswith(".yaml")):
+        with contextlib.suppress(SpaceError):  # users of the space report it
+            knowledge = load_space(run.path / space).knowledge
+            beside |= {str(space.parent / knowledge.file)} if knowledge else set()
+    return {name for name in beside if (run.path / name).is_file()}

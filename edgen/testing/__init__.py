@@ -1,0 +1,53 @@
+"""Checks that a package runs on the objects that it adds to edgen.
+
+    from edgen.testing import check_measure
+    from my_package.questions import MEASURE
+
+    def test_conformance():
+        check_measure(MEASURE)
+
+Each check uses the object as edgen does and raises ConformanceError, an AssertionError with a sentence, at the first
+thing that does not hold. The package need not be installed. No check uses the network: `check_provider` calls a backend
+only where it is told to.
+
+These names stay, as those of `edgen.plugin` do. A later release may check more.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from edgen.testing.check import ConformanceError
+    from edgen.testing.families import check_family
+    from edgen.testing.formats import check_format
+    from edgen.testing.measures import check_measure
+    from edgen.testing.protocols import check_protocol
+    from edgen.testing.providers import check_provider
+
+_HOMES = {
+    "ConformanceError": "edgen.testing.check",
+    "check_family": "edgen.testing.families",
+    "check_format": "edgen.testing.formats",
+    "check_measure": "edgen.testing.measures",
+    "check_protocol": "edgen.testing.protocols",
+    "check_provider": "edgen.testing.providers",
+}
+
+__all__ = [
+    "ConformanceError",
+    "check_family",
+    "check_format",
+    "check_measure",
+    "check_protocol",
+    "check_provider",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'edgen.testing' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,77 @@
+"""What the checks of all kinds share."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from edgen.core import registry, resources
+from edgen.core.registry import Kind
+from edgen.space import Space, load_space
+
+SPACE = "education_dialogue_faithful"
+
+
+class ConformanceError(AssertionError):
+    """An object does not do what edgen expects of its kind."""
+
+
+class Check:
+    """Says what does not hold of one object."""
+
+    def __init__(self, kind: Kind, name: str) -> None:
+        self._what = f"{kind} {name!r}"
+
+    def that(self, holds: object, else_said: str) -> None:
+        if not holds:
+            self.fail(else_said)
+
+    def value(self, else_said: str, make: Callable[..., Any], *given: Any) -> Any:
+        """What `make` returns; what it raises is what does not hold."""
+        try:
+            return make(*given)
+        except ConformanceError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            self.fail(f"{else_said} ({type(error).__name__}: {error})", error)
+
+    def fail(self, said: str, cause: BaseException | None = None) -> NoReturn:
+        raise ConformanceError(f"{self._what}: {said}") from cause
+
+
+def name_of(kind: str, checked: Any) -> str:
+    name = getattr(checked, "name", None)
+    if not isinstance(name, str) or not name:
+        raise ConformanceError(f"{kind} {checked!r}: has no `name`, which its entry point has, too")
+    return name
+
+
+@contextlib.contextmanager
+def registered(kind: Kind, checked: Any) -> Iterator[None]:
+    """Have edgen find an object by its name, whether its package is installed or not."""
+    with registry.lent(kind, checked.name, checked):
+        yield
+
+
+def space_of(space: str | Path | Space) -> Space:
+    return space if isinstance(space, Space) else load_space(resources.find("preference_space", str(space)))
+
+
+@contextlib.contextmanager
+def example_run(run: str | Path | None) -> Iterator[Path]:
+    """The folder of a run: the one that is given, or a small one that is made and removed."""
+    if run is not None:
+        yield Path(run)
+        return
+    from edgen import generate
+
+    job = {
+        "name": "check", "seed": 7, "conversations": 12, "space": SPACE, "prompt": "education_dialogue",
+        "backends": {"default": {"type": "simulator"}},
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as scratch:
+        generate(job, output=Path(scratch, "run"))
+        yield Path(scratch, "run")

@@ -1,0 +1,98 @@
+"""Whether a family does what edgen expects of one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.values import Conversation, Turn, Usage
+from edgen.families.base import Family, FiledRecord, Provenance, Recorded, record_id
+from edgen.families.read_back import find_change
+from edgen.space import Space
+from edgen.space.sampling import Sampler
+from edgen.testing.check import SPACE, Check, name_of, space_of
+from edgen.validation.schema import is_valid
+
+_TEXTS = (
+    "What is a fraction?",
+    'A part of a whole: 1/2 is "one half".\nTwo of them make 1.',
+    "Ähm … 3 < 4 & 4 > 3? 🙂",
+    "Yes. {that} is \\right\\; well done!",
+)
+
+
+def check_family(
+    family: Family, recorded: Iterable[Recorded] | None = None, *, space: str | Path | Space = SPACE
+) -> None:
+    """Check a family: it reads back what it records, and its schema holds for it. `recorded` are the conversations that
+    are tried; without them, some are made up about `space`, a shipped space's name, a file or a Space."""
+    check = Check("family", name_of("family", family))
+    check.that(isinstance(family, Family), "is no edgen.plugin.Family")
+    about = space_of(space)
+    if recorded is None:
+        fits = check.value("`fits` raises", lambda: family.fits(about))
+        check.that(fits, f"`fits` refuses the space {about.name}; give a `space` that it takes")
+        recorded = [*_made_up(family, about)]
+    for one in recorded:
+        _check_record(check, family, one)
+    for damaged in (b"", b"{}", b"[]", b'{"id": 3}', b"null"):
+        try:
+            family.read(damaged)
+        except (ValueError, msgspec.MsgspecError):
+            continue
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            check.fail(
+                f"`read` raises {type(error).__name__} for {damaged!r}; it has to be a ValueError", error
+            )
+        check.fail(f"`read` takes {damaged!r} for a record")
+    check.that(not family.recognizes({"nothing": "known"}), "`recognizes` takes any object for its record")
+    groups = check.value("`groups` raises", lambda: family.groups(about.names))
+    right = all(isinstance(name, str) and isinstance(members, tuple) for name, members in groups.items())
+    check.that(right, "`groups` gives no tuples of dimensions by name")
+
+
+def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
+    record = check.value("`record` raises", lambda: family.record(recorded))
+    check.that(isinstance(record, bytes), f"`record` returns a {type(record).__name__}, not bytes")
+    decoded = check.value("`record` returns no JSON", lambda: msgspec.json.decode(record))
+    check.that(
+        is_valid(record, family.schema), f"a record does not satisfy the schema {family.schema}: {record!r}"
+    )
+    change = check.value("`read` raises for its own record", lambda: find_change(family, recorded, record))
+    check.that(change is None, f"does not read back what it records: {change}")
+    check.that(family.recognizes(decoded), "`recognizes` does not know its own record")
+    filed = check.value("`read_file` raises for its own record", lambda: family.read_file(decoded))
+    check.that(
+        isinstance(filed, FiledRecord), f"`read_file` returns a {type(filed).__name__}, not a FiledRecord"
+    )
+
+
+def _made_up(family: Family, space: Space) -> Iterator[Recorded]:
+    """Yield conversations of all sorts about a space."""
+    sampler = Sampler(space, seed=7, design="even", strength=2)
+    roles = [role.name for role in (space.roles or family.roles)]
+    for index, (probability, ended) in enumerate(itertools.product((None, 0.0, 0.375, 1.0), (False, True))):
+        count = 2 + index
+        turns = tuple(
+            Turn(roles[place % len(roles)], _TEXTS[(place + index) % len(_TEXTS)]) for place in range(count)
+        )
+        repairs, flags = (("end_marker",), ("loop",)) if index % 3 == 1 else ((), ())
+        events = (
+            ({"event": "note", "time": 1.5, "turn": 1},) if family.holds_events and index % 3 == 2 else ()
+        )
+        ended_by = turns[-1].role if ended else None
+        branch = 1 if index == 5 else None
+        made = Conversation(turns, probability, ended_by, repairs, flags, branch, None, events)
+        name = record_id("made-up", index, 0)
+        yield Recorded(name, sampler.scenario(index), made, _provenance(index, made))
+
+
+def _provenance(index: int, made: Conversation) -> Provenance:
+    return Provenance(
+        scenario=index, seed=7, replicate=0, protocol="oneshot", backend="simulator", model="some-model",
+        simulated=True, template_sha256="a" * 64, space_sha256="b" * 64, attempts=1, finish_reason="stop",
+        usage=Usage(100, 50), repairs=made.repairs, flags=made.flags, branch=made.branch,
+    )  # fmt: skip

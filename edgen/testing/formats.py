@@ -1,0 +1,69 @@
+"""Whether an export format does what edgen expects of one."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edgen.export.chat import make_chat
+from edgen.export.files import JsonLines
+from edgen.export.format import Format
+from edgen.export.options import ExportOptions
+from edgen.export.rows import LeftOut, Row
+from edgen.export.write import export
+from edgen.store.run_reader import RunReader
+from edgen.testing.check import Check, example_run, name_of
+
+
+def check_format(
+    format_: Format, run: str | Path | None = None, *, options: Mapping[str, Any] | None = None
+) -> None:
+    """Check an export format on a run: its folder. Without one, a small run about Education Dialogue is made. `options`
+    are the format's own, by the names of their fields."""
+    check = Check("format", name_of("format", format_))
+    check.that(isinstance(format_, Format), "is no edgen.plugin.Format")
+    chosen = ExportOptions(own=dict(options or {}))
+    with example_run(run) as folder, tempfile.TemporaryDirectory() as scratch, RunReader(folder) as reader:
+        refusal = check.value("`refuse` raises", lambda: format_.refuse(reader))
+        check.that(refusal is None, f"refuses the run: {refusal}")
+        _check_rows(check, format_, reader, chosen)
+        digests = []
+        for name in ("one", "two"):
+            target = Path(scratch, name)
+            check.value("cannot be exported", export, reader, format_, target, chosen)
+            digests.append(_digest(target))
+        check.that(
+            digests[0] == digests[1], "two exports of one run differ; rows must not depend on time or chance"
+        )
+
+
+def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) -> None:
+    chat = make_chat(options, reader.space, reader.family.scenes(reader.space))
+    chat.own = format_.own(options)
+    layers = () if format_.layer_columns is None else reader.layers
+    tables = {table.name: table for table in format_.tables_of(reader.space, options, layers)}
+    items = check.value("`rows` raises", lambda: [*format_.rows(reader, chat)])
+    check.that(items != [], "gives nothing, neither rows nor LeftOut, for a run with conversations")
+    for item in items:
+        if isinstance(item, LeftOut):
+            check.that(bool(format_.meaning(item.reason)), f"`reasons` does not explain {item.reason!r}")
+            continue
+        check.that(isinstance(item, Row), f"gives a {type(item).__name__}, not a Row or LeftOut")
+        check.that(item.table in tables, f"has a row of the table {item.table!r}, which `tables` has not")
+        check.that(item.split in ("train", "test"), f"has a row of the split {item.split!r}")
+        if format_.files is not JsonLines:  # files of its own, whose entries need not be the rows' values
+            continue
+        known = tables[item.table].columns
+        unknown = [name for name in item.value if name not in known]
+        check.that(not unknown, f"has a row with {', '.join(unknown)}, which `tables` does not explain")
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,93 @@
+"""Whether a measure does what edgen expects of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.config import load_job, resolved_values
+from edgen.core import registry
+from edgen.evaluation.data_sets import open_data_sets
+from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.sample import Words, cut
+from edgen.space import Space
+from edgen.store.run_folder import RunFolder
+from edgen.testing.check import Check, example_run, name_of, registered
+
+_WIDEST = 78  # columns of a measure's lines
+
+
+def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
+    """Check a measure on a run's folder, or on files of records. Without one, a small run about Education Dialogue is
+    made."""
+    check = Check("measure", name_of("measure", measure))
+    check.that(isinstance(measure, Measure), "is no edgen.plugin.Measure")
+    check.that(bool(getattr(measure, "definition", "")), "has no `definition`")
+    with registered("measure", measure), example_run(run) as folder:
+        for data in open_data_sets([folder]):
+            samples = [(sample, cut(sample.turns)) for sample in data.samples()]
+            check.that(samples != [], "the run has no conversations")
+            first, second = (_count(check, measure, data, samples) for _ in range(2))
+            check.that(
+                first[1] == second[1], "two counts of one data set differ; a new count has to begin anew"
+            )
+            value = first[0]
+            if data.space is not None:
+                for sample, words in samples:
+                    _check_one(check, measure, sample, words, data.space)
+            found = [ArmResult("", data.name, value, _job_of(folder), data.guide)]
+            check.value("`blocks` raises", _all, measure.blocks, found)
+            methods: tuple[Callable[[Any], Iterable[Any]], ...] = (measure.tiles, measure.examples)
+            for method in methods:
+                check.value(f"`{method.__name__}` raises", _all, method, value)
+            nothing, _ = _count(check, measure, data, [])
+            check.value("`lines` raises where nothing was seen", _all, measure.lines, nothing)
+
+
+def _job_of(folder: Path) -> Mapping[str, Any]:
+    """The job of a run's folder, as a report has it; nothing for files."""
+    job = RunFolder(folder).job
+    return resolved_values(load_job(job)) if job.exists() else {}
+
+
+def _all(method: Callable[[Any], Iterable[Any]], given: Any) -> list[Any]:
+    return [*method(given)]
+
+
+def _count(
+    check: Check, measure: Measure[Any], data: Any, samples: Sequence[tuple[Any, Words]]
+) -> tuple[Any, bytes]:
+    """Count samples; return the value, and the value as JSON."""
+    shared = Shared(data, partial(registry.find, "measure"))
+    check.value("`start` raises", lambda: shared.start([measure.name]))
+    for sample, words in samples:
+        check.value(f"`see` raises for conversation {sample.id}", shared.see, sample, words)
+    value = check.value("`result` raises", lambda: shared.result(measure.name))
+    plain = check.value("its value is not JSON for msgspec", lambda: msgspec.json.encode(value))
+    lines = check.value("`lines` raises", lambda: [*measure.lines(value)])
+    for line in lines:
+        check.that(isinstance(line, str) and "\n" not in line, f"`lines` gives {line!r}, which is no line")
+        check.that(
+            len(line) <= _WIDEST, f"`lines` gives a line of {len(line)} columns; {_WIDEST} at most: {line!r}"
+        )
+    return value, plain
+
+
+_KINDS = {"number": (int, float), "truth": (bool,), "text": (str,), "list": (tuple, list)}
+
+
+def _check_one(check: Check, measure: Measure[Any], sample: Any, words: Words, space: Space) -> None:
+    figures = check.value("`of_one` raises", lambda: dict(measure.of_one(sample, words, space)))
+    for name, figure in figures.items():
+        kind = measure.figures.get(name)
+        if kind is None:
+            continue  # a column that no expression knows
+        right = figure is None or kind not in _KINDS or isinstance(figure, _KINDS[str(kind)])
+        check.that(right, f"`of_one` has {figure!r} for {name!r}, which `figures` says is a {kind}")
+    for column, amount in check.value("`sums` raises", lambda: [*measure.sums(sample, space)]):
+        right = isinstance(column, str) and isinstance(amount, int | float)
+        check.that(right, f"`sums` adds {amount!r} to {column!r}; it has to be a number to a name")

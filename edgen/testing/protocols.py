@@ -1,0 +1,156 @@
+"""Whether a protocol of conversations does what edgen expects of one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from edgen.config import parse_job
+from edgen.core.errors import EdgenError
+from edgen.core.values import Conversation, Message, Rejection, Reply, Request
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import plan_of
+from edgen.planning.plan import Plan
+from edgen.protocols.base import ConversationProtocol, ExpectedCall
+from edgen.providers import make
+from edgen.testing.check import SPACE, Check, name_of, registered
+
+_MOST_CALLS = 2_000  # of one conversation
+_FOREIGN = (Message("user", "Name three rivers of Europe, and nothing else."),)
+
+
+def check_protocol(
+    protocol: ConversationProtocol,
+    job: Mapping[str, Any] | None = None,
+    *,
+    answer: Callable[[Request], str] | None = None,
+    base: Path | None = None,
+) -> None:
+    """Check a protocol of conversations. `job`: keys of a job that has it, on top of a small one about the space
+    education_dialogue_faithful; `base`: the folder that its files are named from. `answer` replies to its requests;
+    without it, the simulator does, so the protocol has to have `simulated`."""
+    check = Check("protocol", name_of("protocol", protocol))
+    check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
+    fields = msgspec.structs.fields(protocol.Config)
+    required = [field.name for field in fields if field.required]
+    check.that(not required, f"`Config` has a field without a default: {', '.join(required)}")
+    with registered("protocol", protocol):
+        plan = check.value("a job with it cannot be planned", lambda: _plan_of(protocol, job or {}, base))
+        _check_protocol_facts(check, protocol, plan)
+        check.that(
+            protocol.simulated(_simulation(_FOREIGN)) is None,
+            "`simulated` answers a prompt that is none of the protocol's; return None there",
+        )
+        respond = answer or _simulator()
+        first, result = _drive(check, plan, lambda request: Reply(respond(request)))
+        again, same = _drive(check, plan, lambda request: Reply(respond(request)))
+        check.that(
+            first == again and result == same, "the same replies lead to other requests; it has to be pure"
+        )
+        check.that(
+            isinstance(result, Conversation),
+            f"usual replies lead to no conversation: {getattr(result, 'detail', result)}",
+        )
+        roles = protocol.roles(plan.job)
+        for request in first:
+            check.that(request.role in roles, f"asks the role {request.role!r}, which `roles` does not list")
+        addresses = [request.address for request in first]
+        check.that(len({*addresses}) == len(addresses), "asks twice at one address; count `step` up")
+        for reply in (Reply(""), Reply("", refusal="I cannot help."), Reply("???", finish_reason="length")):
+            _drive(check, plan, _always(reply))
+
+
+def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Plan) -> None:
+    roles = check.value("`roles` raises", lambda: protocol.roles(plan.job))
+    check.that(isinstance(roles, tuple) and len(roles) > 0, "`roles` is no tuple of names")
+    opening = check.value("`opening` raises", lambda: plan.opening(plan.scenario(0)))
+    unknown = opening.keys() - plan.templates.keys()
+    check.that(not unknown, f"`opening` has {sorted(unknown)}, which `templates` has not")
+    for use, messages in opening.items():
+        right = isinstance(messages, tuple) and all(isinstance(one, Message) for one in messages)
+        check.that(right, f"`opening` gives no tuple of Messages for {use!r}")
+    before = 0
+    for level in (0, 1, 2):
+        calls = check.value("`expected` raises", protocol.expected, plan.job, level)
+        right = isinstance(calls, tuple) and all(isinstance(one, ExpectedCall) for one in calls)
+        check.that(right and len(calls) > 0, f"`expected` gives no tuple of ExpectedCalls for level {level}")
+        check.that(
+            len(calls) >= before, f"`expected` has fewer calls for level {level} than for level {level - 1}"
+        )
+        before = len(calls)
+        for one in calls:
+            check.that(
+                one.role in roles, f"`expected` has the role {one.role!r}, which `roles` does not list"
+            )
+            check.that(
+                one.use in plan.templates,
+                f"`expected` has the template {one.use!r}, which `templates` has not",
+            )
+    caveats = check.value("`caveats` raises", lambda: [*protocol.caveats(plan.settings)])
+    check.that(all(isinstance(one, str) and one for one in caveats), "`caveats` gives no sentences")
+    step = check.value("`role_of` raises", lambda: protocol.role_of(plan.job, 0))
+    check.that(step in roles, f"`role_of` names {step!r}, which `roles` does not list")
+
+
+def _drive(
+    check: Check, plan: Plan, reply: Callable[[Request], Reply]
+) -> tuple[list[Request], Conversation | Rejection]:
+    """Run one conversation to its end; return what it asked, and its result."""
+    asked: list[Request] = []
+    work: Generator[Request, Reply, Any] = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
+    try:
+        request = next(work)
+        while True:
+            check.that(isinstance(request, Request), f"yields a {type(request).__name__}, not a Request")
+            asked.append(request)
+            check.that(len(asked) < _MOST_CALLS, f"is not at its end after {_MOST_CALLS:,} calls")
+            request = work.send(reply(request))
+    except StopIteration as end:
+        result = end.value
+    except EdgenError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        check.fail(f"raises {type(error).__name__}: {error}; a bad reply is a Rejection", error)
+    right = isinstance(result, Conversation | Rejection)
+    check.that(right, f"returns a {type(result).__name__}, not a Conversation or a Rejection")
+    return asked, result
+
+
+def _plan_of(protocol: ConversationProtocol, keys: Mapping[str, Any], base: Path | None) -> Plan:
+    plain = {
+        "name": "check",
+        "seed": 7,
+        "conversations": 2,
+        "space": SPACE,
+        "backends": {"default": {"type": "simulator"}},
+        **keys,
+        "protocol": protocol.name,
+    }
+    return plan_of(parse_job(plain, "the job of the check"), Reach(base or Path.cwd(), None))
+
+
+def _always(reply: Reply) -> Callable[[Request], Reply]:
+    return lambda _: reply
+
+
+def _simulator() -> Callable[[Request], str]:
+    from edgen.simulator.provider import SimulatorConfig
+
+    backend = make(SimulatorConfig(), timeout=30.0, connections=1, environ={})
+
+    def respond(request: Request) -> str:
+        return asyncio.run(backend.complete(request)).text
+
+    return respond
+
+
+def _simulation(messages: tuple[Message, ...]) -> Any:
+    """What the simulator offers to a protocol for these messages."""
+    from edgen.simulator.simulated_request import SimulatedRequest
+
+    return SimulatedRequest(messages, None, Random(7))  # noqa: S311 - reproducible, not secret

@@ -1,0 +1,348 @@
+"""Plugins that do what their kind must not do: a sentence with the plugin's name, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+from tests.core.test_registry import install
+
+JOB = """
+name: small
+seed: 7
+conversations: 12
+space: education_dialogue_faithful
+prompt: education_dialogue
+backends: {default: {type: simulator}}
+"""
+
+FAMILY = """
+import msgspec
+from edgen.domains.education import family as education
+from edgen.families import base
+
+class Swapped(type(education.EDUCATION)):
+    name = "swapped"
+
+    def read(self, data):
+        known = super().read(data)
+        turns = known.turns
+        CHANGE
+        made = msgspec.structs.replace(known.conversation, turns=tuple(turns))
+        return msgspec.structs.replace(known, conversation=made)
+
+IT = Swapped()
+"""
+
+PROVIDER = """
+from edgen.config.backends import BackendConfig
+from edgen.core.values import Reply
+from edgen.providers.base import Provider
+
+class OddConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="odd"):
+    model: str = "odd"
+
+class OddBackend:
+    model = "odd"
+    identity = {"type": "odd"}
+
+    async def complete(self, request):
+        ANSWER
+
+    async def models(self):
+        return None
+
+    async def aclose(self):
+        pass
+
+class Odd(Provider):
+    name = "odd"
+    Config = OddConfig
+
+    def create(self, config, key, link):
+        return OddBackend()
+
+IT = Odd()
+"""
+
+PROTOCOL = """
+from edgen.core.values import Conversation, Turn
+from edgen.protocols.oneshot import Oneshot
+
+class Odd(type("Odd", (Oneshot,), {})):
+    name = "odd"
+
+    def start(self, scenario, replicate, prompts, rules):
+        work = super().start(scenario, replicate, prompts, rules)
+        WORK
+
+IT = Odd()
+"""
+
+MEASURE = """
+from edgen.evaluation.measure import Measure
+
+class Count:
+    def __init__(self):
+        self.seen = 0
+
+    def see(self, sample, words):
+        self.seen += 1
+        if self.seen == 10:
+            raise ValueError("ten is too many")
+
+    def result(self):
+        return self.seen
+
+class Tenth(Measure):
+    name = "tenth"
+    definition = "Raises on the tenth conversation."
+    counts = Count
+
+IT = Tenth()
+"""
+
+FORMAT = """
+from edgen.export.format import Format, LeftOut, Row
+
+def rows(run, chat):
+    for number, one in enumerate(run.conversations()):
+        ROWS
+
+IT = Format(name="odd", summary="Odd.", rows=rows, tables={"id": "the conversation"}, use="load it", chat=False, MORE)
+"""
+
+
+class Site:
+    """A folder of installed packages, which is on the path once it holds something."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+
+    def add(self, group: str, name: str, code: str) -> None:
+        """Install a package with one module and one entry point."""
+        self.folder.mkdir()
+        self._monkeypatch.syspath_prepend(self.folder)
+        self._monkeypatch.setenv("PYTHONPATH", str(self.folder))
+        install(self.folder, "odd-pack", f"[edgen.{group}]\n{name} = odd_pack:IT\n", code)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    yield Site(tmp_path / "site", monkeypatch)
+    sys.modules.pop("odd_pack", None)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "job.yaml"
+    path.write_text(JOB)
+    return path
+
+
+def calls_made(command: Command, run: Path) -> int:
+    return int(json.loads(command("status", run, "--json").out)["calls"]["made"])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("turns = turns[:-1]", "conversation.turns has"),
+        (
+            "turns = [msgspec.structs.replace(t, role={'Teacher': 'Student'}.get(t.role, 'Teacher')) for t in turns]",
+            "in place of 'Teacher'",
+        ),
+        (
+            "turns = [msgspec.structs.replace(t, text=t.text[::-1]) for t in turns]",
+            "conversation.turns[0].text is",
+        ),
+        ("raise KeyError('lines')", "raised KeyError: 'lines' for its own record of conversation small-0000"),
+    ],
+)
+def test_a_family_that_does_not_read_back_its_records(
+    command: Command, site: Site, job: Path, tmp_path: Path, change: str, said: str
+) -> None:
+    site.add("families", "swapped", FAMILY.replace("CHANGE", change))
+    limits = ("--set", "family=swapped", "--set", "limits.in_flight=1", "--set", "conversations=300")
+    ended = command("generate", job, *limits, "-o", tmp_path / "run")
+    assert ended.code == 2
+    assert "The family 'swapped' of odd-pack 1.0" in ended.err
+    assert said in ended.err
+    assert "bug in edgen" not in ended.err
+    assert calls_made(command, tmp_path / "run") < 20  # of 300
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("return 'a text'", "returned 'a text', a str, not a Reply"),
+        ("return Reply(text=3)", "returned a Reply with a field of a wrong type"),
+        ("return Reply('text', usage=(1, 2))", "returned a Reply with a field of a wrong type"),
+        ("raise KeyError('choices')", "raised KeyError: 'choices' in place of a CallError"),
+    ],
+)
+def test_a_provider_that_returns_or_raises_something_else(
+    command: Command, site: Site, job: Path, tmp_path: Path, answer: str, said: str
+) -> None:
+    site.add("providers", "odd", PROVIDER.replace("ANSWER", answer))
+    ended = command("generate", job, "--set", "backends={default: {type: odd}}", "-o", tmp_path / "run")
+    assert ended.code == 2
+    assert "The provider 'odd' of odd-pack 1.0" in ended.err
+    assert said in ended.err
+    assert "bug in edgen" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("yield 'a question'", "yielded a str, not a Request"),
+        ("return (yield from work).turns", "a tuple, not a Conversation or a Rejection"),
+        ("return Conversation((yield from work).turns, probability='high')", "with a field of a wrong type"),
+        ("made = yield from work\n        raise LookupError('no end')", "raised LookupError: no end"),
+        (
+            "import msgspec\n        yield msgspec.structs.replace(next(work), role='nobody')",
+            "asked the role 'nobody', which its `roles` does not list",
+        ),
+    ],
+)
+def test_a_protocol_that_yields_or_returns_something_else(
+    command: Command, site: Site, job: Path, tmp_path: Path, work: str, said: str
+) -> None:
+    site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert "The protocol 'odd' of odd-pack 1.0" in ended.err
+    assert said in ended.err
+    assert "bug in edgen" not in ended.err
+    # What was answered is stored: with the plugin mended, the same command goes on.
+    sys.modules.pop("odd_pack")
+    (site.folder / "odd_pack.py").write_text(PROTOCOL.replace("WORK", "return (yield from work)"))
+    from edgen.core import registry
+
+    registry._find.cache_clear()
+    before = calls_made(command, tmp_path / "run")
+    again = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run", "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["accepted"] == 12
+    assert calls_made(command, tmp_path / "run") >= max(before, 12)
+
+
+class TestMeasure:
+    def test_the_others_are_printed_and_the_command_fails(
+        self, command: Command, site: Site, job: Path, tmp_path: Path
+    ) -> None:
+        run = tmp_path / "run"
+        assert command("generate", job, "-o", run).code == 0
+        alone = json.loads(command("stats", run, "--json").out)
+        site.add("measures", "tenth", MEASURE)
+        ended = command("stats", run, "--json")
+        assert ended.code == 2
+        assert (
+            "The measure 'tenth' of odd-pack 1.0 raised ValueError: ten is too many for conversation small-"
+            in ended.err
+        )
+        assert "odd_pack.py, line 11, in see" in ended.err
+        found = json.loads(ended.out)
+        assert "tenth" not in found
+        assert any(note.startswith("Not measured: tenth.") for note in found.pop("notes"))
+        alone.pop("notes")
+        assert found == alone
+
+    def test_a_gate_by_it_stops_the_run(
+        self, command: Command, site: Site, job: Path, tmp_path: Path
+    ) -> None:
+        code = MEASURE + "\nTenth.figures = {'': 'number'}\nTenth.of_one = lambda self, *_: [][1]\n"
+        site.add("measures", "tenth", code)
+        ended = command("generate", job, "--set", "gates.few='measures.tenth < 3'", "-o", tmp_path / "run")
+        assert ended.code == 2
+        assert "The measure 'tenth' of odd-pack 1.0 raised IndexError" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            "yield {'id': '1'}",
+            "The format 'odd' of odd-pack 1.0 gave a row that is a dict, not a Row or LeftOut",
+        ),
+        ("raise RuntimeError('no rows')", "The format 'odd' of odd-pack 1.0 raised RuntimeError: no rows"),
+    ],
+)
+def test_a_format_that_gives_something_else(
+    command: Command, site: Site, job: Path, tmp_path: Path, rows: str, said: str
+) -> None:
+    run = tmp_path / "run"
+    assert command("generate", job, "-o", run).code == 0
+    site.add("formats", "odd", FORMAT.replace("ROWS", rows).replace("MORE", ""))
+    ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
+    assert ended.code == 2
+    assert said in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_format_has_reasons_of_its_own(command: Command, site: Site, job: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert command("generate", job, "-o", run).code == 0
+    rows = "yield LeftOut('odd_number') if number % 2 else Row(one.split, {'id': one.candidate.id})"
+    meant = "reasons={'odd_number': 'its number is odd'},"
+    site.add("formats", "odd", FORMAT.replace("ROWS", rows).replace("MORE", meant))
+    ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
+    assert ended.code == 0, ended.err
+    assert "left out   6 odd_number: its number is odd" in ended.out + ended.err
+    assert "| odd_number | 6 | its number is odd |" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "code", "missing"),
+    [
+        (
+            "protocols",
+            "protocol",
+            "from edgen.protocols.base import ConversationProtocol as Base",
+            "`opening`",
+        ),
+        ("families", "family", "from edgen.families.base import Family as Base", "`read`"),
+        ("providers", "provider", "from edgen.providers.base import Provider as Base", "`create`"),
+    ],
+)
+def test_one_that_lacks_a_required_method_is_refused_when_it_is_loaded(
+    command: Command, site: Site, group: str, kind: str, code: str, missing: str
+) -> None:
+    others = {"templates", "start", "expected", "fits", "record"}
+    methods = "".join(f"    def {name}(self, *given): ...\n" for name in sorted(others))
+    site.add(group, "half", f"{code}\nclass Half(Base):\n    name = 'half'\n{methods}\nIT = Half()\n")
+    (found,) = [
+        one for one in json.loads(command("plugins", "--json").out)["plugins"] if one["name"] == "half"
+    ]
+    assert found["error"] == (
+        f"The {kind} 'half' of odd-pack 1.0 lacks {missing}, which every {kind} has to define; "
+        "update or uninstall odd-pack."
+    )
+
+
+def test_one_that_imports_a_private_module_works_with_a_note(
+    command: Command, site: Site, job: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert command("generate", job, "-o", run).code == 0
+    site.add("measures", "tenth", MEASURE.replace("self.seen == 10", "self.seen < 0"))
+    assert command("stats", run, "--only", "tenth").code == 0
+    (found,) = [
+        one for one in json.loads(command("plugins", "--json").out)["plugins"] if one["name"] == "tenth"
+    ]
+    note = "imports edgen.evaluation.measure, which may change in any release; `edgen.plugin` has names that stay"
+    assert (found["error"], found["note"]) == (None, note)
+    assert note in " ".join(command("plugins").out.split())
+
+
+def test_one_that_imports_public_names_has_no_note(command: Command, site: Site) -> None:
+    site.add("measures", "tenth", MEASURE.replace("edgen.evaluation.measure", "edgen.plugin"))
+    found = json.loads(command("plugins", "--json").out)["plugins"]
+    assert {one["note"] for one in found} == {None}
+    assert "tenth" in {one["name"] for one in found}

@@ -1,0 +1,1 @@
+"""Tests of guided conversations and their state machines."""

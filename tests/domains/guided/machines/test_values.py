@@ -1,0 +1,132 @@
+"""What a machine's values mean: weights as CRWIZ has them, conditions, slots, effects, locks, the first world."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from edgen.domains.guided.machines.model import (
+    Clock,
+    Condition,
+    Effect,
+    Lock,
+    Machine,
+    State,
+    Variable,
+    holds,
+)
+from edgen.domains.guided.machines.slots import fill, phrases, says, slots_in
+from edgen.domains.guided.machines.world import ValueMismatchError, changes, first_world, opens, seen_by
+
+FIRE = Variable(kind="number", initial=2.0, least=0, most=5, sees=("Wizard",))
+ROBOT = Variable(kind="choice", values=("husky", "quad"), initial="husky", sees=("Wizard", "Operator"))
+OUT = Variable(kind="boolean", initial=False)
+MACHINE = Machine(
+    name="m",
+    world={"fire": FIRE, "robot": ROBOT, "out": OUT},
+    states={
+        "start": State(name="start", transitions=("a", "b", "gated", "mute", "okay")),
+        "a": State(name="a", formulations=("A",)),
+        "b": State(name="b", formulations=("B",), when={"fire": Condition(at_least=3)}),
+        "gated": State(name="gated", formulations=("G",), subtask="late"),
+        "mute": State(name="mute"),
+    },
+    fixed={"okay": "Okay", "BC": ""},
+)
+
+
+def test_weights_are_as_written_zero_where_missing_and_uniform_where_all_are_zero() -> None:
+    state = State(name="s", transitions=("a", "b", "c"), probabilities={"a": 0.6, "b": 0.2, "elsewhere": 9.0})
+    assert [state.weight(name) for name in ("a", "b", "c", "elsewhere")] == [0.6, 0.2, 0.0, 0.0]
+    assert state.weights(["a", "b"]) == {"a": pytest.approx(0.75), "b": pytest.approx(0.25)}
+    assert state.weights(["c", "elsewhere"]) == {"c": 0.5, "elsewhere": 0.5}
+    assert state.weights([]) == {}
+    bare = State(name="s", transitions=("a", "b"), probabilities={"a": 0.0})
+    assert bare.weights(["a", "b"]) == {"a": 0.5, "b": 0.5}
+
+
+def test_only_what_can_be_said_now_is_offered() -> None:
+    world = first_world(MACHINE, {})
+    assert MACHINE.offered("start", world, None) == ("a",)
+    assert MACHINE.offered("start", {**world, "fire": 3.0}, "late") == ("a", "b", "gated")
+    assert MACHINE.offered("start", world, "late", names=["gated", "gated"]) == ("gated",)
+    assert MACHINE.replies == {"okay": "Okay"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "fits", "fails"),
+    [
+        (Condition(one_of=(2,)), [2, 2.0], [3, "2", True]),
+        (Condition(one_of=("husky", "quad")), ["quad"], ["drone", False]),
+        (Condition(one_of=(True,)), [True], [1, 1.0, "true", False]),
+        (Condition(at_least=1, below=4), [1, 3.9], [0.9, 4, "3", True]),
+        (Condition(), [0, "", False], []),
+    ],
+)
+def test_conditions(condition: Condition, fits: list[object], fails: list[object]) -> None:
+    assert all(condition.holds(value) for value in fits)  # type: ignore[arg-type]
+    assert not any(condition.holds(value) for value in fails)  # type: ignore[arg-type]
+    assert not holds({"nowhere": condition}, {})
+
+
+def test_slots_are_filled_with_what_there_is() -> None:
+    text = "{robot} in {robot.area}, {level}, {tools}; {not a slot} {unknown} {}"
+    assert slots_in(text) == ("robot", "robot.area", "level", "tools", "unknown")
+    values = {
+        "robot": "Husky",
+        "robot.area": "the west deck",
+        "level": 2.0,
+        "tools": ["foam", "water", "sand"],
+    }
+    filled = fill(text, values)
+    assert filled == "Husky in the west deck, 2, foam, water and sand; {not a slot} {unknown} {}"
+    assert fill("{a}", {"a": "{b}", "b": "no"}) == "{b}", "a value is no text with slots"
+
+
+def test_words_are_found_whole_in_any_case() -> None:
+    assert says("It is  Three\nquarters, I think", "three quarters")
+    assert says("3/4.", "3/4")
+    assert not says("13/4", "3/4")
+    assert not says("nothing", "no")
+    assert not says("anything", "  ")
+    assert phrases(["{answers}", "about {n}"], {"answers": ["3/4", "0.75"], "n": 7.0}) == (
+        "3/4",
+        "0.75",
+        "about 7",
+    )
+
+
+def test_an_answer_opens_a_lock_that_it_fits() -> None:
+    lock = Lock(says=("{answers}",), lacks=("not",), label="Guess")
+    values = {"answers": ["3/4", "0.75"]}
+    assert opens(lock, "I say 0.75", ["Guess", "Other"], values)
+    assert not opens(lock, "I say 0.75", ["Other"], values)
+    assert not opens(lock, "It is not 3/4", ["Guess"], values)
+    assert not opens(lock, "1/2", ["Guess"], values)
+    assert not opens(lock, "anything", ["Guess"], {"answers": []}), "without any answer nothing opens it"
+    assert opens(Lock(), "", [], {})
+    assert Lock().any_answer
+    assert not lock.any_answer
+
+
+def test_effects_stay_within_bounds_and_change_only_what_is_other() -> None:
+    world = first_world(MACHINE, {"robot": "quad", "fire": "4", "topic": "unused"})
+    assert world == {"fire": 4.0, "robot": "quad", "out": False}
+    assert changes(Effect(add={"fire": 3}), MACHINE, world) == {"fire": 5.0}
+    assert changes(Effect(set={"fire": 1}, add={"fire": -9}), MACHINE, world) == {"fire": 0.0}
+    assert changes(Effect(set={"robot": "quad", "out": True}), MACHINE, world) == {"out": True}
+    assert changes(Effect(set={"out": True}, when={"fire": Condition(below=4)}), MACHINE, world) == {}
+    assert seen_by(MACHINE, "Operator", world) == {"robot": "quad"}
+
+
+@pytest.mark.parametrize("drawn", ["hot", True, math.inf, "nan", "1e999"])
+def test_a_scenarios_value_that_does_not_fit_is_told(drawn: object) -> None:
+    with pytest.raises(ValueMismatchError, match=r"fire: .* number"):
+        first_world(MACHINE, {"fire": drawn})
+    with pytest.raises(ValueMismatchError, match="robot: 'drone' is none of husky, quad"):
+        first_world(MACHINE, {"robot": "drone"})
+
+
+def test_the_clock_counts_turns_and_words() -> None:
+    assert Clock().seconds("one two three") == pytest.approx(3.2)

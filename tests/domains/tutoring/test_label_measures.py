@@ -1,0 +1,85 @@
+"""A labeller against the speakers, and wanted actions: what is planted is what is measured."""
+
+from __future__ import annotations
+
+import pytest
+
+import edgen
+from edgen.core.values import Scenario, Turn
+from edgen.domains.tutoring.measures.label_agreement import MEASURE as AGREEMENT
+from edgen.domains.tutoring.measures.label_agreement import LabelAgreementCount, labelled_twice
+from edgen.domains.tutoring.measures.wanted_actions import MEASURE as WANTED
+from edgen.evaluation.comparison.run_arms import open_comparison
+from edgen.evaluation.data_sets import open_data_sets
+from edgen.evaluation.measure import ArmResult
+from edgen.evaluation.measuring import measure
+from edgen.evaluation.sample import Sample, Words
+from tests.evaluation.said import count_of
+
+PLANTED = {"Hint": {"Question": 0.3}}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
+    job = {
+        "name": "t", "seed": 7, "conversations": 12, "space": "italian_shapes", "protocol": "tutoring",
+        "tutoring": {"student_turns": 6, "labelled_by": "both", "choose": "judge", "wanted": {"Guess": {"Correction": 1}}},
+        "backends": {"default": {"type": "simulator"}},
+        "arms": {"true": {}, "false": {"backends": {"labeller": {"type": "simulator", "confusion": PLANTED}}}},
+    }  # fmt: skip
+    return edgen.generate(job, output=tmp_path_factory.mktemp("labels") / "run", progress=False)
+
+
+def arm(run: edgen.Run, name: str) -> edgen.Run:
+    return edgen.open(run.folder / "arms" / name)
+
+
+def test_what_a_labeller_gets_wrong_is_what_was_planted(run: edgen.Run) -> None:
+    found = {
+        name: arm(run, name).stats(["label_agreement"]).as_json()["label_agreement"]["roles"]
+        for name in ("true", "false")
+    }
+    assert found["true"]["Tutor"]["exact"]["value"] == found["true"]["Student"]["macro"]["f1"]["value"] == 1
+    tutor = found["false"]["Tutor"]
+    assert tutor["labels"]["Hint"]["precision"]["value"] == 1
+    recall = tutor["labels"]["Hint"]["recall"]
+    assert recall["low"] < 0.7 < recall["high"]
+    assert tutor["labels"]["Question"]["bias"]["low"] > 0
+    assert found["false"]["Student"]["exact"]["value"] == 1
+
+
+def test_arms_are_compared_by_both(run: edgen.Run) -> None:
+    with open_comparison([run.folder]) as comparison:
+        metrics = {metric.name: metric for metric in comparison.metrics}
+    assert metrics["label_agreement"].arms["true"].value == 1
+    (difference,) = metrics["label_agreement"].differences
+    assert difference.high is not None
+    assert difference.high < 0
+    assert metrics["wanted_actions"].arms["true"].value == metrics["wanted_actions"].arms["false"].value
+
+
+def test_the_terminal_and_the_report_tell_both(run: edgen.Run) -> None:
+    (data,) = open_data_sets([arm(run, "false").folder])
+    values = measure(data, ("label_agreement", "wanted_actions")).values
+    text = "\n".join([*AGREEMENT.lines(values["label_agreement"]), *WANTED.lines(values["wanted_actions"])])
+    assert "Tutor's, labelled alike" in text
+    assert "wanted actions taken" in text
+    assert max(map(len, text.split("\n"))) <= 78
+    for one in (AGREEMENT, WANTED):
+        pictures = [*one.blocks([ArmResult("", "run", values[one.name], {})])]  # type: ignore[attr-defined]
+        assert pictures
+
+
+def test_records_by_others_may_hold_anything() -> None:
+    said = [Turn("Tutor", "x", ("Hint",), {"labeller": value}) for value in (None, 3, [3], "Hint", ["Hint"])]
+    assert [given for _, given in labelled_twice(said)] == [["Hint"]]
+    count = count_of("wanted_actions")
+    turns = (Turn("Tutor", "x", ("Hint",), {"wanted": 3}), Turn("Tutor", "x", ("Hint",), {"wanted": "Question"}), Turn("Tutor", "x", (), {"wanted": "Hint"}))  # fmt: skip
+    count.see(
+        Sample(id="x", source="x", split=None, scenario=Scenario(0, {}), turns=turns, entries=3), Words()
+    )
+    found = count.result()
+    assert found.taken is not None
+    assert (found.taken.value, found.taken.n, [*found.actions]) == (0.0, 1, ["Question"])
+    assert count_of("wanted_actions").result().taken is None
+    assert [*AGREEMENT.lines(LabelAgreementCount().result())] == []

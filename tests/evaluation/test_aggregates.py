@@ -1,0 +1,236 @@
+"""A measure that declares columns and aggregates: its value, rows, pictures, comparisons and names follow from these."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import edgen
+from edgen.core import registry
+from edgen.evaluation.aggregates import (
+    Aggregate,
+    Columns,
+    Crossed,
+    Examples,
+    Histogram,
+    Mean,
+    Share,
+    Tally,
+    Total,
+)
+from edgen.evaluation.figures import Bars, Histograms, Intervals, Picture, Table
+from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel, figure_kinds
+from edgen.evaluation.sample import Sample, Words, cut
+from edgen.space import Space
+from tests.evaluation.said import count_of, lesson, measured
+
+SPEAKERS = ("Teacher", "Student")
+
+
+class AskedMeasure(Measure[Any]):
+    name = "asked"
+    definition = "Turns with a question mark {as an example}. edgen's own."
+    figures = figure_kinds("", "turns", truths=("begins",), texts=("first",))
+    aggregates: tuple[Aggregate, ...] = (
+        Total("asked", label="asked", says="{it:turn}"),
+        Share("share", "asked", "turns", label="questions"),
+        Share("begins", label="begins with one", says="{it}"),
+        Mean("mean", "asked", label="questions each", says="{it:.2f}"),
+        Histogram("lengths", label="words a turn", line="words"),
+        Histogram("by_role", by_key=True, keys=SPEAKERS, label="words, {key}", title="{key}"),
+        Histogram("spread", "part", shares=True),
+        Share("of_role", "asked_by", "turns_by", label="  {key}", by_key=True),
+        Tally("first", keys=("Teacher",), last=("nobody",), names={"Teacher": "the teacher"}, label="first"),
+        Tally("words", order="size", label="  {key}", says="{it:turn}", most=2, rest="  others"),
+        Crossed("table", columns=("yes", "no"), label="of {key}", heads=("who", "asks")),
+        Examples("examples", "asked", most=2, why="it asks"),
+        Aggregate("twice", label="twice that", says="{it:,}"),
+    )
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        if not sample.turns:
+            return {}
+        asks = ["?" in turn.text for turn in sample.turns]
+        roles = [turn.role for turn in sample.turns]
+        by = {
+            role: [len(cut) for cut, own in zip(words, roles, strict=True) if own == role]
+            for role in {*roles}
+        }
+        return {
+            "asked": sum(asks),
+            "turns": len(asks),
+            "begins": asks[0],
+            "lengths": [len(cut) for cut in words],
+            "by_role": [(role, len(cut)) for role, cut in zip(roles, words, strict=True)],
+            "part": sum(asks) / len(asks),
+            "asked_by": {
+                role: sum(ask for ask, own in zip(asks, roles, strict=True) if own == role) for role in by
+            },
+            "turns_by": {role: len(cut) for role, cut in by.items()},
+            "first": roles[0],
+            "words": [word for cut in words for word in cut],
+            "table": [(role, ("yes" if ask else "no",)) for role, ask in zip(roles, asks, strict=True)],
+        }
+
+    def finish(self, figures: dict[str, Any], shared: Any) -> Any:
+        return super().finish({**figures, "twice": 2 * figures["asked"]}, shared)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> AskedMeasure:
+    monkeypatch.setattr(registry, "_added", dict(registry._added))
+    one = AskedMeasure()
+    registry.add("measure", "asked", one)
+    return one
+
+
+LESSONS = [
+    lesson("T What is it?", "S A river.", "T Where?", index=0),
+    lesson("S Is it wet? Is it?", "T Yes.", index=1),
+    lesson("T No.", index=2),
+    lesson(index=3),
+]
+
+
+def value_of(*lessons: Sample) -> Any:
+    return measured(count_of("asked"), *lessons)
+
+
+@pytest.mark.usefixtures("asked")
+def test_each_aggregate_is_what_a_plain_computation_gives() -> None:
+    found = value_of(*LESSONS)
+    assert found.asked == 3
+    assert (found.share.value, found.share.n, found.share.scenarios) == (3 / 6, 6, 3)
+    assert (found.begins.value, found.begins.n) == (2 / 3, 3)
+    assert (found.mean.value, found.mean.n) == (1.0, 3)
+    assert (found.lengths.n, found.lengths.mean) == (6, 13 / 6)
+    assert {role: one.n for role, one in found.by_role.items()} == {"Teacher": 4, "Student": 2}
+    assert (found.spread.n, found.spread.max) == (3, 2 / 3)
+    assert {role: (one.value, one.n) for role, one in found.of_role.items()} == {
+        "Teacher": (0.5, 4),
+        "Student": (0.5, 2),
+    }
+    assert found.first == {"Teacher": 2, "Student": 1, "nobody": 0}
+    assert [*found.words.items()][:2] == [("is", 3), ("it", 3)]
+    assert found.table == {"Teacher": (4, {"yes": 0.5, "no": 0.5}), "Student": (2, {"yes": 0.5, "no": 0.5})}
+    assert found.examples == ("lesson-0", "lesson-1")
+    assert found.twice == 6
+    assert [*json.loads(msgspec.json.encode(found))] == [one.name for one in AskedMeasure.aggregates]
+
+
+def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
+    lines = [*asked.lines(value_of(*LESSONS))]
+    rows = [line for line in lines if not line.startswith(" " * 28)]
+    assert "asked                       3 turns" in rows
+    assert any(
+        line.startswith("questions                   50.0% [") and line.endswith("of 6") for line in rows
+    )
+    assert sum("mean      sd   min" in line for line in lines) == 1, (
+        "one head above the distributions of a run"
+    )
+    assert "first                       2 the teacher, 1 Student" in rows
+    assert [line.split() for line in rows if line.startswith("  ")][-3:] == [
+        ["is", "3", "turns"], ["it", "3", "turns"], ["others", "7", "turns"],
+    ]  # fmt: skip
+    assert "of Teacher                  yes 50.0%, no 50.0% (of 4)" in rows
+    assert "twice that                  6" in rows
+    assert max(map(len, lines)) <= 78
+
+
+def test_there_are_no_rows_where_nothing_was_counted(asked: AskedMeasure) -> None:
+    nothing = value_of(LESSONS[3])
+    assert (nothing.asked, nothing.share, nothing.lengths.n, nothing.words) == (0, None, 0, {})
+    assert [*asked.lines(nothing)] == []
+    assert [*asked.blocks([ArmResult("", "run", nothing, {})])] == []
+
+
+def test_the_report_has_a_picture_of_all_shares_and_one_of_each_other_figure(asked: AskedMeasure) -> None:
+    arms = [ArmResult(arm, arm, value_of(*LESSONS), {}) for arm in ("one", "two")]
+    blocks = [*asked.blocks(arms)]
+    kinds = {block.name: type(block.chart) for block in blocks if isinstance(block, Picture)}
+    assert kinds["asked"] is Intervals
+    assert {kinds[f"asked-{name}"] for name in ("lengths", "by_role", "spread")} == {Histograms}
+    assert {kinds[f"asked-{name}"] for name in ("first", "words")} == {Bars}
+    assert kinds["asked-mean"] is Intervals
+    (table,) = [block for block in blocks if isinstance(block, Table)]
+    assert table.head == ("who", "asks")
+    assert table.rows[0] == ("Teacher (4) · one", "yes 50.0%, no 50.0%")
+    shares = next(block for block in blocks if isinstance(block, Picture) and block.name == "asked")
+    assert [row[0] for row in shares.tables[0].rows][:2] == ["questions · one", "questions · two"]
+    assert {"Teacher · one", "Teacher · two"} <= {row[0] for row in shares.tables[0].rows}
+
+
+def test_a_measure_may_name_its_pictures(asked: AskedMeasure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AskedMeasure, "panels", (Panel("mine", "Mine", ("share",), "Look.", of=""),))
+    (picture,) = asked.blocks([ArmResult("", "run", value_of(*LESSONS), {})])
+    assert (picture.name, picture.title, picture.caption) == ("mine", "Mine", "Look.")  # type: ignore[union-attr]
+
+
+def test_the_conversations_to_read_are_the_examples(asked: AskedMeasure) -> None:
+    assert [*asked.examples(value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
+
+
+def test_what_is_compared_adds_up_to_what_stats_finds(asked: AskedMeasure) -> None:
+    sums: dict[str, float] = {}
+    for one in LESSONS:
+        for name, amount in asked.add_up(one, cut(one.turns), None):  # type: ignore[arg-type]
+            sums[name] = sums.get(name, 0) + amount
+    told = {
+        one.name: sums[one.top] / sums[one.bottom] for one in asked.compared(sorted(sums)) if one.top in sums
+    }
+    found = value_of(*LESSONS)
+    assert told["asked.share"] == found.share.value
+    assert told["asked.begins"] == found.begins.value
+    assert told["asked.mean"] == found.mean.value
+    assert told["asked.lengths"] == found.lengths.mean
+    assert told["asked.first=Student"] == 1 / 3
+    assert not [name for name in told if name.startswith(("asked.by_role", "asked.of_role"))]
+
+
+def test_what_is_compared_can_be_declared(asked: AskedMeasure, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Compared(
+        name="began_{key}",
+        title="began: {key}",
+        kind="share",
+        top="first",
+        over="x",
+        definition="Who began: {key}.",
+    )
+    monkeypatch.setattr(AskedMeasure, "compares", (one,))
+    sums = dict(asked.add_up(LESSONS[1], cut(LESSONS[1].turns), None))  # type: ignore[arg-type]
+    (found,) = asked.compared([*sums])
+    assert (found.name, found.definition, found.top, found.bottom) == (
+        "began_Student", "Who began: Student.", "first=Student", "first#",
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_run_is_measured_compared_selected_and_reported_by_it(tmp_path: Path) -> None:
+    job = {
+        "name": "t", "seed": 3, "conversations": 12, "space": "education_dialogue", "prompt": "education_dialogue",
+        "protocol": "oneshot", "backends": {"default": {"type": "simulator"}}, "arms": {"a": {}, "b": {"asks": 9}},
+        "gates": {"asks": "asked >= 1 and measures.asked.turns > 0"},
+    }  # fmt: skip
+    run = edgen.generate(job, output=tmp_path / "run", progress=False)
+    value = run.stats(["asked"]).arms["a"]["asked"]
+    metrics = edgen.compare(run, output=tmp_path / "compared").metrics
+    assert metrics["asked.share"].arms["a"].value == pytest.approx(value.share.value, abs=1e-6)
+    assert metrics["asked.first=Teacher"].kind == "share"
+    where = "asked >= 1 and measures.asked.first == 'Teacher'"
+    chosen = edgen.select(run.folder / "arms" / "a", tmp_path / "chosen", where)
+    assert 0 < len([*chosen]) == value.first["Teacher"]
+    page = run.report(tmp_path / "report.html").read_text("utf-8")
+    assert "Asked: words a turn" in page
+
+
+def test_a_measure_without_columns_or_a_count_is_refused() -> None:
+    class Empty(Measure[Any]):
+        name = "empty"
+        definition = "x"
+
+    with pytest.raises(TypeError, match="neither `of_one` nor `counts` nor `start`"):
+        Empty()

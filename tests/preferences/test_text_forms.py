@@ -1,0 +1,75 @@
+"""A search that tries only the forms that can match finds what trying all of them would find."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgen.preferences import evaluator_appeals, judge_directed
+from edgen.preferences.text_forms import Forms, find_needs, read_sections
+from tests.preferences.test_directed import LESSONS, SPEAKING, listed
+from tests.simulator import lessons
+
+FORMS = {
+    "lines": judge_directed._LINES, "phrases": judge_directed._PHRASES,
+    "gates": evaluator_appeals._classes()[0], "others": evaluator_appeals._classes()[1],
+}  # fmt: skip
+TEXTS = [
+    *SPEAKING,
+    *LESSONS,
+    *(text for name in ("development", "held_out", "ordinary") for _, text in listed(name)),
+]
+
+
+@pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
+def test_every_form_that_matches_is_chosen(forms: Forms) -> None:
+    """In the case that it has and in others, with the Turkish letters that any case takes for an i."""
+    for text in TEXTS:
+        for one in (text, text.upper(), text.title(), text.replace("i", "İ"), text.replace("I", "ı")):
+            shown = "\n".join(unicodedata.normalize("NFKC", one).splitlines())
+            chosen = forms.choose(shown)
+            for name, _, form in forms._forms:
+                if form.search(shown) or form.search(" ".join(shown.split())):
+                    assert form in chosen[name], (form.pattern, shown)
+
+
+@settings(max_examples=400)
+@given(st.data())
+def test_what_a_form_was_made_to_match_holds_what_it_needs(data: st.DataObject) -> None:
+    name, _, form = data.draw(st.sampled_from([one for forms in FORMS.values() for one in forms._forms]))
+    made = unicodedata.normalize("NFKC", data.draw(st.from_regex(form)))
+    if form.search(made):
+        assert any(form in forms.choose(made).get(name, ()) for forms in FORMS.values()), made
+
+
+def test_few_forms_are_tried_on_ordinary_turns() -> None:
+    texts = [
+        text for i, known in enumerate(lessons.scenarios(20, seed=3)) for _, text in lessons.play(known, i)[0]
+    ]
+    forms = [FORMS[name] for name in ("lines", "phrases", "gates")]
+    tried = sum(len(found) for text in texts for one in forms for found in one.choose(text).values())
+    assert sum(len(one._forms) for one in forms) > 120
+    assert tried < 3 * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("form", "needs"),
+    [
+        ("judges?", [{"judge"}]), ("(?:grade|mark) us", [{"grade", "mark"}, {"us"}]), ("(?:grade)? us", [{"us"}]), ("(?:a|an)+", []),
+        (r"\bthe\b\W{0,3}(?:best|most)", [{"best", "most"}, {"the"}]), (r"\d+|ten", []), ("[选選]择", [{"择"}, {"选", "選"}]), ("I", []), ("İYİ", [{"iyi"}]),
+    ],
+)  # fmt: skip
+def test_needs_are_read_off_a_form(form: str, needs: list[set[str]]) -> None:
+    assert sorted(map(sorted, find_needs(form))) == sorted(map(sorted, needs))
+
+
+def test_names_stand_for_earlier_sections(tmp_path: Path) -> None:
+    path = tmp_path / "forms.txt"
+    path.write_text("# note\n[noun]\ntalk\nchat|call\n\n[lines]\n# note\nmy <NOUN>s\n")
+    assert read_sections(path)["lines"] == ["my (?:(?:talk)|(?:chat|call))s"]
+    assert re.fullmatch(read_sections(path)["lines"][0], "my calls")

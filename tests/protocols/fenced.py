@@ -1,0 +1,23 @@
+"""Prompts that show turns between fences, as tests of the fences render them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from edgen.core.resources import find
+from edgen.core.values import Address, Turn
+from edgen.prompting import load_prompt
+from edgen.protocols.fence import fence_turns
+
+HERE = Address(0, 0)
+
+
+def render(name: str, variables: Mapping[str, Any]) -> str:
+    prompt = load_prompt(find("prompts", name), variables.keys())
+    return "\n".join(message.content for message in prompt.messages(variables))
+
+
+def fenced(name: str, **told: Any) -> Callable[[list[Turn]], str]:
+    """Templates that are shown the variables FENCED and what does not come from turns."""
+    return lambda turns: render(name, {**told, **fence_turns(7, 0, 0, turns)})

@@ -1,0 +1,61 @@
+"""What a reader sees of a report in Chromium: nothing cut or overlapping, bars as long as their numbers, text that can be read,
+in light and dark, on a phone and on wide screens, for runs that are hard to lay out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.report.browser import Page, browser, chromium
+from tests.report.conftest import KINDS, MADE
+
+CHECKS = f"({Path(__file__).with_name('layout.js').read_text('utf-8')})"
+WIDTHS = (390, 768, 1280, 1600)
+FOLDED = "document.querySelectorAll('details').forEach(d => d.open = {})"
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *MADE])
+def test_nothing_is_cut_or_unreadable(kind: str, reported: Callable[[str], Path], tmp_path: Path) -> None:
+    chromium()
+    report = reported(kind) / "report.html"
+
+    async def look() -> None:
+        async with browser(tmp_path / "profile") as page:
+            for width in WIDTHS:
+                await page.look(width=width, touch=width < 500)
+                await page.open(report)
+                await _check(page, width, folded=True)
+                await page.value(FOLDED.format("true"))
+                await _check(page, width, folded=False)
+            for dark in (False, True):
+                await page.look(width=1280, dark=dark)
+                assert await page.value(f"{CHECKS}.contrasts()") == []
+
+    asyncio.run(look())
+
+
+async def _check(page: Page, width: int, *, folded: bool) -> None:
+    """On a wide screen what is not folded away needs no scrolling; elsewhere a table may be scrolled in its own frame."""
+    for check in ("overflow", "touching", "torn", "pictures", "bars", "colourWords"):
+        assert await page.value(f"{CHECKS}.{check}()") == [], (check, width)
+    if folded and width >= 1280:
+        assert await page.value(f"{CHECKS}.clipped()") == [], width
+
+
+def test_the_experiment_is_half_as_long_as_it_was(reported: Callable[[str], Path], tmp_path: Path) -> None:
+    """18,666 pixels of jobs/experiment.yaml at a width of 1,280, once; this run of it has fewer conversations and the same
+    sections."""
+    chromium()
+    report = reported("arms") / "report.html"
+
+    async def measure() -> int:
+        async with browser(tmp_path / "profile") as page:
+            await page.look(width=1280)
+            await page.open(report)
+            height: int = await page.value("document.documentElement.scrollHeight")
+            return height
+
+    assert asyncio.run(measure()) < 18_666 / 2

@@ -1,0 +1,229 @@
+"""The book of a shared budget: never above its caps, whatever is killed, whoever else works, whatever the clock does."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from edgen.config.budget_file import BudgetFileError
+from edgen.core.errors import EdgenError, RunError
+from edgen.core.files import temporary
+from edgen.execution.client.purse import Purse
+from edgen.store.budget_book import PICO, ZERO, BudgetBook, Used
+
+MIDNIGHT = datetime(2027, 1, 31, tzinfo=UTC).timestamp()
+DAY = 86_400.0
+
+
+def budget_file(folder: Path, text: str = "{per_day: 1.0, timezone: utc}") -> Path:
+    path = folder / "budget.yaml"
+    path.write_text(text)
+    return path
+
+
+class Clock:
+    def __init__(self, now: float = MIDNIGHT + 3600) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def spend(purse: Purse, total: Used, cost: int, most: int) -> Used | None:
+    """One call's cost under a reservation of `most`; None where it is not covered."""
+    return total.plus(Used(0, cost)) if purse.covers(total, Used(0, most)) else None
+
+
+def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None:
+    book, clock = BudgetBook(budget_file(tmp_path)), Clock()
+    purses, totals = [Purse(book, str(n), clock) for n in range(3)], [ZERO] * 3
+    rng, refused = random.Random(5), 0
+    while refused < 200:
+        n = rng.randrange(3)
+        total = spend(purses[n], totals[n], PICO // 1000, PICO // 100)
+        if total is None:
+            refused += 1
+            clock.now += 2
+        else:
+            totals[n] = total
+        assert sum(one.pico for one in totals) <= PICO
+        assert book.stands("2027-01-31")[0].used <= PICO
+    for purse, total in zip(purses, totals, strict=True):
+        purse.close(total)
+    assert book.stands("2027-01-31")[0].used == sum(one.pico for one in totals)
+    # Another start takes what is left, to the last call that fits.
+    last, total = Purse(book, "last", clock), ZERO
+    while (more := spend(last, total, PICO // 1000, PICO // 100)) is not None:
+        total = more
+    last.close(total)
+    assert 0.99 * PICO <= book.stands("2027-01-31")[0].used <= PICO
+
+
+def test_leases_spare_transactions(tmp_path: Path) -> None:
+    book, total, leases = BudgetBook(budget_file(tmp_path, "{per_day: 100}")), ZERO, 0
+    purse = Purse(book, "a", Clock())
+    lease = book.lease
+
+    def counted(*arguments: object) -> Used | None:
+        nonlocal leases
+        leases += 1
+        return lease(*arguments)  # type: ignore[arg-type]
+
+    book.lease = counted  # type: ignore[method-assign]
+    for _ in range(1000):
+        spent = spend(purse, total, PICO // 1000, PICO // 100)
+        assert spent is not None
+        total = spent
+    assert leases < 60
+
+
+def test_a_killed_owners_lease_stays_spent_until_it_starts_again(tmp_path: Path) -> None:
+    book, clock = BudgetBook(budget_file(tmp_path)), Clock()
+    assert Purse(book, "a", clock).covers(ZERO, Used(0, PICO // 2))
+    held = book.stands("2027-01-31")[0].used
+    assert held >= PICO // 2
+    assert not Purse(book, "b", clock).covers(ZERO, Used(0, PICO))
+    again = Purse(book, "a", clock)
+    again.settle_before(Used(0, PICO // 10))
+    assert book.stands("2027-01-31")[0].used == PICO // 10
+    again.settle_before(Used(0, PICO // 10))  # nothing is open any more
+    assert book.stands("2027-01-31")[0].used == PICO // 10
+
+
+def test_more_than_was_held_is_counted_too(tmp_path: Path) -> None:
+    book, purse = BudgetBook(budget_file(tmp_path)), Purse(BudgetBook(budget_file(tmp_path)), "a", Clock())
+    assert purse.covers(ZERO, Used(0, PICO // 2))
+    purse.close(Used(0, 3 * PICO))
+    assert book.stands("2027-01-31")[0].left == 0
+
+
+def test_midnight_begins_a_new_day_and_the_month_goes_on(tmp_path: Path) -> None:
+    book = BudgetBook(budget_file(tmp_path, "{per_day: 1.0, per_month: 1.5, timezone: utc}"))
+    clock = Clock(MIDNIGHT - DAY + 3600)  # the 30th
+    purse = Purse(book, "a", clock)
+    assert purse.covers(ZERO, Used(0, PICO))
+    total = Used(0, PICO)
+    assert not purse.covers(total, Used(0, 1))
+    clock.now += DAY
+    assert purse.covers(total, Used(0, PICO // 2))
+    total = Used(0, PICO * 3 // 2)
+    clock.now += 5
+    assert not purse.covers(total, Used(0, PICO // 4))
+    assert "2027-02-01 00:00" in purse.describe(Used(0, PICO // 4))
+    clock.now = MIDNIGHT + DAY + 60  # the first of February
+    assert purse.covers(total, Used(0, PICO))
+
+
+def test_a_clock_that_is_set_back_brings_nothing_new(tmp_path: Path) -> None:
+    book, clock = BudgetBook(budget_file(tmp_path)), Clock()
+    purse = Purse(book, "a", clock)
+    assert purse.covers(ZERO, Used(0, PICO))
+    total = Used(0, PICO)
+    clock.now -= 3 * DAY
+    assert not purse.covers(total, Used(0, PICO // 2))
+    assert not Purse(book, "b", clock).covers(ZERO, Used(0, PICO // 2))
+
+
+def _spend_all(path: Path, name: str, results: object) -> None:
+    purse, total = Purse(BudgetBook(path), name), ZERO
+    while (more := spend(purse, total, PICO // 500, PICO // 50)) is not None:
+        total = more
+    purse.close(total)
+    results.put(total.pico)  # type: ignore[attr-defined]
+
+
+def test_several_processes_share_it(tmp_path: Path) -> None:
+    path = budget_file(tmp_path)
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    processes = [context.Process(target=_spend_all, args=(path, str(n), results)) for n in range(4)]
+    for process in processes:
+        process.start()
+    spent = sum(results.get(timeout=120) for _ in processes)
+    for process in processes:
+        process.join()
+    assert 0.5 * PICO <= spent <= PICO
+    assert BudgetBook(path).today()[0].used == spent
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "caps nothing"),
+        ("[1]", "is a mapping"),
+        ("{per_day: -1}", "per_day"),
+        ("{per_week: 3}", "per_week"),
+        ("{per_day: 1, timezone: mars}", "timezone"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(BudgetFileError, match=said):
+        BudgetBook(budget_file(tmp_path, text))
+    with pytest.raises(BudgetFileError, match="no such file"):
+        BudgetBook(tmp_path / "none.yaml")
+
+
+def test_two_names_are_one_book(tmp_path: Path) -> None:
+    path = budget_file(tmp_path)
+    (other := tmp_path / "other.yaml").symlink_to(path)
+    assert BudgetBook(other).path == BudgetBook(path).path
+    (tmp_path / "hard.yaml").hardlink_to(path)
+    with pytest.raises(BudgetFileError, match="second name"):
+        BudgetBook(path)
+
+
+def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
+    path = budget_file(tmp_path)
+    book = BudgetBook(path)
+    purse = Purse(book, "a", Clock())
+    assert purse.covers(ZERO, Used(0, PICO // 2))
+    purse.close(Used(0, PICO // 2))
+    whole = book.path.read_bytes()
+    with sqlite3.connect(book.path) as other:
+        other.execute("UPDATE spent SET pico = 0")
+    with pytest.raises(RunError, match="damaged"):
+        BudgetBook(path)
+    for damaged in (b"", b"no book at all" * 100, whole[: len(whole) // 2]):
+        book.path.write_bytes(damaged)
+        with pytest.raises(RunError, match="damaged"):
+            BudgetBook(path)
+    book.path.write_bytes(whole)
+    assert BudgetBook(path).stands("2027-01-31")[0].used == PICO // 2
+    book.path.unlink()
+    with pytest.raises(EdgenError, match="is gone"):
+        book.lease("a", "2027-01-31", Used(0, 1), ZERO)
+
+
+def test_a_bit_that_flips_never_brings_a_larger_allowance(tmp_path: Path) -> None:
+    path = budget_file(tmp_path)
+    book = BudgetBook(path)
+    purse = Purse(book, "a", Clock())
+    assert purse.covers(ZERO, Used(0, PICO // 2))
+    purse.close(Used(0, PICO // 2))
+    whole, rng = book.path.read_bytes(), random.Random(7)
+    for _ in range(150):
+        data = bytearray(whole)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        book.path.write_bytes(data)
+        try:
+            assert BudgetBook(path).stands("2027-01-31")[0].used >= PICO // 2
+        except RunError:
+            continue
+
+
+def test_a_book_that_is_still_being_given_its_name_is_opened(tmp_path: Path) -> None:
+    """Another process, or one that was killed, has linked it and not yet taken away the temporary name."""
+    path = budget_file(tmp_path)
+    book = BudgetBook(path)
+    left = temporary(book.path)
+    left.hardlink_to(book.path)
+    assert BudgetBook(path).stands("2027-01-31")[0].used == 0
+    assert not left.exists()
+    (tmp_path / "elsewhere.db").hardlink_to(book.path)
+    with pytest.raises(RunError, match="a link or no file"):
+        BudgetBook(path)

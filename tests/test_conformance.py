@@ -1,0 +1,184 @@
+"""edgen's own objects pass the checks that a package runs on its own; one that breaks a rule does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import edgen
+from edgen.config import conversation_protocols
+from edgen.core import registry, resources
+from edgen.core.errors import JobError
+from edgen.core.values import Reply
+from edgen.core.version import DISTRIBUTION
+from edgen.core.yaml_values import read_text, read_yaml
+from edgen.domains.education.family import EDUCATION
+from edgen.evaluation.measuring import measures_of_other_families
+from edgen.space import load_space
+from edgen.store.run_reader import RunReader
+from edgen.testing import (
+    ConformanceError,
+    check_family,
+    check_format,
+    check_measure,
+    check_protocol,
+    check_provider,
+)
+from tests import ROOT
+
+pytestmark = pytest.mark.integration
+
+# The shipped job that stands for a protocol, and for what only some protocols record.
+JOBS = {
+    "oneshot": "quickstart", "selfplay": "selfplay", "tutoring": "tutoring", "guided": "lesson_plan", "forum": "tech_support",
+}  # fmt: skip
+FAMILY_JOBS = {"education": "oneshot", "tutoring": "tutoring", "dialogue": "guided"}
+# Formats that need what the run above has not: the protocol of a run that has it.
+FORMAT_JOBS = {
+    "crwiz": "guided", "dialogue-acts": "tutoring", "intent-prediction": "tutoring", "msdialog-intent": "tutoring", "skyrl": "selfplay", "verl-rl": "selfplay",
+}  # fmt: skip
+FORMAT_OPTIONS = {"dstc7": {"candidates": "10"}}
+PROVIDER_SETTINGS = {"litellm": {"model": "openai/some-model"}, "vertex": {"project": "some-project"}}
+
+
+def own(kind: registry.Kind) -> list[str]:
+    return [one.name for one in registry.plugins() if one.kind == kind and one.package == DISTRIBUTION]
+
+
+def keys_of(protocol: str) -> dict[str, Any]:
+    path = ROOT / "jobs" / f"{JOBS[protocol]}.yaml"
+    keys: dict[str, Any] = read_yaml(read_text(path, JobError), path.name, JobError)
+    return keys | {"conversations": 8}
+
+
+@pytest.fixture(scope="session")
+def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a small run of a protocol, made when it is first asked for."""
+    above = tmp_path_factory.mktemp("conformance")
+
+    def folder(protocol: str) -> Path:
+        if not (above / protocol).exists():
+            run = edgen.generate(
+                ROOT / "jobs" / f"{JOBS[protocol]}.yaml", output=above / protocol, conversations=8
+            )
+            assert run.status.state == "complete"
+        return above / protocol
+
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in own("provider") if name != "function"]
+)  # made in Python alone
+def test_providers(name: str) -> None:
+    settings = PROVIDER_SETTINGS.get(name)
+    check_provider(registry.find("provider", name), settings, call=name == "simulator", key="sk-" + "x" * 40)
+
+
+@pytest.mark.parametrize("name", conversation_protocols())
+def test_protocols(name: str) -> None:
+    check_protocol(registry.find("protocol", name), keys_of(name), base=ROOT / "jobs")
+
+
+def test_a_family_without_a_run_records_nothing() -> None:
+    space = load_space(resources.find("preference_space", "tech_support"))
+    for name in {*own("family")} - FAMILY_JOBS.keys():
+        assert not registry.find("family", name).fits(space)
+
+
+@pytest.mark.parametrize("name", sorted({*own("family")} & FAMILY_JOBS.keys()))
+def test_families(name: str, run_of: Callable[[str], Path]) -> None:
+    family = registry.find("family", name)
+    if name not in FAMILY_JOBS:  # it is read and never written
+        check_family(family, ())
+        return
+    with RunReader(run_of(FAMILY_JOBS[name])) as reader:
+        assert reader.family is family
+        recorded = [family.read(data) for *_, data in reader.views[""].records()]
+        check_family(family, recorded, space=reader.space)
+        if name != "tutoring":  # which knows its records by the exercises in them
+            check_family(family, space=reader.space)
+
+
+@pytest.mark.parametrize("name", own("measure"))
+def test_measures(name: str, run_of: Callable[[str], Path]) -> None:
+    family = measures_of_other_families(EDUCATION).get(name, "education")
+    check_measure(registry.find("measure", name), run_of(FAMILY_JOBS[family]))
+
+
+@pytest.mark.parametrize("name", own("format"))
+def test_formats(name: str, run_of: Callable[[str], Path]) -> None:
+    format_ = registry.find("format", name)
+    pairs = "pairs" in format_.needs
+    made_by = "selfplay" if pairs else FORMAT_JOBS.get(name) or FAMILY_JOBS[format_.family or "education"]
+    run = run_of(made_by)
+    if pairs and not (run / "pairs").exists():
+        edgen.open(run).pairs(by="probability")
+    check_format(format_, run, options=FORMAT_OPTIONS.get(name))
+
+
+class Lossy(type(EDUCATION)):  # type: ignore[misc]
+    name = "lossy"
+
+    def read(self, data: bytes) -> Any:
+        known = super().read(data)
+        made = msgspec.structs.replace(known.conversation, turns=known.turns[:-1])
+        return msgspec.structs.replace(known, conversation=made)
+
+
+def test_a_family_that_loses_a_turn_does_not_pass() -> None:
+    with pytest.raises(ConformanceError, match="family 'lossy': does not read back what it records"):
+        check_family(Lossy())
+
+
+def test_a_protocol_that_remembers_does_not_pass() -> None:
+    class Remembers(type(registry.find("protocol", "oneshot"))):  # type: ignore[misc]
+        name = "remembers"
+        count = 0
+
+        def start(self, scenario: Any, replicate: int, prompts: Any, rules: Any) -> Any:
+            Remembers.count += 1
+            return super().start(scenario, replicate + Remembers.count, prompts, rules)
+
+    with pytest.raises(
+        ConformanceError, match="protocol 'remembers': the same replies lead to other requests"
+    ):
+        check_protocol(Remembers(), keys_of("oneshot"), base=ROOT / "jobs")
+
+
+def test_a_provider_whose_identity_holds_the_key_does_not_pass() -> None:
+    class Backend:
+        model = "m"
+
+        def __init__(self, key: str | None) -> None:
+            self.identity = {"type": "simulator", "key": key}
+
+        async def complete(self, request: Any) -> Reply:
+            return Reply("yes")
+
+        async def models(self) -> None:
+            return None
+
+        async def aclose(self) -> None: ...
+
+    class Leaks(type(registry.find("provider", "simulator"))):  # type: ignore[misc]
+        def create(self, config: Any, key: Any, link: Any) -> Any:
+            return Backend(key.value)
+
+    with pytest.raises(ConformanceError, match="differ in `identity`, or it depends on the key"):
+        check_provider(Leaks())
+
+
+def test_a_measure_whose_lines_are_too_wide_does_not_pass() -> None:
+    class Wide(type(registry.find("measure", "overview"))):  # type: ignore[misc]
+        name = "wide"
+
+        def lines(self, value: Any) -> Any:
+            yield "x" * 79
+
+    with pytest.raises(ConformanceError, match="measure 'wide': `lines` gives a line of 79 columns"):
+        check_measure(Wide())
