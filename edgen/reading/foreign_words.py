@@ -29,7 +29,7 @@ _DIRECTION = compile_later(
 )
 _DIRECTED = compile_later(f"[{_BIDI}]")
 _MARK = r"(?:[^\w\n(\[:：]|_)"
-_AT_LINES = r"\n(?:[^\w\n]|_){0,40}+(?:\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,2}"
+_AT_LINES = r"\n(?>(?:[^\w\n]|_){0,40})(?:\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,2}"
 _ELSEWHERE = r"""(?:(?<=[\[,"”])[^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
         |"(?:role|speaker|name|who|from|author|character)"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
         |(?<=[{,])\s{0,99}"(?=[^"\n]{1,60}"\s{0,9}:))
@@ -44,7 +44,7 @@ _LABEL = r"""
 """.replace("MARK", _MARK)
 _TOKEN = compile_later(r"[^\W\d_]+")
 # The words that may be a label's, perhaps behind an article: at the beginning of a line, or in a list or an object.
-_AT_LABEL = compile_later(r"[\n\"\[{,”](?:[^\w\n]|[\d_]){0,20}+([^\W\d_]+)(?:[ '’]([^\W\d_]+))?")
+_AT_LABEL = compile_later(r"[\n\"\[{,”](?>(?:[^\w\n]|[\d_]){0,20})([^\W\d_]+)(?:[ '’]([^\W\d_]+))?")
 _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 
 _CHANCE = (

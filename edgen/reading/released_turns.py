@@ -17,7 +17,7 @@ _QUOTE = re.compile('["“”]')
 # What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
 # A separator stands behind each turn. One inside a turn parts it in two, and of plain parts a plain turn is made.
-_ALL_PLAIN = re.compile(r"(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?])?\x1f)++")
+_ALL_PLAIN = re.compile(r"(?>(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?])?\x1f)+)")
 
 
 def is_plain(text: str) -> bool:

@@ -21,7 +21,7 @@ from edgen.reading.text.quotes import CLOSERS, find_closing
 # What may follow a heading with a conversation under it, a role line apart.
 _BEGINS = re.compile(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
 _GIVES = re.compile(
-    r"(?i)\n(?:[^\w\n]|_){0,16}+(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
+    r"(?i)\n(?>(?:[^\w\n]|_){0,16})(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
 )
 _EXPLANATION = re.compile(
     r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary|rationale|evaluation"

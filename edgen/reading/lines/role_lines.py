@@ -22,8 +22,8 @@ _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
 # Decoration, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
 _KEYS = "role|speaker|name|who|from|author|character"
 _BEFORE = r"""
-    (?:_{1,9}+[^\w\n]{0,9}+)?+(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?+
-    (?:(?=[\d\#tler])(?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?:[^\w\n]|_){1,8}+){0,7}+)?+
+    (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
+    (?>(?:(?=[\d\#tler])(?>(?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,7}))?)
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
@@ -48,7 +48,7 @@ _NAME = rf"""
     (?:[*_"'”`\])]){{0,4}})
 """
 _WORD = r"[^\W\d_][\w.'’-]{0,24}+"
-_BY_NAME = rf"""({_WORD}(?:[ ]{_WORD}){{0,3}}+)[ ]?
+_BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
 # The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
 # colon, tag and dash; a person's name and the role in brackets behind it.

@@ -137,7 +137,7 @@ def _double(text: str) -> tuple[str, int]:
 
 
 _TOKEN = compile_later(
-    r"(?:[\s,;]|//[^\n]*)*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
+    r"(?>(?:[\s,;]|//[^\n]*)*)(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
 _TRIES = 8  # containers that the strict parser may refuse before it is no longer asked

@@ -31,7 +31,7 @@ _SCRIPT = compile_later(
     r"(?i)\|\s?(?:speaker|role|who)\s?\|\s?(?:text|line|message|utterance|says|dialogue|turn|words|what)\s?\|"
 )
 _ALIAS = RolePattern(
-    r"(?im)^(?P<prefix>(?:[^\w\n(|]|_){0,12}+)(?P<name>CALLED)"
+    r"(?im)^(?P<prefix>(?>(?:[^\w\n(|]|_){0,12}))(?P<name>CALLED)"
     r"[\])*_]{0,3}[^\S\n]{0,3}[:：][*_]{0,3}(?=\s|[\"“])"
 )
 _INITIAL = compile_later(r"(?i)(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}")

@@ -33,7 +33,7 @@ RULES = compile_later(rf"(?i)(?:\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', '
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?:[^\w\n]|_){0,16}+(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\(\w{1,12})\b)"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"

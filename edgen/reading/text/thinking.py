@@ -21,7 +21,7 @@ _CLOSE = re.compile(rf"(?i)[<\[]/(?:{_NAMES})[>\]]")
 _ORPHAN = RolePattern(
     rf"(?i)[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|ROLE)\*{{0,2}}:))"
 )
-_SPOKEN = RolePattern(r"(?im)^(?:[^\w\n<]|_){0,20}+(?:ROLE)\b[^:\n]{0,40}:")
+_SPOKEN = RolePattern(r"(?im)^(?>(?:[^\w\n<]|_){0,20})(?:ROLE)\b[^:\n]{0,40}:")
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
