@@ -1,0 +1,27 @@
+"""Patterns that every supported Python matches alike."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import edgen
+
+pytestmark = pytest.mark.unit
+CODE = Path(edgen.__file__).parent
+# `)*+`, `)?+`, `){0,7}+`, also with the doubled braces of an f-string.
+POSSESSIVE_GROUP = re.compile(r"\)(?:\{\{?\d+,\d*\}\}?|[*+?])\+")
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    # Python before 3.11.5 matches such a group wrongly where an attempt at it ends half way
+    # (cpython's issue 106052); an atomic group, `(?>(?:…)*)`, says the same and is matched rightly.
+    found = [
+        f"{path.relative_to(CODE)}:{number}: {line.strip()}"
+        for path in sorted(CODE.rglob("*.py"))
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if POSSESSIVE_GROUP.search(line)
+    ]
+    assert found == []
