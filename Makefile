@@ -3,7 +3,7 @@
 # make test   the same with all tests
 # make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
-# make without-domain  the unit tests of copies of the tree, each without one domain (DOMAINS="forum guided" for some)
+# make without-domain  the unit tests of copies of the tree without all domains, then without each (DOMAINS="forum guided" for some)
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
 # make docs-site  the documentation site in site/, out of docs/ and the docstrings

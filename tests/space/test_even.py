@@ -180,9 +180,9 @@ def test_no_allowed_combination_vanishes() -> None:
 
 def test_scenarios_do_not_depend_on_what_was_drawn_before() -> None:
     space = load_space(resources.find("preference_space", "language_learning"))
-    forward = [Sampler(space, 3, "even").scenario(index) for index in range(50)]
+    forward = [Sampler(space, 3, "even").scenario(index) for index in range(12)]
     sampler = Sampler(space, 3, "even")
-    assert [sampler.scenario(index) for index in reversed(range(50))][::-1] == forward
+    assert [sampler.scenario(index) for index in reversed(range(12))][::-1] == forward
     assert sampler.scenario(10**12) == Sampler(space, 3, "even").scenario(10**12)
 
 
