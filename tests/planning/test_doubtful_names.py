@@ -9,7 +9,6 @@ import pytest
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plan, load_plans
 from tests import ROOT
-from tests.cases import each
 
 pytestmark = pytest.mark.unit
 
@@ -33,7 +32,7 @@ def doubts(folder: Path, **job: str) -> list[str]:
     return [*reach.doubts]
 
 
-@each("place", ["math_misconceptions.yaml", "preference_space/math_misconceptions.yaml"])
+@pytest.mark.parametrize("place", ["math_misconceptions.yaml", "preference_space/math_misconceptions.yaml"])
 def test_a_space_next_to_the_job(place: str, tmp_path: Path) -> None:
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text(OWN)
@@ -53,8 +52,8 @@ def test_a_space_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert said.endswith("write `space: ../math_misconceptions.yaml`")
 
 
-@each(
-    "file, text, job",
+@pytest.mark.parametrize(
+    ("file", "text", "job"),
     [
         ("plain_conversation.j2", "Tutor and Student. {{ topic }}", {"prompt": "plain_conversation"}),
         ("prompts/plain_turn.j2", "{{ topic }}", {"protocol": "selfplay", "prompts": "{tutor: plain_turn}"}),

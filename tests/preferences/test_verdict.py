@@ -121,7 +121,7 @@ def test_exchanging_the_sides_exchanges_the_verdict(text: str) -> None:
     assert after == (None if before is None else 3 - before)
 
 
-@each("text", ["1", "Answer: 2", "Interaction 1 is better."])
+@pytest.mark.parametrize("text", ["1", "Answer: 2", "Interaction 1 is better."])
 def test_what_was_cut_off_or_refused_is_no_verdict(text: str) -> None:
     assert read_verdict(text, finish_reason="length") is None
     assert read_verdict(text, finish_reason="content_filter") is None
@@ -138,8 +138,8 @@ REASONING = [
 ]  # fmt: skip
 
 
-@each("form", FORMS)
-@each("choice", [1, 2])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("choice", [1, 2])
 def test_an_answer_at_the_end_counts_whatever_is_weighed_before_it(form: str, choice: int) -> None:
     answer = form.format(choice)
     assert read_verdict(answer) == choice
@@ -149,7 +149,7 @@ def test_an_answer_at_the_end_counts_whatever_is_weighed_before_it(form: str, ch
         assert read_verdict(f"{answer}\n\n{reasoning}\n\nOutput: {3 - choice}") in (None, 3 - choice)
 
 
-@each("form", ["{}", "Output: {}", "Final answer: {}", "**{}**"])
+@pytest.mark.parametrize("form", ["{}", "Output: {}", "Final answer: {}", "**{}**"])
 def test_an_answer_at_the_start_counts_unless_it_is_taken_back(form: str) -> None:
     for choice in (1, 2):
         answer, other = form.format(choice), 3 - choice
@@ -180,7 +180,7 @@ DRESSES = ["{noun} {number}", "**{number}**", "{number}.", "Answer: {number}", '
            "I choose {noun} {number}.", "Output: {noun} {number}", "{noun} {number} is the better one.", "The better {noun} is {noun} {number}", "{noun} #{number}"]  # fmt: skip
 
 
-@each("noun", NOUNS)
+@pytest.mark.parametrize("noun", NOUNS)
 def test_whatever_a_prompt_calls_the_two(noun: str) -> None:
     for dress in DRESSES:
         for number in (1, 2):
@@ -255,7 +255,7 @@ def test_no_text_raises_and_none_prefers_a_side(text: str) -> None:
     assert read_verdict(exchanged(text)) == (None if choice is None else 3 - choice)
 
 
-@each(
+@pytest.mark.parametrize(
     "value",
     [
         "9" * 5_000,

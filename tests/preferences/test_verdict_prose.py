@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -311,7 +312,7 @@ PRAISE = [
 ]  # fmt: skip
 
 
-@each("praise", PRAISE)
+@pytest.mark.parametrize("praise", PRAISE)
 def test_praise_is_no_verdict(praise: str) -> None:
     for choice in (1, 2):
         sentence = f"Interaction {choice} {praise}."
@@ -336,8 +337,8 @@ FRAMES = [
 ]  # fmt: skip
 
 
-@each("frame", FRAMES)
-@each("statement", STATEMENTS)
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_that_is_supposed_reported_or_taken_back_is_no_verdict(
     frame: str, statement: str
 ) -> None:
@@ -346,7 +347,7 @@ def test_a_statement_that_is_supposed_reported_or_taken_back_is_no_verdict(
         assert read_verdict(frame.format(statement.format(choice))) is None
 
 
-@each("statement", STATEMENTS)
+@pytest.mark.parametrize("statement", STATEMENTS)
 def test_two_statements_that_differ_are_no_verdict(statement: str) -> None:
     for other in STATEMENTS:
         for between in (" ", " The student listens. ", "\n\n"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,8 +53,8 @@ def said(result: Conversation | Rejection) -> list[tuple[str, str]] | None:
 EXPECTED = [("Teacher" if i % 2 == 0 else "Student", text) for i, text in enumerate(SAID)]
 
 
-@each("manner", MANNERS)
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_word_of_a_language_names_its_side_in_every_manner(language: str, manner: str) -> None:
     teachers, students = (words.split() for words in LANGUAGES[language])
     for i in range(max(len(teachers), len(students))):
@@ -63,7 +64,9 @@ def test_every_word_of_a_language_names_its_side_in_every_manner(language: str, 
         assert said(read(lesson(manner, teacher, student))) == EXPECTED, (teacher, student)
 
 
-@each(("teacher", "student"), [("老师", "学生"), ("Lehrer", "Schüler"), ("Tutor é", "Kim")])
+@pytest.mark.parametrize(
+    ("teacher", "student"), [("老师", "学生"), ("Lehrer", "Schüler"), ("Tutor é", "Kim")]
+)
 def test_json_may_have_its_letters_escaped(teacher: str, student: str) -> None:
     spoken = ["Ein „Wort“ \\u00e9 \U0001f600", 'Ja: "gut"\nso\u2028']
     told = [{"role": (teacher, student)[i % 2], "text": text} for i, text in enumerate(spoken)]
@@ -72,7 +75,7 @@ def test_json_may_have_its_letters_escaped(teacher: str, student: str) -> None:
     assert said(results[0]) == said(results[1]) is not None
 
 
-@each("language", LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_one_side_alone_is_never_a_conversation_and_splits_no_other(language: str) -> None:
     known = {*TEACHER_STUDENT.by_name, *TEACHER_STUDENT.aliases}
     for words in LANGUAGES[language]:
@@ -98,13 +101,13 @@ def test_any_heap_of_it_is_read(text: str) -> None:
 
 
 class TestOwnWords:
-    @each("manner", MANNERS)
+    @pytest.mark.parametrize("manner", MANNERS)
     def test_a_jobs_own_words_name_its_sides(self, manner: str) -> None:
         text = lesson(manner, "Ms. Rivera", "Kim")
         assert said(read(text)) in (None, EXPECTED)
         assert said(read(text, words=OWN)) == EXPECTED
 
-    @each(
+    @pytest.mark.parametrize(
         ("teacher", "student"),
         [("Coach", "Student"), ("Ms. Rivera", "Learner"), ("Coach", "Schüler"), ("Lehrer", "Kim")],
     )
@@ -150,7 +153,7 @@ def test_an_end_marker_in_another_language_ends_a_turn_of_self_play() -> None:
     assert not turn.ended
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         ("Wahrscheinlichkeit: 20 %", 0.2), ("0,2", 0.2), ("概率：0.2", 0.2), ("etwa 20 Prozent", 0.2), ("20 pour cent", 0.2),
@@ -162,12 +165,12 @@ def test_a_number_in_another_language_is_a_probability(text: str, value: float |
     assert read_probability(text) == value
 
 
-@each("text", [raw(case) for case in CASES if re.match(r"languages/refuses_", case)])
+@pytest.mark.parametrize("text", [raw(case) for case in CASES if re.match(r"languages/refuses_", case)])
 def test_a_refusal_is_one_wherever_it_begins(text: str) -> None:
     assert is_refusal(f"Hm. {text}")
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "refused"),
     [
         ("Als KI kann ich das nicht.", True), ("In quanto IA, non posso farlo.", True),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.reading import Repair, clean_turn, is_plain
 from edgen.reading import released_turns as cleaning
 from edgen.validation.speech import read_turn
-from tests.cases import each
 
 DEBRIS, TAG, EMPTY = ("stray_debris",), ("stage_tag",), ("empty_turn",)
 
@@ -54,12 +54,12 @@ TEXTS: list[tuple[str, str, bool, tuple[str, ...]]] = [
 ]
 
 
-@each(("text", "said", "marked", "repairs"), TEXTS)
+@pytest.mark.parametrize(("text", "said", "marked", "repairs"), TEXTS)
 def test_clean_turn(text: str, said: str, marked: bool, repairs: tuple[str, ...]) -> None:
     assert clean_turn(text) == (said, marked, repairs)
 
 
-@each("text", [row[0] for row in TEXTS])
+@pytest.mark.parametrize("text", [row[0] for row in TEXTS])
 def test_what_is_clean_stays_as_it_is(text: str) -> None:
     said, _, _ = clean_turn(text)
     if said:
@@ -88,7 +88,7 @@ def test_what_is_plain_at_a_glance_is_so_when_looked_at_closely(text: str) -> No
         assert read_turn(text) == read_turn("Yes.")
 
 
-@each("text", ["Yes.", "What is half of 4?", "It's well-known; isn't it\nso"])
+@pytest.mark.parametrize("text", ["Yes.", "What is half of 4?", "It's well-known; isn't it\nso"])
 def test_most_turns_are_plain(text: str) -> None:
     assert is_plain(text)
 

@@ -193,14 +193,14 @@ def composed(draw: random.Random) -> str:
     )
 
 
-@each("around", ["```json\n{}\n```", "<think>\nSo.\n</think>\n{}"])
+@pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>\nSo.\n</think>\n{}"])
 def test_what_was_dumped_is_taken_exactly_only_where_it_stands_alone(around: str) -> None:
     said = Conversation((Turn("Teacher", '"Light", she said,'), Turn("Student", "...")))
     assert read(dump(said)) == said
     assert read(around.format(dump(said))) != said
 
 
-@each("word", ALIASES)
+@pytest.mark.parametrize("word", ALIASES)
 def test_other_words_for_the_roles_are_taken(word: str) -> None:
     other = next(name for name, role in ALIASES.items() if role != ALIASES[word])
     for spelt in (str.capitalize, str.upper, str.lower):

@@ -69,7 +69,7 @@ def turns_of(result: Conversation | Rejection) -> list[tuple[str, str]] | str:
     return [(t.role, t.text) for t in result.turns] if isinstance(result, Conversation) else result.detail
 
 
-@each("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_three_roles_speak_in_every_layout(layout: str) -> None:
     text = "\n".join(LAYOUTS[layout].format(role, said, i) for i, (role, said) in enumerate(three(), 1))
     assert turns_of(read(text, roles=THREE)) == three()

@@ -221,13 +221,13 @@ ADDRESSED = [
 ]
 
 
-@each("role", ROLES)
-@each("text", ADDRESSED)
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("text", ADDRESSED)
 def test_whoever_is_spoken_to_does_not_speak(text: str, role: Role) -> None:
     assert read_turn(_of(text, role), role) == TurnReply(_of(text, role))
 
 
-@each("role", ROLES)
+@pytest.mark.parametrize("role", ROLES)
 @each("text", INNOCENT)
 def test_innocent_turns_pass_unharmed(text: str, role: Role) -> None:
     assert read_turn(text, role) == TurnReply(text)
@@ -260,7 +260,7 @@ def test_the_turns_of_conversations_pass_unharmed() -> None:
     assert {text for role, text in turns if read_turn(text, role) != TurnReply(text)} == NOT_ALONE
 
 
-@each("role", ROLES)
+@pytest.mark.parametrize("role", ROLES)
 def test_a_whole_conversation_is_no_turn(role: Role) -> None:
     """Whatever the layout: the corpus of conversations, read as what one side says."""
     results = {raw: read_turn(raw, role) for raw, _ in _conversations()}
@@ -419,7 +419,7 @@ def test_no_shape_grows_faster_than_its_length() -> None:
     assert slow == {}
 
 
-@each("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
+@pytest.mark.parametrize("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
 def test_a_megabyte_is_read_in_under_a_second(shape: str) -> None:
     """As 0.4 of it is in 0.4 seconds, on a machine where nothing else works; quadratic work takes many times as long."""
     unit = (SHAPES | MORE_SHAPES)[shape]
@@ -437,7 +437,7 @@ PREFERENCES = [
 ]
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "secret"),
     [
         ("You like direct instruction/lecture-based learning, don't you?", PREFERENCES[0]),
@@ -454,7 +454,7 @@ def test_a_secret_said_word_for_word_is_found(text: str, secret: str) -> None:
     assert find_leak(text, PREFERENCES, ["Let us begin.", f"I know: {secret.upper()}!"]) is None
 
 
-@each(
+@pytest.mark.parametrize(
     "text",
     [
         "I like direct instruction.",
@@ -509,7 +509,7 @@ def test_leaks_never_raise_and_hold_what_they_promise(
 LONG = "Photosynthesis is the way in which green plants use light to make sugar out of water and air, every single day."
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "earlier"),
     [
         ("I do not understand this.", ["I do not understand this."]),
@@ -529,7 +529,7 @@ def test_a_side_that_repeats_itself_is_found(text: str, earlier: list[str]) -> N
     assert loops(text, earlier)
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "earlier"),
     [
         ("", []),

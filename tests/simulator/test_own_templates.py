@@ -75,8 +75,8 @@ def test_most_templates_are_understood_without_a_word_about_who_asks(tmp_path: P
     assert len(failed) <= 8, failed
 
 
-@each(
-    "template, shown",
+@pytest.mark.parametrize(
+    ("template", "shown"),
     [
         ("One Tutor, one Learner: {{ topic }}.\n**Tutor:** ...\n**Learner:** ...", "**Tutor:** "),
         ("Tutor and Learner on {{ topic }}.\n<turn speaker='tutor'>...</turn>", '<turn speaker="tutor">'),
@@ -93,8 +93,8 @@ def test_the_layout_that_is_shown_is_the_one_of_the_answer(template: str, shown:
     assert shown in text
 
 
-@each(
-    "wish, least, most",
+@pytest.mark.parametrize(
+    ("wish", "least", "most"),
     [
         ("8 to 10 turns", 8, 10),
         ("at most 6 messages", 2, 6),
@@ -110,8 +110,8 @@ def test_a_conversation_is_as_long_as_asked_for(wish: str, least: int, most: int
         assert least <= len(result.turns) <= most
 
 
-@each(
-    "template, said",
+@pytest.mark.parametrize(
+    ("template", "said"),
     [
         (
             "Write a dialogue between a tutor and a child about {{ topic }}.",

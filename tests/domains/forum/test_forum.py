@@ -26,7 +26,6 @@ from edgen.planning.unused_variables import find_unused
 from edgen.reading.answers.post import TITLE_FROM_TEXT, UNKNOWN_POST, Post, read_post
 from edgen.simulator.text import respond
 from edgen.validation.checker import problems
-from tests.cases import each
 from tests.cli.command import Command
 from tests.execution.batch.desk import Desk
 from tests.execution.making import make_run
@@ -257,8 +256,8 @@ def test_a_moderator_who_names_nobody_that_there_is_is_asked_again(tmp_path: Pat
 # ---- replies
 
 
-@each(
-    "text, expected",
+@pytest.mark.parametrize(
+    ("text", "expected"),
     [
         ("So it is.", Post("So it is.")),
         ('```json\n{"text": "So.", "votes": [1, 1, "#2"], "accept": 2}\n```', Post("So.", votes=(1, 2), accept=2)),
@@ -279,8 +278,8 @@ def test_what_a_post_is_read_as(text: str, expected: Post) -> None:
     assert found.same_question == expected.same_question
 
 
-@each(
-    "text, finish, reason",
+@pytest.mark.parametrize(
+    ("text", "finish", "reason"),
     [
         ('{"text": "It is cut o', "length", RejectionReason.TRUNCATED),
         ('{"text": "It is cut o', "stop", RejectionReason.UNREAD),
@@ -406,8 +405,8 @@ async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people:
 # ---- what is refused
 
 
-@each(
-    "changes, told",
+@pytest.mark.parametrize(
+    ("changes", "told"),
     [
         ({"forum": {"members": {"Member1": {"weight": 0}, "Member2": {"weight": 0}}}}, "nobody may answer"),
         ({"forum": {"members": {"Membr1": {"weight": 1}}}}, "the space has no role 'Membr1'"),
@@ -430,8 +429,8 @@ def test_one_role_alone_is_no_forum(tmp_path: Path) -> None:
         plan_for(tmp_path, 1)
 
 
-@each(
-    "people, forum, code, told",
+@pytest.mark.parametrize(
+    ("people", "forum", "code", "told"),
     [
         (3, {"members": {f"Member{one}": {"weight": 0} for one in range(3)}}, 2, "nobody may answer"),
         (1, {}, 2, "expected 2 to 20 roles"),

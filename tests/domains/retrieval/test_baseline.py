@@ -15,7 +15,6 @@ import edgen
 from edgen.core.errors import DataError, UsageError
 from edgen.domains.retrieval.baseline import BASELINES, Example, Frequencies
 from edgen.domains.retrieval.score import RankingScore
-from tests.cases import each
 from tests.domains.retrieval.submissions import truth_file
 from tests.late import Late
 
@@ -106,8 +105,8 @@ def test_bm25_is_that_of_the_library() -> None:
         assert found == pytest.approx(index.get_scores(said).tolist(), abs=1e-5)
 
 
-@each(
-    "examples, words",
+@pytest.mark.parametrize(
+    ("examples", "words"),
     [
         ([], "it holds no examples"),
         ([3], "$[0]: expected an object"),

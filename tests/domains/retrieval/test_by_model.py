@@ -30,7 +30,6 @@ from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.session import Session
 from edgen.store.ledger import Ledger
-from tests.cases import each
 from tests.cli.command import Command
 from tests.domains.retrieval.submissions import truth_file
 from tests.domains.retrieval.test_baseline import example, written
@@ -46,8 +45,8 @@ def set_of(folder: Path, count: int, candidates: int = 25) -> tuple[Path, Path]:
     return written(folder / "examples.json", [one for one, _ in made]), truth
 
 
-@each(
-    "text, order",
+@pytest.mark.parametrize(
+    ("text", "order"),
     [
         ("[2] > [3] > [1]", Order((1, 2, 0))),
         ("The order is:\n\n**[2]** > [3] > [1]\n\nI hope that helps with all 3!", Order((1, 2, 0))),
@@ -66,8 +65,8 @@ def test_what_an_answer_is_read_as(text: str, order: Order) -> None:
     assert read_order(Reply(text), 3) == order
 
 
-@each(
-    "reply, reason",
+@pytest.mark.parametrize(
+    ("reply", "reason"),
     [
         (Reply("I would say that number 3 is the best."), RejectionReason.UNREAD),
         (Reply("[7] > [8]"), RejectionReason.UNREAD),
@@ -190,8 +189,8 @@ async def test_the_bytes_are_the_same_however_it_is_asked(tmp_path: Path) -> Non
     assert rest.calls == 3
 
 
-@each(
-    "options, code, told",
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
     [
         (["--by", "bm25", "--none"], 2, "--method bm25 asks no model"),
         (["--by", "chance", "--set", "asks=2"], 2, "--method chance asks no model"),

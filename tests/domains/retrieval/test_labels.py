@@ -10,7 +10,6 @@ import pytest
 import edgen
 from edgen.core.errors import DataError
 from edgen.domains.retrieval.score import LabelScore
-from tests.cases import each
 
 TRUTH = "OQ_PA\thello\tUser\nPA\tyes\tAgent\n\n\nIR\tmore\tUser\nFD\tso\tAgent\n"
 
@@ -60,8 +59,8 @@ def test_what_is_wrong_is_said_by_turn(tmp_path: Path) -> None:
     assert found.figures.labels["OQ"].given == 1
 
 
-@each(
-    "truth, predicted, words",
+@pytest.mark.parametrize(
+    ("truth", "predicted", "words"),
     [
         ("OQ\n", TRUTH, "truth: it holds no labelled turn (line 1: expected"),
         (TRUTH + "PA\tx\n", TRUTH, "line 7: expected 'labels TAB utterance"),

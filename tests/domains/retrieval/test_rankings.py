@@ -17,7 +17,6 @@ from edgen.domains.retrieval import score_command
 from edgen.domains.retrieval.findings import KINDS
 from edgen.domains.retrieval.score import RankingScore
 from edgen.stats.ranking_figures import RankingFigures
-from tests.cases import each
 from tests.cli.command import get_command
 from tests.domains.retrieval.submissions import by_definition, drawn, submission, submission_file, truth_file
 
@@ -86,8 +85,8 @@ def candidates_of(*ids: Any, **changes: Any) -> list[dict[str, Any]]:
     return [{"candidate-id": one, "confidence": 0.5, **changes} for one in ids]
 
 
-@each(
-    "kind, entry, where, words",
+@pytest.mark.parametrize(
+    ("kind", "entry", "where", "words"),
     [
         ("not_a_ranking", 7, "entry 2", "a number"),
         ("not_a_ranking", {"candidate-ranking": []}, "entry 2", "example-id"),
@@ -167,8 +166,8 @@ def test_a_later_ranking_of_an_example_counts_and_an_answer_twice_counts_once(tm
     assert {one.kind for one in found.findings} == {"doubled_example", "doubled_answer"}
 
 
-@each(
-    "truth, ranking, words",
+@pytest.mark.parametrize(
+    ("truth", "ranking", "words"),
     [
         ("a\tX\tw\na\tY\tw\n", "[]", "line 2: example a stands in an earlier line"),
         ("a X\n", "[]", "line 1: expected 'example-id TAB"),
@@ -217,8 +216,8 @@ def test_the_command_says_all_and_ends_as_it_should(
     assert "there is no such file" in capsys.readouterr().err
 
 
-@each(
-    "entries, code, told",
+@pytest.mark.parametrize(
+    ("entries", "code", "told"),
     [
         ({"a": "XYZ", "b": "XYZ"}, 0, ""),
         ({"a": "XYZ"}, 3, "b: there is no ranking of it"),
@@ -239,7 +238,7 @@ def test_every_bad_submission_ends_with_its_code(
     assert told in out.out + " ".join(out.err.split())
 
 
-@each("confidence", ['"high"', "null", "NaN", "-Infinity", "true", "[0.5]"])
+@pytest.mark.parametrize("confidence", ['"high"', "null", "NaN", "-Infinity", "true", "[0.5]"])
 def test_confidences_that_are_none_are_told_by_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], confidence: str
 ) -> None:

@@ -15,7 +15,6 @@ from edgen.core import resources
 from edgen.core.errors import DataError, UsageError
 from edgen.domains.tutoring import cima_files as cima
 from edgen.evaluation.data_sets import open_data_sets
-from tests.cases import each
 from tests.export.folders import RUN, write
 
 
@@ -71,7 +70,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return run_of(tmp_path_factory.mktemp("cima"), request.param, conversations=4)
 
 
-@each(
+@pytest.mark.parametrize(
     ("seed", "settings"),
     [
         (1, {"responses": 1, "student_turns": 6}),

@@ -28,7 +28,6 @@ from edgen.domains.tutoring.exercises.drawing.colours import COLOURS
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
 from edgen.space import content_sha256, dump_space, load_space, parse_space
-from tests.cases import each
 from tests.domains.tutoring.test_exercises import WORDS, changed
 
 SPACES = ("italian_shapes", "italian_prepositions", "fractions")
@@ -129,7 +128,7 @@ def test_whatever_can_be_written_is_drawn_within_its_edges(things: list[Thing]) 
             assert 0 < y < high
 
 
-@each(
+@pytest.mark.parametrize(
     ("thing", "told"),
     [
         ({"thing": "{{ word }}"}, "$.exercises.tiers.words.draw[0].thing: there is no thing 'house'"),

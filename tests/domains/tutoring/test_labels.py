@@ -26,7 +26,6 @@ from edgen.protocols.base import role_words
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 from edgen.reading.answers.best_worst import read_best_worst
 from edgen.simulator.text import respond
-from tests.cases import each
 from tests.domains.tutoring.test_tutoring import JOB, plan_for, play, said, session_of, simulated
 
 
@@ -77,7 +76,7 @@ def test_in_the_place_of_the_speaker_nobody_else_is_asked_for_actions() -> None:
     assert all(turn.labels and "labeller" not in turn.data for turn in turns)
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ('{"text": "Is it?"}', "Is it?"),
@@ -170,7 +169,7 @@ def test_a_single_response_needs_no_judge() -> None:
     assert {one.role for one in asked} == {"student", "tutor"}
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ('{"best": "B", "worst": "A"}', (1, 0)),
@@ -314,7 +313,7 @@ def test_k_that_differs_by_turn_keeps_what_there_is() -> None:
 # ---- what is refused
 
 
-@each(
+@pytest.mark.parametrize(
     ("tutoring", "told"),
     [
         ({"actions": {"student": "cima_studnt", "tutor": "cima_tutor"}}, "no such label set (did you mean 'cima_student'?)"),

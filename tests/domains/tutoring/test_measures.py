@@ -26,7 +26,6 @@ from edgen.families import family_of_record
 from edgen.report.gather import gather
 from edgen.report.page import page
 from edgen.validation.reading import cut
-from tests.cases import each
 from tests.cli.command import get_command
 from tests.evaluation.said import count_of
 
@@ -138,7 +137,7 @@ def test_the_published_errors_are_told_one_by_one(shared_data: Path) -> None:
     assert len(problems) == 10
 
 
-@each(
+@pytest.mark.parametrize(
     "share",
     [0.0, 0.001, 0.25, 0.5, 0.999999],
 )
@@ -190,7 +189,7 @@ def test_an_entry_is_a_context_with_responses() -> None:
     assert read.scenario.values == {"preposition": "is behind the", "object": "dog", "colour": "pink"}
 
 
-@each(
+@pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"past_convo": "x"}, "past_convo that is no list of texts"),
@@ -205,7 +204,7 @@ def test_an_entry_that_is_none_is_counted_with_its_reason(changes: dict[str, Any
         TUTORING.read_file({**ENTRY, **changes})
 
 
-@each(
+@pytest.mark.parametrize(
     ("value", "path"),
     [
         ({"img": '"a.png"'}, "$.img"),
@@ -220,7 +219,7 @@ def test_what_is_wrong_with_an_entry(value: dict[str, Any], path: str) -> None:
     assert list(cima.findings(ENTRY)) == []
 
 
-@each(
+@pytest.mark.parametrize(
     ("data", "count"),
     [
         ({"a": {"utterances": []}, "b": {"utterances": [], "title": "x"}}, 2),

@@ -22,7 +22,6 @@ from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
 from edgen.protocols.task import Answered, Spent
 from edgen.reading.answers.acted_turn import ActedTurn
-from tests.cases import each
 from tests.domains.tutoring import test_tutoring
 from tests.domains.tutoring.test_rounds import plan_for
 from tests.domains.tutoring.test_tutoring import said, simulated
@@ -262,7 +261,7 @@ def test_the_shipped_templates_are_read_whole() -> None:
         )
 
 
-@each(
+@pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"rounds": 1}, "$.tutoring.rounds: the pool of one round is empty"),

@@ -17,10 +17,9 @@ from edgen.domains.tutoring.measures.best_of_others import reference_overlap
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure, render
 from edgen.evaluation.sample import Sample, Words
-from tests.cases import each
 
 
-@each(
+@pytest.mark.parametrize(
     ("response", "references", "bleu"),
     [
         ("the cat sat", ["the cat sat"], 100.0),

@@ -16,7 +16,6 @@ from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.core.pair import Pair, ResponsePlace
 from edgen.core.values import Turn
 from edgen.store.run_reader import RunReader
-from tests.cases import each
 
 SCHEMA = json.loads((resources.folder("validators") / "pair.schema.json").read_bytes())
 JOB: dict[str, Any] = {
@@ -77,7 +76,7 @@ def expected(run: edgen.Run, by: str) -> set[tuple[str, str, str]]:
     return found
 
 
-@each("by", ["flag", "judged"])
+@pytest.mark.parametrize("by", ["flag", "judged"])
 def test_a_pair_for_each_two_that_a_mark_tells_apart(run: edgen.Run, by: Any) -> None:
     run.pairs(by)
     with RunReader(run.folder) as reader:
@@ -101,7 +100,9 @@ def test_a_pair_for_each_two_that_a_mark_tells_apart(run: edgen.Run, by: Any) ->
         assert line["origin"] == "responses"
 
 
-@each("name", ["trl-dpo", "trl-conversation", "openrlhf", "llamafactory", "mtpo", "refuel", "trl-kto"])
+@pytest.mark.parametrize(
+    "name", ["trl-dpo", "trl-conversation", "openrlhf", "llamafactory", "mtpo", "refuel", "trl-kto"]
+)
 def test_every_format_of_pairs_takes_them(run: edgen.Run, tmp_path: Path, name: str) -> None:
     run.pairs("judged")
     exported = run.export(name, tmp_path / name)

@@ -11,7 +11,6 @@ import pytest
 
 import edgen
 from edgen.core.values import Turn
-from tests.cases import each
 
 JOB: dict[str, Any] = {
     "name": "t",
@@ -81,7 +80,7 @@ def test_the_exercise_at_hand_is_told(run: edgen.Run, tmp_path: Path) -> None:
         assert row["shape"] in question
 
 
-@each("by", ["labels", "wanted"])
+@pytest.mark.parametrize("by", ["labels", "wanted"])
 def test_what_a_response_is_to_do_is_told(run: edgen.Run, tmp_path: Path, by: str) -> None:
     rows = rows_of(run, "sft", tmp_path / by, actions=by)
     told = [row["prompt"][-1]["content"].partition("\n\nDo this now: ")[2] for row in rows]

@@ -26,7 +26,6 @@ from edgen.planning.unused_variables import find_unused
 from edgen.protocols.base import role_words
 from edgen.reading.answers.acted_turn import ActedTurn, choose_actions, read_acted_turn
 from edgen.simulator.text import respond
-from tests.cases import each
 
 JOB: dict[str, Any] = {
     "name": "t",
@@ -357,7 +356,7 @@ def test_a_session_is_read_back_with_its_actions_and_alternatives(whole: edgen.R
 # ---- what is refused
 
 
-@each(
+@pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"space": "broad"}, "broad has no exercises"),
@@ -384,7 +383,7 @@ def test_a_wrong_job_is_refused_with_a_sentence(changes: dict[str, Any], told: s
 # ---- reading
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ('{"text": "Is it il cane?", "actions": ["Guess"]}', ("Is it il cane?", ("Guess",))),
