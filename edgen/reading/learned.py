@@ -23,7 +23,7 @@ from edgen.reading.answers.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import fold
-from edgen.reading.text.marker import SQUARE, may_mark
+from edgen.reading.text.marker import SQUARE, find_marker, may_mark
 from edgen.reading.text.surroundings import may_give
 
 LEAST = 3  # turns; of two lines, the general reader asks whether they only say who is who
@@ -40,8 +40,10 @@ _NEVER = r"\x00-\x1f\x7f-\x9f\u2028\u2029<>&\[\]{}|\\`（）【】\u200b-\u200f\
 _QUOTES = '"“”„«»‹›「」『』＂'
 _SINGLE = "'‘’"
 _ROUND = "()"
-# What a turn ends with.
+# What a turn begins and ends with; between quotation marks, also with a stage direction in stars.
+_START, _START_QUOTED = r"(?=[^\W_])", r"(?=\*?[^\W_])"
 _END = r"(?<=[\w.!?…。！？])(?<!_)(?<![\"“”„＂].)"
+_END_QUOTED = rf"(?:{_END}|(?<=[^\W_]\*)|(?<=[.!?…]\*))"
 # Where another language's label is looked for inside a line: in a list, in front of a colon.
 _LISTED = re.compile(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -54,6 +56,7 @@ class _Tail(NamedTuple):
 
     repairs: tuple[str, ...]
     ended: bool
+    ended_by: str | None  # if the end marker stands under a label of its own, whose
 
 
 class Layout(msgspec.Struct):
@@ -93,9 +96,8 @@ class Layout(msgspec.Struct):
         if self.escaped:
             said = tuple([text.replace('\\"', '"') for text in said])
         turns = tuple(map(Turn, speakers, said))
-        return Conversation(
-            turns, parse_probability(behind[2]), speakers[-1] if tail.ended else None, tail.repairs
-        )
+        ended_by = (tail.ended_by or speakers[-1]) if tail.ended else None
+        return Conversation(turns, parse_probability(behind[2]), ended_by, tail.repairs)
 
 
 class Layouts:
@@ -162,12 +164,6 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         or max(map(len, [*gaps, rest])) > _LONGEST
     ):
         return None
-    ended = result.ended_by is not None
-    marked = may_mark(fold(rest))
-    if (ended or marked) and (
-        result.ended_by != result.turns[-1].role or not SQUARE.search(rest) or "ended_by" in rest
-    ):
-        return None
     roles = tuple(dict.fromkeys(turn.role for turn in result.turns))
     by_role = {
         role: [gap for turn, gap in zip(result.turns[1:], gaps, strict=True) if turn.role == role]
@@ -175,6 +171,13 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     }
     before = {role: _between(some) for role, some in by_role.items()}
     if len(roles) < 2 or None in before.values() or not _is_regular(head, gaps):
+        return None
+    labelled = next((role for role, label in before.items() if label and re.match(label, rest)), None)
+    if (result.ended_by is not None or may_mark(fold(rest))) and (
+        result.ended_by != (labelled or result.turns[-1].role)
+        or not SQUARE.search(rest)
+        or "ended_by" in rest
+    ):
         return None
     layout = "".join((head, *gaps, rest))
     never = _NEVER + "".join(
@@ -186,9 +189,10 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     said, escaped = f"[^{never}]*", head[-1] == '"'
     if escaped:
         said += rf'(?:\\"[^{never}]*)*'
-    next_turn = "|".join(f"({before[role]})" for role in roles)
-    pattern = re.compile(rf"((?=[^\W_]){said}{_END})(?:{next_turn}|([\s\S]*+)\Z)|[\s\S]++")
-    tails = {behind[:2]: _Tail(result.repairs, ended)}
+    start, end = (_START_QUOTED, _END_QUOTED) if escaped else (_START, _END)
+    next_turn = "|".join(f"({before[role]}){start}" for role in roles)
+    pattern = re.compile(rf"({start}{said}{end})(?:{next_turn}|([\s\S]*+)\Z)|[\s\S]++")
+    tails = {behind[:2]: _Tail(result.repairs, result.ended_by is not None, labelled)}
     found = Layout(head, result.turns[0].role, pattern, roles, escaped, translated, tails)
     return found if found.read(text) == result else None
 
@@ -236,7 +240,9 @@ def _is_plain(said: Sequence[str], *, tagged: bool) -> bool:
     """Whether no turn holds the words of an end marker, and the last one, or any in a layout with tags, none that speaks of
     a probability."""
     words = "\x1f".join(said).encode().lower()
-    return not (may_mark(words) or _is_likely(words if tagged else said[-1].encode().lower()))
+    if may_mark(words) and any(map(find_marker, said)):
+        return False
+    return not (_is_likely(words if tagged else said[-1].encode().lower()))
 
 
 def _is_likely(words: bytes) -> bool:

@@ -155,7 +155,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._inherit(source)
 
     def _inherit(self, source: SourceLedger) -> None:
-        """Take over what is true of anything made of this ledger: a simulator's part, and the files of its job's own
+        """Take over what is true of anything made of a ledger: a simulator's part, the files of its own
         measures."""
         if source.facts.get(SIMULATED) == source.fingerprint:
             self._inherited[SIMULATED] = self._fingerprint
