@@ -1,4 +1,5 @@
-"""An annotator of a layer: the role that is asked, the names that it can have, and the record of its answers."""
+"""An annotator of a layer: the role that is asked, the names that it can have, and the record of its
+answers."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 
 class Labelled(msgspec.Struct, frozen=True, kw_only=True):
-    """What an annotator's ledger keeps of a task."""
+    """The labels of a task in an annotator's ledger."""
 
     units: tuple[LabelledUnit, ...]
     simulated: bool = False

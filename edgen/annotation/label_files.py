@@ -4,9 +4,10 @@ JSON Lines, or CSV with these columns (commas, semicolons or tabs between them, 
 
     {"id": "algebra-000003-r0", "turn": 2, "labels": ["Probing"], "annotator": "rater"}
 
-`turn` counts from 0, as in labels.jsonl; where whole conversations are labelled it is null or left out. `labels` is a list, or a
-text with commas. A unit without labels is passed over: nobody has looked at it yet. `text_sha256`, where it is there, has to be
-that of the text. A file is read whole, or refused with every problem and its line.
+`turn` counts from 0, as in labels.jsonl; where whole conversations are labelled it is null or left out.
+`labels` is a list, or a text with commas. A unit without labels is passed over: nobody has looked at it yet.
+`text_sha256`, where it is there, has to be that of the text. A file is read whole, or refused with every
+problem and its line.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GivenFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds, in its order. `without` counts the units in it that have no labels."""
+    """The content of a file, in its order. `without` counts its units without labels."""
 
     given: tuple[Given, ...]
     without: int
 
 
 def read_given(path: Path, reader: RunReader, asking: Asking, *, gold: bool = False) -> GivenFile:
-    """Read a file of labels for a run's units. Where a line does not say who gives them, the file's name does; `gold`: nobody
-    asks who. A unit may stand once in it for each annotator, in gold once.
+    """Read a file of labels for a run's units. Where a line does not say who gives them, the file's name
+    does; `gold`: nobody asks who. A unit may stand once in it for each annotator, in gold once.
 
     Raises DataError with every problem and its line, counted from 1.
     """
@@ -76,7 +77,7 @@ def read_given(path: Path, reader: RunReader, asking: Asking, *, gold: bool = Fa
 
 
 def _objects(text: str) -> Iterator[tuple[int, Any]]:
-    """Every line with its number; of one that is no JSON, the clause that says so."""
+    """Yield every line with its number; for invalid JSON, the clause that says so."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
@@ -86,7 +87,7 @@ def _objects(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _table(text: str, source: str) -> Iterator[tuple[int, Any]]:
-    """Every row as an object; a cell that holds nothing says nothing."""
+    """Yield every row as an object; an empty cell has no value."""
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -127,7 +128,7 @@ class _NoLabelsError(ValueError):
 
 
 class _Reading:
-    """What was read so far."""
+    """The content read so far."""
 
     def __init__(self, reader: RunReader, asking: Asking, usual: str | None) -> None:
         self._reader = reader

@@ -1,11 +1,13 @@
-"""A layer of labels in a run's folder, and its labels.jsonl: what every annotator says of each unit, and what most of them say.
+"""A layer of labels in a run's folder, and its labels.jsonl: what every annotator says of each unit, and what
+most of them say.
 
     layers/<layer>/layer.json                       the label set, and what is labelled
     layers/<layer>/annotators/<annotator>.db .json  its answers; who it is and how it is asked
     layers/<layer>/annotators/<person>.jsonl        what a person said (see `edgen.annotation.people`)
     layers/<layer>/labels.jsonl                     a line a unit, by scenario, arm, replicate and turn
 
-What a job had its conversations labelled with while they were made stands in the run's own ledger, and is part of the layer.
+What a job had its conversations labelled with while they were made stands in the run's own ledger, and is
+part of the layer.
 
 Labels of what is not said any more as it was, since the run was made anew, count for nothing.
 """
@@ -43,14 +45,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """What layer.json notes."""
+    """The content of layer.json."""
 
     labels: LabelSet
     unit: UnitKind
 
 
 class LayerFolder:
-    """Where a layer is in a run's folder. Raises UsageError for a name that none can have."""
+    """The place of a layer in a run's folder. Raises UsageError for an invalid name."""
 
     def __init__(self, run: RunFolder, name: str) -> None:
         if not is_name(name):
@@ -66,15 +68,15 @@ class LayerFolder:
         self.noted = self.path / "layer.json"
 
     def ledgers(self) -> dict[str, Path]:
-        """The ledger of each annotator that was begun, by name."""
+        """Return the ledger of each annotator that began, by name."""
         return {path.stem: path for path in self._run.annotator_ledgers() if path.parent == self.annotators}
 
     def people(self) -> dict[str, Path]:
-        """The file of each person whose labels were taken, by name."""
+        """Return the file of each person whose labels were taken, by name."""
         return {path.stem: path for path in sorted(self.annotators.glob("*.jsonl")) if is_name(path.stem)}
 
     def asked(self) -> Noted | None:
-        """What is labelled, and with which labels; None where nothing was begun. Raises RunError."""
+        """Return the labelled units and their labels; None before the first start. Raises RunError."""
         return read_noted(self.noted, Noted)
 
     def require_same(self, asking: Asking) -> None:
@@ -96,7 +98,7 @@ class LayerFolder:
         return self._run.write_lines(self.labels, lines)
 
     def facts_of(self, name: str) -> dict[str, Any] | None:
-        """What is noted of an annotator; None where it was never asked."""
+        """Return the notes on an annotator; None if it was never asked."""
         path = self.annotators / f"{name}.json"
         return read_noted(path, dict[str, Any]) if name in self.ledgers() else None
 
@@ -127,7 +129,8 @@ def read_noted(path: Path, kind: type[T]) -> T | None:
 
 
 def noted_sets(run: RunFolder) -> dict[str, LabelSet]:
-    """The label set of each layer of a run, by the layer's name; of one that nobody noted, or that cannot be read, nothing."""
+    """Return the label set of each layer of a run, by the layer's name, without those that are missing or
+    unreadable."""
     found = {}
     for name, file in layer_files(run).items():
         try:
@@ -142,12 +145,13 @@ def noted_sets(run: RunFolder) -> dict[str, LabelSet]:
 
 
 def write_labels(reader: RunReader, layer: LayerFolder, asking: Asking) -> int:
-    """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; return how many units have labels."""
+    """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; return how many
+    units have labels."""
     return layer.write_labels(map(_encode, units_of(reader, layer, asking)))
 
 
 def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[UnitLabels]:
-    """Every unit with labels, in order. Memory: that of one scenario, and of what people said."""
+    """Yield every unit with labels, in order. Memory: one scenario, and the labels by people."""
     people = {name: read_person(path) for name, path in layer.people().items()}
     with contextlib.ExitStack() as stack:
         views = {name: stack.enter_context(LedgerReader(path)) for name, path in layer.ledgers().items()}
@@ -162,7 +166,7 @@ def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[
 def _units(
     candidate: Candidate, said: Mapping[str, Told], people: Mapping[str, Told], asking: Asking
 ) -> Iterator[UnitLabels]:
-    """The units of a conversation; of it models speak by its name in the scenario, people by its id."""
+    """Yield the units of a conversation. Models name it by its task in the scenario, people by its id."""
     for place in asking.units(candidate.turns):
         at = (place, said_digest(candidate.turns, place))
         annotators = {
@@ -186,7 +190,8 @@ def _units(
 
 
 def write_job_layers(run: RunFolder) -> None:
-    """Write every layer that the job of a run gave its conversations, with what annotators said since. Raises RunError."""
+    """Write every layer that the job of a run gave its conversations, with what annotators said since. Raises
+    RunError."""
     for own, layers in _job_layers(run):
         with RunReader(own.path) as reader:
             for name, asking in layers.items():
@@ -196,8 +201,9 @@ def write_job_layers(run: RunFolder) -> None:
 
 
 def require_job_layers(run: RunFolder, layers: Iterable[Layer]) -> None:
-    """Raise UsageError where a layer that a job is to give the conversations of a run would take the place of another one: of
-    one that somebody else labelled, with other labels. What the job itself labelled before is made anew."""
+    """Raise UsageError where a layer that a job is to give the conversations of a run would take the place of
+    another one: of one that somebody else labelled, with other labels. What the job itself labelled before is
+    made anew."""
     for one in layers:
         layer = LayerFolder(run, one.name)
         if layer.ledgers():
@@ -210,7 +216,8 @@ def require_job_layers(run: RunFolder, layers: Iterable[Layer]) -> None:
 
 
 def has_job_layers(run: RunFolder) -> bool:
-    """Return whether every layer that the job of a run gave its conversations is written, and as it was written."""
+    """Return whether every layer that the job of a run gave its conversations is written, and as it was
+    written."""
     return all(
         is_kept(file)
         for own, layers in _job_layers(run)
@@ -220,8 +227,11 @@ def has_job_layers(run: RunFolder) -> bool:
 
 
 def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Asking]]]:
-    """The layers that the job of a run gives its conversations, and where they stand: beside the run, or beside each arm
-    where arms weigh the space otherwise and are not read together. None where the job cannot be read."""
+    """Return the layers that the job of a run gives its conversations, with their folders.
+
+    They are next to the run, or next to each arm if arms weigh the space differently and are not read
+    together. Empty if the job cannot be read.
+    """
     try:
         job = load_job(run.job)
         arms = arm_jobs(job, job.name)
@@ -240,7 +250,8 @@ def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Asking]]]
 
 
 def _labels_in_run(reader: RunReader, index: int, names: Sequence[str], layer: str) -> dict[str, Told]:
-    """What annotators said of a scenario's conversations while these were made, as `_labels_in` has it, by annotator."""
+    """Return the labels that annotators gave a scenario's conversations during generation, in the form of
+    `_labels_in`, by annotator."""
     found: dict[str, Told] = {}
     for name in names:
         if (data := reader.beside(index, name).get(layer)) is not None:
@@ -251,7 +262,7 @@ def _labels_in_run(reader: RunReader, index: int, names: Sequence[str], layer: s
 
 
 def _labels_in(view: LedgerReader, index: int) -> Told:
-    """An annotator's labels in a scenario, by conversation, turn and digest."""
+    """Return an annotator's labels in a scenario, by conversation, turn and digest."""
     found = {}
     for task, (status, _, data) in view.outcomes(index).items():
         if status is Status.ACCEPTED and data is not None:

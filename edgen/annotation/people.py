@@ -1,9 +1,9 @@
-"""People as annotators of a layer: what each of them said is kept in a file of its own, which only grows.
+"""People as annotators of a layer: the labels of each person are kept in a separate file, which only grows.
 
     layers/<layer>/annotators/<person>.jsonl    {"id", "turn", "labels", "said"}
 
-`said` is the digest of what was said up to the unit: where the run was made anew, labels of what is not said any more count
-for nothing. Whoever labels a unit again changes their mind: the later line counts, and the earlier one stays.
+`said` is the digest of the conversation up to the unit: if the run has changed since, labels of other texts do
+not count. If a person labels a unit again, the later line counts, and the earlier one stays.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Told = dict[tuple[str, int | None, str], Labels]
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """A person whose labels were taken: of how many units there were `new` ones, and how many say something else than before
-    (`changed`); `labelled` units in all."""
+    """A person whose labels were taken: of how many units there were `new` ones, and how many say something
+    else than before (`changed`); `labelled` units in all."""
 
     annotator: str
     new: int
@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_person(path: Path) -> Told:
-    """What a person said last of each unit. Raises RunError for a file that is none of these."""
+    """Return the last labels of each unit by a person. Raises RunError for an invalid file."""
     return {(line.id, line.turn, line.said): line.labels for line in _lines(path)}
 
 
@@ -59,7 +59,8 @@ def require_names(layer: str, models: Iterable[str], given: Iterable[Given]) -> 
 
 
 def take_labels(run: RunFolder, folder: Path, given: Iterable[Given]) -> tuple[Person, ...]:
-    """Keep what people gave in the folder of a layer's annotators in a run, after what each of them said before."""
+    """Keep what people gave in the folder of a layer's annotators in a run, after what each of them said
+    before."""
     by_person: dict[str, list[Given]] = {}
     for one in given:
         by_person.setdefault(one.annotator, []).append(one)

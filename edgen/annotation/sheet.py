@@ -1,4 +1,5 @@
-"""A sheet for people to label a run's units in: CSV, or JSON Lines, with what was said before; `labels` is left empty."""
+"""A sheet for people to label a run's units in: CSV, or JSON Lines, with what was said before; `labels` is
+left empty."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ _LONGEST = 30_000  # characters of a cell: some programs cut at 32,767
 
 
 def write_sheet(conversations: Iterable[Candidate], asking: Asking, path: Path) -> tuple[int, int]:
-    """Write a sheet of the units of these conversations; returns how many there are of both. Raises UsageError where something
-    is at `path`, which may be filled in, and where no unit can be labelled."""
+    """Write a sheet of the units of these conversations; returns how many there are of both. Raises
+    UsageError where something is at `path`, which may be filled in, and where no unit can be labelled."""
     as_line, head = (_json, b"") if path.suffix.lower() in (".jsonl", ".json") else (_csv, _HEAD)
     units = called = 0
     with explain_write_errors(path):
@@ -64,7 +65,7 @@ _HEAD = codecs.BOM_UTF8 + _cells(COLUMNS)  # by the mark spreadsheets know UTF-8
 
 
 def _rows(one: Candidate, asking: Asking) -> Iterator[Row]:
-    """A row a unit; `before` has what was said since the unit before it."""
+    """Yield a row per unit; `before` holds the turns since the previous unit."""
     since = 0
     for place in asking.units(one.turns):
         turn = None if place is None else one.turns[place]

@@ -1,16 +1,17 @@
 """Everything that asks a model about a run or a file, on one engine.
 
-An asker is a class: which units it asks about, the prompt and the reader of each, the record that its ledger keeps. The engine:
+An asker is a class: which units it asks about, the prompt and the reader of each, the record that its ledger
+keeps. The engine:
 
     asker.py     the base classes of askers
     units.py     askers about the turns or the conversations of a run
-    answering.py who answers: the job, the backends and the scheduler
-    places.py    where the ledger is: in a run's folder, or next to a file
-    work.py      the loop: whatever has no answer yet is asked, under supervision
+    answering.py the answering parties: the job, the backends and the scheduler
+    places.py    places of ledgers: in a run's folder, or next to a file
+    work.py      the loop: all missing answers are requested, under supervision
     needs.py     the calls that this would take, for --dry-run
-    start.py     one start of an asker: opened, asked, estimated
+    start.py     one start of an asker: open, ask, estimate
     declared.py  askers that one class declares, without code of their own for starts and results
 
-The other modules are askers: comparisons, rollouts, annotators, writers, space_growth. Those of domains are with them:
-domains/education/adherence_asker.py and domains/retrieval/ranking_asker.py.
+The other modules are askers: comparisons, rollouts, annotators, writers, space_growth. Those of domains are
+with them: domains/education/adherence_asker.py and domains/retrieval/ranking_asker.py.
 """

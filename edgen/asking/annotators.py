@@ -1,8 +1,9 @@
 """Annotators: which units of a run one of them labels, and what is kept of its labels.
 
-An annotator is a backend with a template, a label set and a name of its own in the layer. A task is a turn, or a conversation,
-whose units are labelled in one request; its record has the labels of each unit with a digest of what was said up to it. A turn
-is shown with what was said before it. Annotators of one backend draw with seeds of their own.
+An annotator is a backend with a template, a label set and a name of its own in the layer. A task is a turn,
+or a conversation, whose units are labelled in one request; its record has the labels of each unit with a
+digest of what was said up to it. A turn is shown with what was said before it. Annotators of one backend draw
+with seeds of their own.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from edgen.store.run_reader import RunReader
 def annotator_of(
     name: str, backend: Backend, prompt: Prompt, asking: Asking, sample: int | None = None
 ) -> Answerer:
-    """Return a backend with a template as the annotator of that name. Its facts are everything that shapes its answers except
-    the run; and the sample, which shapes none."""
+    """Return a backend with a template as the annotator of that name. Its facts are everything that shapes
+    its answers except the run; and the sample, which shapes none."""
     facts = Answerer.of(backend, prompt).facts
     way = {"annotator": name, "labels": msgspec.to_builtins(asking.labels), "unit": asking.unit}
     facts = {**way, "together": asking.together, **facts, SAMPLE: sample}
@@ -40,7 +41,8 @@ def annotator_of(
 
 
 class AnnotatorAsker(UnitAsker):
-    """The units of a run that one annotator labels, in a sample of the conversations of each arm or in all."""
+    """The units of a run that one annotator labels, in a sample of the conversations of each arm or in
+    all."""
 
     outcomes = ("labelled", "without labels")
     role = ROLE

@@ -1,4 +1,4 @@
-"""Who answers an asker: the job that says how, the backends, and the scheduler of the calls to them."""
+"""The parties that answer an asker: the job, the backends, and the scheduler of the calls to them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, backend: Backend, prompt: Prompt, **way: str) -> Answerer:
-        """Return the answerer that a backend is with a template. `way`: what else shapes its answers, by name."""
+        """Return the answerer that a backend is with a template. `way`: what else shapes its answers, by
+        name."""
         identity = dict(backend.identity)
         name = fingerprint((identity, prompt.sha256, *way.values()))
         template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
@@ -112,10 +113,11 @@ async def open_answerers(
     *,
     send: bool,
 ) -> AsyncIterator[dict[str, tuple[Job, Answering]]]:
-    """Open backends that all answer under `role`, with one template. Equal ones share a backend and its connections.
+    """Open backends that all answer under `role`, with one template. Equal ones share a backend and its
+    connections.
 
-    Returns, by the names of `chosen`, the run's job with the backend, and the backend. Without `send` they send nothing. Raises
-    what `job_with`, `open_backends` and `open_scheduler` raise.
+    Returns, by the names of `chosen`, the run's job with the backend, and the backend. Without `send` they
+    send nothing. Raises what `job_with`, `open_backends` and `open_scheduler` raise.
     """
     jobs = {name: job_with(job, role, one.config, prompt, run.job) for name, one in chosen.items()}
     first: dict[str, str] = {}  # whose backend it is, by name
@@ -157,7 +159,8 @@ async def open_answerer(
 
 
 def load_run_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[str], of_what: str) -> Job:
-    """Load a run's own job with these settings on top. Raises UsageError for one that does not count for `of_what`."""
+    """Load a run's own job with these settings on top. Raises UsageError for one that does not count for
+    `of_what`."""
     overrides = list(overrides)
     for override in overrides:
         if override.partition("=")[0].strip().split(".")[0] not in settable:
@@ -168,8 +171,8 @@ def load_run_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[st
 
 
 def find_backend(job: Job, named: str, role: str) -> BackendConfig:
-    """Return the backend that answers under `role` ("judge", "annotator"). `named`: `ROLE`, or `JOB:ROLE`, or empty for
-    the job's backend of that name, else its `default`. Raises UsageError."""
+    """Return the backend that answers under `role` ("judge", "annotator"). `named`: `ROLE`, or `JOB:ROLE`, or
+    empty for the job's backend of that name, else its `default`. Raises UsageError."""
     path, _, name = named.rpartition(":")
     if not path and name.endswith((".yaml", ".yml")):
         path, name = name, ""
@@ -194,8 +197,8 @@ def choose_backend(job: Job, named: str, role: str, control: Control) -> Chosen:
 
 
 def job_with(job: Job, role: str, config: BackendConfig, prompt: Prompt, source: Path) -> Job:
-    """Return the run's job, read from `source`, with a backend as `role` that is asked with this template. Raises
-    JobError."""
+    """Return the run's job, read from `source`, with a backend as `role` that is asked with this template.
+    Raises JobError."""
     check_schema(prompt, config, f"$.backends.{role}")
     held: Job = msgspec.structs.replace(job, backends={**job.backends, role: config})
     check(held, str(source))

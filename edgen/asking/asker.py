@@ -1,7 +1,9 @@
-"""The base classes of askers: units, a prompt and a reader for each, and the record that its ledger keeps of an answer.
+"""The base classes of askers: units, a prompt and a reader for each, and the record that its ledger keeps of
+an answer.
 
-A subclass has `units`, and `task`, which starts the generator that asks about one unit and reads the answers. Everything else
-(the ledger, the loop, --dry-run) is the engine's. A unit is (scenario, task), in ascending order.
+A subclass has `units`, and `task`, which starts the generator that asks about one unit and reads the answers.
+Everything else (the ledger, the loop, --dry-run) is the engine's. A unit is (scenario, task), in ascending
+order.
 """
 
 from __future__ import annotations
@@ -88,7 +90,8 @@ class Asker(Tasks):
         protocol: Generator[Request, Reply, T | Rejection],
         record: Callable[[T, Spent], object],
     ) -> Task:
-        """Return the work on one unit. `record` makes what the ledger keeps of a result; a rejection has no record."""
+        """Return the work on one unit. `record` makes what the ledger keeps of a result; a rejection has no
+        record."""
 
         def settle(result: T | Rejection, spent: Spent) -> Settled:
             if isinstance(result, Rejection):
@@ -125,7 +128,8 @@ class Asker(Tasks):
 
     @staticmethod
     def digest(facts: Mapping[str, Any], identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return the fingerprint, 16 hex digits, of facts that shape the outcomes, of the answerers, and of this edgen."""
+        """Return the fingerprint, 16 hex digits, of facts that shape the outcomes, of the answerers, and of
+        this edgen."""
         plain = {role: dict(identity) for role, identity in identities.items()}
         return fingerprint({**facts, "identities": plain, "edgen": __version__})
 

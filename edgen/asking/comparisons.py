@@ -1,6 +1,8 @@
-"""Comparisons by one judge: which pairs of a run it is asked about, in both orders, and what is kept of its verdicts.
+"""Comparisons by one judge: which pairs of a run it is asked about, in both orders, and what is kept of its
+verdicts.
 
-The pairs are of conversations, or of rollouts: the first rollout of one response against the first of the other, and so on.
+The pairs are of conversations, or of rollouts: the first rollout of one response against the first of the
+other, and so on.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ class Comparisons(PromptAsker):
         return Settled(Status.REJECTED, str(RejectionReason.UNREAD), detail, record)
 
     def _warn_if_untold(self, verdicts: list[Verdict]) -> None:
-        """Warn once if a service tells no log probabilities, though it is asked for them."""
+        """Warn once if a service returns no log probabilities although they were requested."""
         if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in verdicts):
             self._warned = True
             log.warning(

@@ -8,8 +8,8 @@
         def ask(self, unit):
             return self.question(unit, fence_turns(...), read)
 
-`api.asked.ask_run` asks about a run, with the run's job, and writes asked/<name>.jsonl: a line a unit, with what `ask` returned.
-The ledger is asked/<name>/<answerer>.db; `edgen status` counts it.
+`api.asked.ask_run` asks about a run, with the run's job, and writes asked/<name>.jsonl: a line a unit, with
+what `ask` returned. The ledger is asked/<name>/<answerer>.db; `edgen status` counts it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Unit(NamedTuple):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit's record in the ledger. `said`: the digest of the unit's text; an answer about another text does not count."""
+    """A unit's record in the ledger. `said`: the digest of the unit's text; an answer about another text does
+    not count."""
 
     answer: msgspec.Raw
     said: str
@@ -124,7 +125,8 @@ class DeclaredAsker(UnitAsker):
 
 
 class TurnAsker(DeclaredAsker):
-    """An asker about turns, each shown after those before it. `of`: the roles whose turns it is about; all if empty."""
+    """An asker about turns, each shown after those before it. `of`: the roles whose turns it is about; all if
+    empty."""
 
     of: ClassVar[tuple[str, ...]] = ()
 

@@ -16,7 +16,8 @@ from edgen.store.ledger import LedgerReader
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """Calls: as expected, and if each answer is asked for as often as the job allows and every turn is taken."""
+    """Calls: as expected, and if each answer is asked for as often as the job allows and every turn is
+    taken."""
 
     expected: int = 0
     at_most: int = 0
@@ -40,8 +41,8 @@ class Needs(NamedTuple):
 
 
 class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """`expected` and `at_most` calls for `missing` of the `units`; the others have stored answers. `provider` is the backend's
-    type."""
+    """`expected` and `at_most` calls for `missing` of the `units`; the others have stored answers. `provider`
+    is the backend's type."""
 
     units: str
     stored: int
@@ -79,7 +80,8 @@ def needs_of(asker: Asker, place: Place) -> Needs:
 def count_needs(
     units: Iterable[tuple[int, Any]], ledger: Path, calls: Callable[[int, Any], tuple[int, int]], asks: int
 ) -> Needs:
-    """Return what units would take. `calls`: as `Asker.calls`; `asks`: how often an answer is asked for at most."""
+    """Return what units would take. `calls`: as `Asker.calls`; `asks`: how often an answer is asked for at
+    most."""
     stored = missing = expected = most = 0
     for index, task, answered in _look_up(units, ledger):
         stored += answered

@@ -1,4 +1,5 @@
-"""Where an asker's ledger is: in a folder of a run, with a file of who answers, or next to the file made of the answers."""
+"""Places of askers' ledgers: a folder of a run, with a file that names the asker; or next to the file made of
+the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from edgen.store.run_reader import RunReader
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder with askers' ledgers: of a run, which `open_for_work` holds, or one with files made of the answers."""
+    """A folder with askers' ledgers: of a run, which `open_for_work` holds, or one with files made of the
+    answers."""
 
     folder: Path
     run: RunFolder | None = None

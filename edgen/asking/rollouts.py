@@ -1,6 +1,7 @@
 """Rollouts: a run's own agents play on from each response at which a pair parts, several times.
 
-A task plays on from one response once; its record is the whole conversation. Each arm has an asker, and a ledger.
+A task plays on from one response once; its record is the whole conversation. Each arm has an asker, and a
+ledger.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Rollouts(RunAsker):
             )
 
     def calls(self, index: int, task: str) -> tuple[int, int]:
-        """Return the turns that followed the response in its own conversation, and the most that there can be; both with
-        the closing questions."""
+        """Return the turns that followed the response in its own conversation, and the most that there can
+        be; both with the closing questions."""
         response, _ = read_rollout(task)
         candidate, stage = self.reader.candidate(index, response.name), self._stage(index)
         closing = int(stage.settings.closing is not None)

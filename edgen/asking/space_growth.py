@@ -28,10 +28,11 @@ from edgen.store.ledger import RunPlan
 
 
 class GrowthAsker(FileAsker):
-    """`wanted` new values for one dimension of a space, for the new file `out`: one unit, whose steps are the requests. At every start it begins anew
-    and is fed from the ledger.
+    """`wanted` new values for one dimension of a space, for the new file `out`: one unit, whose steps are the
+    requests. At every start it begins anew and is fed from the ledger.
 
-    expanded: the result, once the work has ended. model: who answered last. simulated: whether a simulator took part.
+    expanded: the result, once the work has ended. model: who answered last. simulated: whether a simulator
+    took part.
     """
 
     outcomes = ("kept", "dropped")
@@ -112,10 +113,11 @@ class GrowthAsker(FileAsker):
 
 
 def build_grown_space(asker: GrowthAsker, read_from: str) -> Space:
-    """The space with the new values behind those of the dimension, its `source` saying where all of it is from.
+    """Return the space with the new values after those of the dimension; its `source` says where all of it is
+    from.
 
-    A new value weighs as much as the median of those there, and has neither subject nor level: nobody
-    gave it one. `read_from` is what the file of the space is called.
+    A new value weighs as much as the median of the present ones, and has neither subject nor level.
+    `read_from` is the name of the space's file.
     """
     space, expanded = asker.space, asker.expanded
     assert expanded is not None
@@ -147,8 +149,10 @@ def _provenance(asker: GrowthAsker, expanded: Expanded, read_from: str) -> str:
 
 
 def load_growth_prompt(name: str) -> Prompt:
-    """The template that asks for new values, shipped or a file. Raises TemplateError, as where it does not
-    show what is there already."""
+    """Load the template that requests new values, shipped or a file.
+
+    Raises TemplateError, also for a template that does not show the present values.
+    """
     path = unlimited().require("prompts", name, "prompt")
     prompt = load_prompt(path, VARIABLES, expects="values")
     if "values" not in prompt.variables_used:

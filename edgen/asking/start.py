@@ -41,7 +41,8 @@ class Start(ABC, Generic[A]):
     def __init__(
         self, reader: RunReader, options: AskOptions, folder: Path, control: Control, by: str = ""
     ) -> None:
-        """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role, else `default`."""
+        """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role,
+        else `default`."""
         self.reader, self.control = reader, control
         self.job = load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
         self.place = Place(folder, reader.rundir)
@@ -53,7 +54,8 @@ class Start(ABC, Generic[A]):
 
     @abstractmethod
     def asker(self, job: Job, backend: Backend, prompt: Prompt) -> A:
-        """Return the asker that the backend answers. Raises UsageError where there is nothing to ask about."""
+        """Return the asker that the backend answers. Raises UsageError where there is nothing to ask
+        about."""
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[AtWork[A]]:
@@ -91,10 +93,11 @@ def ask_for_file(
     via: Via = "online",
     require: Callable[[Path], None] = lambda _out: None,
 ) -> T:
-    """Ask what has no answer yet, and return the `result` of the asker and its ledger, which nobody else works on meanwhile.
+    """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
+    meanwhile.
 
-    `require`: checks the asker's file once the ledger is held, since whoever held it before may have written that file. Raises
-    what stopped the asker, with a note where its answers are.
+    `require` checks the asker's file once the ledger is locked, since the previous holder may have written
+    that file. Raises the error that stopped the asker, with a note on where its answers are.
     """
     place, job = Place(asker.out.parent), asker.job
     ledger = place.ledger(asker)

@@ -1,6 +1,7 @@
 """Askers about the turns of a run's conversations, or about the conversations themselves.
 
-A task is a turn ("r0@0003") or a conversation ("r0"). The sample is drawn by hash, so that a larger one holds the smaller.
+A task is a turn ("r0@0003") or a conversation ("r0"). The sample is drawn by hash, so that a larger one holds
+the smaller.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _AT = "@"  # stands in no candidate's name
 
 
 class UnitAsker(PromptAsker):
-    """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass says which units a
-    conversation has, and calls `count` once it can."""
+    """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass says
+    which units a conversation has, and calls `count` once it can."""
 
     drawn_by = "annotate"  # the name of the draw: askers that share it ask about the same conversations
 
@@ -42,7 +43,8 @@ class UnitAsker(PromptAsker):
         """Return the tasks about one conversation."""
 
     def count(self, like: UnitAsker | None = None) -> None:
-        """Count the units. `like`: an asker about units of the same kind, whose counts are taken if its sample is the same."""
+        """Count the units. `like`: an asker about units of the same kind, whose counts are taken if its
+        sample is the same."""
         if like is not None and like._chosen == self._chosen:
             self.planned, self.scenarios = like.planned, like.scenarios
             return
@@ -63,7 +65,8 @@ class UnitAsker(PromptAsker):
         return self.candidate(index, name).turns
 
     def candidate(self, index: int, name: str) -> Candidate:
-        """Return a conversation. The last one is kept, since its turns are asked about one after the other."""
+        """Return a conversation. The last one is kept, since its turns are asked about one after the
+        other."""
         if self._last is None or self._last[0] != (index, name):
             self._last = (index, name), self.reader.candidate(index, name)
         return self._last[1]
@@ -83,7 +86,8 @@ def read_task(task: str) -> tuple[str, int | None]:
 def choose_conversations(
     reader: RunReader, seed: int, sample: int, drawn_by: str = UnitAsker.drawn_by
 ) -> set[tuple[int, str]]:
-    """Return (scenario, name) of `sample` conversations of each arm: the least hashes, of the same scenarios in every arm."""
+    """Return (scenario, name) of `sample` conversations of each arm: the least hashes, of the same scenarios
+    in every arm."""
     chosen: set[tuple[int, str]] = set()
     for arm, view in reader.views.items():
         ranked = (

@@ -1,4 +1,5 @@
-"""The loop of every asker: what has no answer yet is asked, under supervision, and kept in the asker's ledger."""
+"""The loop of every asker: what has no answer yet is asked, under supervision, and kept in the asker's
+ledger."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ async def ask(work: Sequence[AtWork[Asker]], place: Place, control: Control) -> 
 
 
 async def ask_until_ended(work: Sequence[AtWork[Asker]], place: Place, control: Control) -> EdgenError | None:
-    """As `ask`, but return what stopped the askers once one of them has a ledger: what it holds can be reported."""
+    """Do the same as `ask`, but return the error that stopped the askers once one of them has a ledger, whose
+    content can then be reported."""
     try:
         await ask(work, place, control)
     except EdgenError as error:

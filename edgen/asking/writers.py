@@ -1,8 +1,8 @@
 """Writers: for which turns of a run one of them writes texts, and the file of what it wrote.
 
-A writer is a backend with a template that is asked for so many texts of a kind. A task is a turn of an agent that has enough
-turns before it; its record has the texts with a digest of what was said up to the turn. Texts for a turn that has changed since
-are left out.
+A writer is a backend with a template that is asked for so many texts of a kind. A task is a turn of an agent
+that has enough turns before it; its record has the texts with a digest of what was said up to the turn. Texts
+for a turn that has changed since are left out.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for: `count` texts of a kind for each turn of an agent with `after` turns before it or more. `agent` is the
-    role of agents, where turns do not tell who is one (`actor_type`, as those of a forum do)."""
+    """A request: `count` texts of a kind for each turn of an agent with `after` turns or more before it.
+
+    `agent` is the role of agents, for turns without that information (`actor_type`, which a forum's turns
+    have).
+    """
 
     kind: Kind
     count: int
@@ -43,7 +46,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     after: int
 
     def places(self, turns: Sequence[Turn]) -> list[int]:
-        """The turns of a conversation that something is written for."""
+        """Return the turns of a conversation for which texts are written."""
         return [
             place
             for place, turn in enumerate(turns)
@@ -55,7 +58,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a writer's ledger keeps of a turn. `said` is the digest of what was said up to it."""
+    """A turn in a writer's ledger. `said` is the digest of the conversation up to it."""
 
     texts: tuple[str, ...]
     said: str
@@ -64,8 +67,8 @@ class TurnTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in a file: `turns` with `texts`, of which `short` have fewer than were asked for; and what was dropped
-    of the answers, by reason."""
+    """Totals of a file: `turns` with `texts`, of which `short` have fewer than requested; and the dropped
+    parts of the answers, by reason."""
 
     turns: int
     texts: int
@@ -85,7 +88,8 @@ def writer_of(backend: Backend, prompt: Prompt, wanted: Wanted) -> Answerer:
 
 
 class WriterAsker(UnitAsker):
-    """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in all."""
+    """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in
+    all."""
 
     outcomes = ("written for", "without texts")
     role = ROLE
@@ -122,7 +126,8 @@ class WriterAsker(UnitAsker):
 
 
 def write_candidates(reader: RunReader, ledger: Path, wanted: Wanted, writer: str, file: Path) -> Totals:
-    """Write what a writer's ledger holds to the run's file of its kind, in the run's order. Memory: that of one scenario."""
+    """Write what a writer's ledger holds to the run's file of its kind, in the run's order. Memory: that of
+    one scenario."""
     texts = short = 0
     dropped = Counter[str]()
 

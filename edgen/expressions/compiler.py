@@ -1,6 +1,5 @@
-"""From a text to closures: the nodes that an expression may have, each with what computes it.
-
-What can be told of kinds before any value is there is told then; the rest when a value comes. See `language`.
+"""Compiler of expressions: a text becomes closures, one for each kind of node. Kinds are checked before any
+value is known, values when they come. See `language`.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 class Function(NamedTuple):
-    """A function: the kinds that each argument may be of, the last of them as often as wanted where there are `most`
-    arguments, what comes out, and what it does."""
+    """A function: the kinds that each argument may be of, the last of them as often as wanted where there are
+    `most` arguments, what comes out, and what it does."""
 
     takes: tuple[tuple[Kind, ...], ...]
     most: int
@@ -105,13 +104,13 @@ class Compiler:
             raise ExpressionError(self._text, 1, f"this cannot be read ({reason})") from None
 
     def refuse(self, node: ast.AST, clause: str) -> ExpressionError:
-        """The error about a node."""
+        """Return the error for a node."""
         start = getattr(node, "col_offset", 0)  # in bytes of UTF-8
         column = len(self._text.encode("utf-8", "surrogatepass")[:start].decode("utf-8", "ignore")) + 1
         return ExpressionError(self._text, column, clause)
 
     def compile(self, node: ast.expr, depth: int) -> tuple[Kind, Run]:
-        """The kind of a node's value, and what computes it."""
+        """Return the kind of a node's value, and the function that computes it."""
         if depth > MAX_DEPTH:
             raise self.refuse(node, f"this is nested deeper than {MAX_DEPTH} levels")
         match node:
@@ -255,7 +254,7 @@ class Compiler:
         return "number", self._apply(function, [node.left, node.right], depth)
 
     def _apply(self, function: Callable[..., Value], operands: Sequence[ast.expr], depth: int) -> Run:
-        """A sum over numbers."""
+        """Return the function for a sum over numbers."""
         return self._call(function, operands, [("number",)] * len(operands), depth)
 
     def _called(self, node: ast.Call, depth: int) -> tuple[Kind, Run]:
@@ -336,7 +335,7 @@ class Compiler:
         return lambda about: (run(about) is None) is wanted
 
     def _pair(self, node: ast.expr, op: ast.cmpop, left: tuple[Kind, Run], right: tuple[Kind, Run]) -> Run:
-        """One comparison. `node` is its right side, where a mistake is shown."""
+        """Return one comparison. `node` is its right side, where an error is shown."""
         inside = type(op) in _IN
         function = (_ORDER | _SAME | _IN)[type(op)]
         one, other = left[1], right[1]

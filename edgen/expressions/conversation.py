@@ -1,18 +1,18 @@
-"""What an expression can say of one conversation: its scenario, its size, what it came to, measures, labels of layers.
+"""Names of expressions about one conversation: its scenario, size, outcome, measures, and labels of layers.
 
-    turns  turns.Teacher  words  words.Student  text  text.Teacher     turns, words, what was said; by role too
-    participants                                                       how many of the roles spoke
-    probability  ended_by  flags  repairs                              as the record has them
-    actions  actions.Tutor                                             what turns are labelled with by who spoke them
-    events  events.<key>  data.<key>                                   kinds of events, and what events and turns say under a key
-    outcome.<key>                                                      what it came to, where its protocol says so
-    scenario.<dimension>  scenario.<dimension>.<field>  scenario.index the scenario; `scenario.` may be left out
-    near_duplicate                                                     nearly the same as an earlier one that is kept
-    labels.<layer>  labels.<layer>.<role>                              labels that were put on it
-    measures.<measure>.<figure>  measures.<measure>  <measure>         what a measure says of one conversation
+    turns  turns.Teacher  words  words.Student  text  text.Teacher     counts of turns and words, the text; also by role
+    participants                                                       number of roles that spoke
+    probability  ended_by  flags  repairs                              as in the record
+    actions  actions.Tutor                                             labels of turns; also by role
+    events  events.<key>  data.<key>                                   kinds of events, values of events and turns
+    outcome.<key>                                                      the outcome, if its protocol has one
+    scenario.<dimension>  scenario.<dimension>.<field>  scenario.index the scenario; `scenario.` is optional
+    near_duplicate                                                     nearly equal to an earlier one that is kept
+    labels.<layer>  labels.<layer>.<role>                              labels of layers
+    measures.<measure>.<figure>  measures.<measure>  <measure>         a measure of one conversation
 
-A dimension that is called as something above keeps its `scenario.`; one that is called as a measure goes before it. Measures are
-found by the registry, as everywhere: what one says stands on the object (`Measure.figures`, `Measure.of_one`).
+A dimension with the name of one of these needs `scenario.`; one with the name of a measure takes precedence.
+Measures are found by the registry; their names for one conversation are in `Measure.figures` and `Measure.of_one`.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ _TAKEN = (
 )
 
 Labels = Callable[[str, str], Sequence[tuple[Role, str]] | float | None]
-"""Of a layer and a conversation's id: its labels, each with the role of the turn that has it ("": the conversation);
-a number where one label of the whole conversation is one; None where nothing was labelled."""
+"""Of a layer and a conversation's id: its labels, each with the role of the turn that has it ("": the
+conversation); a number where one label of the whole conversation is one; None where nothing was labelled."""
 
 
 class LabelledWith(NamedTuple):
-    """What is known of a layer: its label set, and whether whole conversations are labelled, not turns."""
+    """A layer's label set, and whether it labels whole conversations instead of turns."""
 
     labels: LabelSet
     whole: bool
 
     @property
     def kind(self) -> Kind:
-        """What its labels of a conversation are: see `label_value`."""
+        """The kind of its labels of a conversation: see `label_value`."""
         if not self.whole or self.labels.several:
             return "list"
         numbers = [number_of(name) is not None for name in self.labels.names]
@@ -89,7 +89,7 @@ class Facts:
         self._measured: dict[str, Mapping[str, Value]] = {}
 
     def measured(self, measure: Any, space: Space) -> Mapping[str, Value]:
-        """What a measure says of it, worked out once."""
+        """Return the figures of a measure, computed once."""
         if measure.name not in self._measured:
             self._measured[measure.name] = measure.of_facts(self, space)
         return self._measured[measure.name]
@@ -170,7 +170,7 @@ class ConversationNames:
                     yield f"{_MEASURED}.{name}.{figure}" if figure else name
 
     def _role(self, rest: list[str]) -> Role | None:
-        """The role that a name ends with; None where it ends with something else."""
+        """Return the role at the end of a name; None for any other end."""
         return self._roles.get(rest[0].lower()) if len(rest) == 1 else None
 
     def _by_role(self, first: str, rest: list[str]) -> Named | None:
@@ -218,7 +218,7 @@ class ConversationNames:
         return Named("any", get) if known is None else Named(known.kind, get, known.labels.names)
 
     def _of_measure(self, rest: list[str]) -> Named | None:
-        """A figure that a measure has of one conversation."""
+        """Return a figure that a measure has for one conversation."""
         if not rest or len(rest) > 2:
             return None
         if (
@@ -245,8 +245,8 @@ def _figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value:
 def label_value(
     units: Iterable[tuple[int | None, Role | None, Sequence[str]]],
 ) -> Sequence[tuple[Role, str]] | float | None:
-    """What labels of one conversation are in an expression, given each unit's turn (None: all of it), who speaks it, and its
-    labels: see Labels."""
+    """Return the labels of one conversation as a value of an expression, given each unit's turn (None: all of
+    it), its speaker and its labels: see Labels."""
     found: list[tuple[Role, str]] = []
     whole = False
     for turn, role, labels in units:
@@ -258,8 +258,8 @@ def label_value(
 
 
 def _look_up(value: Any, path: Sequence[str]) -> Value:
-    """What stands under a path in JSON values. Of a list of objects, what each of them has there. Neither objects nor
-    nothing are values."""
+    """Return the values under a path in JSON values; of a list of objects, those of each object. Neither an
+    object nor null is a value."""
     for place, key in enumerate(path):
         if isinstance(value, list):
             found = (_look_up(one, path[place:]) for one in value)
@@ -271,11 +271,11 @@ def _look_up(value: Any, path: Sequence[str]) -> Value:
 
 
 def layers_named(names: Iterable[str]) -> tuple[str, ...]:
-    """The layers whose labels these names ask for."""
+    """Return the layers whose labels these names use."""
     parts = (name.split(".") for name in names)
     return tuple(dict.fromkeys(path[1] for path in parts if path[0] == LABELS))
 
 
 def is_ordered(expression: Expression) -> bool:
-    """Whether it depends on the conversations before."""
+    """Return whether the value depends on the previous conversations."""
     return NEAR_DUPLICATE in expression.names

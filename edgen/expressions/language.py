@@ -1,11 +1,13 @@
 """The language of expressions: `probability >= .5 and turns < 20 and "telling" not in labels.teacher_moves`.
 
-A text is parsed as Python parses an expression, and only a few kinds of nodes are taken: names, numbers, texts, lists of
-them, comparisons, `and`, `or`, `not`, `in`, `+ - * /`, and the functions in FUNCTIONS. What is taken is compiled to
-closures; nothing is ever handed to Python to run. A text is bounded in length and depth, so its work is, too.
+A text is parsed as Python parses an expression, and only a few kinds of nodes are taken: names, numbers,
+texts, lists of them, comparisons, `and`, `or`, `not`, `in`, `+ - * /`, and the functions in FUNCTIONS. What
+is taken is compiled to closures; nothing is ever handed to Python to run. A text is bounded in length and
+depth, so its work is, too.
 
-A value that is missing is None. What is made of a missing value is missing, a comparison too; `and`, `or` and `not` follow
-Kleene's three-valued logic, as SQL does; what is missing in the end does not hold. `x is None` asks for it.
+A value that is missing is None. What is made of a missing value is missing, a comparison too; `and`, `or` and
+`not` follow Kleene's three-valued logic, as SQL does; what is missing in the end does not hold. `x is None`
+asks for it.
 """
 
 from __future__ import annotations
@@ -29,10 +31,12 @@ _SHOWN = 72  # of a text that is longer
 
 
 class Expression:
-    """A compiled expression. `names` are those that it uses; `notes` are sentences on what may be a mistake."""
+    """A compiled expression. `names` are those that it uses; `notes` are sentences on what may be a
+    mistake."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
-        """Raises ExpressionError for what is no expression, or none over this vocabulary."""
+        """Compile the text. Raises ExpressionError for an invalid expression, or one with a name outside this
+        vocabulary."""
         self.text = " ".join(text[: MAX_LENGTH + 1].split("\n")).strip()
         if len(text) > MAX_LENGTH:
             shown = self.text[:_SHOWN]
@@ -48,7 +52,8 @@ class Expression:
         self.notes = tuple(compiler.notes)
 
     def holds(self, about: Any) -> bool:
-        """Whether it is so; a missing value is not. Raises ExpressionError where values do not go together."""
+        """Return whether the expression is true; a missing value counts as false. Raises ExpressionError for
+        values that cannot be compared."""
         value = self._run(about)
         if value is not None and value is not True and value is not False:
             raise self._refuse(

@@ -1,4 +1,4 @@
-"""What expressions are made of: kinds of values, names, and the error about a text that is none."""
+"""Terms of expressions: kinds of values, names, and the error for an invalid text."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ExpressionError(UsageError):
 
 
 class Named(NamedTuple):
-    """What a name stands for: its kind, how it is had of what an expression is about, and the texts that it can be or can
-    hold, () for any."""
+    """A name: its kind, the function that gets its value, and the texts that its value can be or hold, () for
+    any."""
 
     kind: Kind
     get: Run
@@ -49,14 +49,14 @@ class Vocabulary(Protocol):
     """The names that an expression may use."""
 
     def find(self, path: tuple[str, ...]) -> Named | None:
-        """What a name stands for, by its parts; None for one that is not there."""
+        """Return the name with these parts; None if it is unknown."""
 
     def known(self) -> Iterable[str]:
-        """Every name that can be listed, for who misspelt one."""
+        """Yield every name that can be listed, for suggestions after a misspelling."""
 
 
 def kind_of(value: Value) -> Kind:
-    """The kind of a value that is there."""
+    """Return the kind of a value that is present."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, int | float):
@@ -65,5 +65,5 @@ def kind_of(value: Value) -> Kind:
 
 
 def describe(value: Value) -> str:
-    """What a value is, in words."""
+    """Describe a value in words."""
     return CALLED[kind_of(value)]

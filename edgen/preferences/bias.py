@@ -1,12 +1,13 @@
 """The bias report: what a judge's verdicts hang on besides the conversations.
 
-Pairs are read once, and a few numbers kept of each. Position is measured on pairs with read verdicts in
-both orders, where each side is first as often as second, so that the first slot wins half of them unless
-the slot itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in
-the words of what the judge was shown: whole conversations or single responses. Longer may also be better,
-so that there is a second slope at equal probability of understanding, the one other source that speaks of
-every pair. Texts that speak to a judge are counted, and how often the side that has one wins. Where log probabilities
-were asked for, `logprob_report` says what they are worth. Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
+Pairs are read once, and a few numbers kept of each. Position is measured on pairs with read verdicts in both
+orders, where each side is first as often as second, so that the first slot wins half of them unless the slot
+itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in the words
+of what the judge was shown: whole conversations or single responses. Longer may also be better, so that there
+is a second slope at equal probability of understanding, the one other source that speaks of every pair. Texts
+that speak to a judge are counted, and how often the side that has one wins. Where log probabilities were
+asked for, `logprob_report` says what they are worth. Intervals are at 95% and allow for pairs of one scenario
+being alike (`intervals`, `logistic`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Words = Mapping[Compare, tuple[int, int]]
 
 
 class _JudgeSignals:
-    """What is kept of one judge's signals: a few numbers a pair."""
+    """The numbers kept of one judge's signals: a few per pair."""
 
     def __init__(self, signal: OracleSignal) -> None:
         self.name, self.model, self.compare = signal.judge, signal.model, signal.compare
@@ -93,7 +94,8 @@ class _JudgeSignals:
 
 
 class _PairSignals:
-    """What is kept of all pairs: which side each source favours, by judge what its signals say, and the labels."""
+    """The numbers kept of all pairs: the side that each source favours, the signals by judge, and the
+    labels."""
 
     def __init__(self) -> None:
         self.judges: dict[str, _JudgeSignals] = {}
@@ -147,11 +149,11 @@ class _PairSignals:
 
 
 def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
-    """The report as values for JSON; `render` words it for a person.
+    """Return the report as values for JSON; `render` words it for a person.
 
-    A row is a pair with the numbers of words of sides a and b by what a judge is shown: each judge takes
-    those of its own way of comparing. A key is missing where they are not known.
-    Estimates are `{"value", "low", "high", "n", "scenarios"}`, None where there is no data.
+    A row is a pair with the numbers of words of sides a and b by the texts that a judge is shown: each judge
+    takes those of its own kind of comparison. A key is missing if they are unknown. Estimates are `{"value",
+    "low", "high", "n", "scenarios"}`, None without data.
     """
     signals = _PairSignals()
     for pair, words in rows:
@@ -177,7 +179,7 @@ def _count_words(compared: Compared) -> Words:
 
 
 def _directed_side(pair: Pair) -> int:
-    """Which side alone speaks to a judge: 1 side a, -1 side b, 0 neither or both."""
+    """Return the side that alone addresses a judge: 1 side a, -1 side b, 0 neither or both."""
     directed = pair.signals.judge_directed
     return 0 if directed is UNSET else (directed.a is not None) - (directed.b is not None)
 
@@ -217,9 +219,11 @@ def _length(p: Floats, ahead: Floats, said: Floats, scenario: Floats) -> dict[st
 
 
 def _slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = None) -> Estimate | None:
-    """By how many logits side a's chance grows with each SLOPE_WORDS words that it is ahead, and `said` equal.
+    """Return the increase of side a's chance in logits for each SLOPE_WORDS words that it is ahead, with
+    `said` equal.
 
-    `said` is the probability that side a is the better one, by another source; it needs some other than 0.5.
+    `said` is the probability that side a is the better one, by another source; it needs some values other
+    than 0.5.
     """
     if not np.any(ahead) or (said is not None and not np.any(said != 0.5)):
         return None
@@ -231,7 +235,7 @@ def _slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = Non
 
 
 def _rounded(value: Any) -> Any:
-    """The report with its numbers rounded, so that another machine's arithmetic does not show."""
+    """Return the report with rounded numbers, so that another machine's arithmetic does not show."""
     if isinstance(value, dict):
         return {key: _rounded(child) for key, child in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Which pairs of a scenario's candidates are looked at, and where the two of a pair part."""
+"""Choice of the pairs of a scenario's candidates to compare, and the turn at which the two of a pair part."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Parting(NamedTuple):
         return (one, other) if one.role == other.role else None
 
     def near_end(self, least: int | None) -> bool:
-        """Whether fewer turns than `least` follow where they part, in the one where fewer do."""
+        """Return whether fewer turns than `least` follow after they part, in the shorter rest."""
         return least is not None and turns_left(self.a, self.b, self.prefix) < least
 
 
@@ -44,7 +44,8 @@ MOST_PAIRS = 2_000_000  # of one scenario, which are held at once: those of 2,00
 
 
 class PairChoice:
-    """The pairs that are looked at of each scenario: those of its tournament, or `every` one that there is."""
+    """The pairs that are looked at of each scenario: those of its tournament, or `every` one that there
+    is."""
 
     def __init__(self, reader: RunReader, wanted: Pairs, *, every: bool = False) -> None:
         self.reader = reader
@@ -52,7 +53,7 @@ class PairChoice:
         self.every = every
 
     def names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
-        """The pairs by the names of their candidates, those near their end among them."""
+        """Return the pairs by the names of their candidates, including those near their end."""
         if self.every:
             if (count := math.comb(len(names), 2)) > MOST_PAIRS:
                 raise UsageError(
@@ -63,7 +64,7 @@ class PairChoice:
         return matches(names, self.wanted.matches, self.reader.job.seed, index)
 
     def partings(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Parting]]:
-        """The pairs with the names of their candidates, without those near their end."""
+        """Yield the pairs with the names of their candidates, without those near their end."""
         pairs = self.names(index, names)
         candidates = {
             name: self.reader.candidate(index, name)
@@ -75,7 +76,8 @@ class PairChoice:
                 yield a, b, parting
 
     def judged(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
-        """The names of the pairs without those near their end. Where nobody asked for that, no turn is read."""
+        """Return the names of the pairs without those near their end. Without that setting no turn is
+        read."""
         if self.wanted.min_turns_left is None:
             return self.names(index, names)
         return [(a, b) for a, b, _ in self.partings(index, names)]

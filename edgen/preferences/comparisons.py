@@ -1,4 +1,5 @@
-"""Comparisons of a run by judges: their names, the record of each, and the templates that judges were asked with.
+"""Comparisons of a run by judges: their names, the record of each, and the templates that judges were asked
+with.
 
 A comparison's task is named by its candidates, as in "r0~r1"; its record holds every verdict.
 """
@@ -38,16 +39,19 @@ def read_comparison(task: str) -> tuple[str, str]:
 
 
 class JudgedComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge's ledger keeps of a comparison. `texts` is a digest of what was compared: where the
-    run was made anew since, the signal does not hold any more."""
+    """A comparison in a judge's ledger. `texts` is a digest of the compared texts: if the run has changed
+    since, the signal does not count."""
 
     signal: OracleSignal
     texts: str
 
 
 def published_before(rundir: RunFolder, compare: Compare) -> str | None:
-    """The name of the published template if this run was judged with it, by this way of comparing, and never with
-    the guarded one: a run that was judged while it was the usual one is not asked anew unasked."""
+    """Return the name of the published template if this run was judged with it, by this kind of comparison,
+    and never with the guarded one.
+
+    A run that was judged with the earlier default is not judged again without a request.
+    """
     name = f"oracle_{compare}"
     known = {_digest(shipped): shipped for shipped in (name, GUARDED_TEMPLATE)}
     used = {known.get(template) for template in _templates_noted(rundir, compare)}
@@ -59,7 +63,7 @@ def _digest(shipped: str) -> str:
 
 
 def _templates_noted(rundir: RunFolder, compare: Compare) -> Iterator[str]:
-    """The sha256 of the template of each judge of this run that compared in this way."""
+    """Yield the sha256 of the template of each judge of this run with this kind of comparison."""
     for ledger in rundir.judge_ledgers():
         require_kept(ledger.with_suffix(".json"), _RESTORE)
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):

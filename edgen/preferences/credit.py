@@ -1,10 +1,12 @@
-"""What a label of one turn rests on: its credit.
+"""Credit of one turn: the evidence for a label.
 
-`whole`: a verdict on both whole conversations, for whose other turns the one at which they part takes praise and blame.
-`response`: a verdict on the two responses alone. `rollouts`: from each response the conversation is played on k times,
-and the mean counts (see `edgen.protocols.continuation` for where that comes from). Preferences between whole
-conversations are what multi-turn methods are made for (Shani et al. 2024, MTPO, arXiv 2405.14655); a loss that sees one
-turn, such as DPO's (Rafailov et al. 2023, arXiv 2305.18290), takes such a verdict for one on that turn.
+`whole`: a verdict on both whole conversations; the turn at which they part gets praise and blame for all
+later turns. `response`: a verdict on the two responses alone. `rollouts`: from each response the conversation
+is continued k times, and the mean counts (see `edgen.protocols.continuation` for the source).
+
+Preferences between whole conversations are the input of multi-turn methods (Shani et al. 2024, MTPO, arXiv
+2405.14655); a loss that sees one turn, such as DPO's (Rafailov et al. 2023, arXiv 2305.18290), takes such a
+verdict for one on that turn.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ ROLLOUTS = 4  # of each response, where nobody says how many
 
 
 def credited(pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | None) -> Pairs:
-    """The settings of pairs with what a person asked for as credit of one turn. Raises UsageError for what does not go
-    together."""
+    """Return the settings of pairs with the requested credit of one turn. Raises UsageError for a
+    contradiction."""
     if by in OF_RESPONSES:
         if credit is not None or rollouts is not None:
             raise UsageError(

@@ -1,8 +1,9 @@
 """Sentences that appeal to an evaluator: known by their structure, not by a list of sentences.
 
-A sentence counts that names this very text as what is judged, or speaks to somebody who judges, and asks for a mark, a
-rank, a label or a preference. Each class of words has lines for several languages (judge_directed_classes.txt); what
-belongs together has to stand in one sentence, whose order differs between languages. Linear in the length of a text.
+A sentence counts that names this very text as what is judged, or speaks to somebody who judges, and asks for
+a mark, a rank, a label or a preference. Each class of words has lines for several languages
+(judge_directed_classes.txt); what belongs together has to stand in one sentence, whose order differs between
+languages. Linear in the length of a text.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def _classes() -> tuple[Forms, Forms]:
 
 
 def find_appeal(text: str) -> str | None:
-    """Return the first sentence that appeals to an evaluator, None without one. `text` is in Unicode's form NFKC."""
+    """Return the first sentence that appeals to an evaluator, None without one. `text` is in Unicode's form
+    NFKC."""
     gates, others = _classes()
     gate_forms = gates.choose(text)
     if not any(_matching(gate_forms, text)):
@@ -48,13 +50,13 @@ def find_appeal(text: str) -> str | None:
 
 
 def _matching(classes: Mapping[str, Sequence[re.Pattern[str]]], text: str) -> Iterator[str]:
-    """The classes of which a form matches."""
+    """Yield the classes with a matching form."""
     return (name for name, forms in classes.items() if any(form.search(text) for form in forms))
 
 
 def _appeals(has: set[str], *, spoken_to: bool) -> bool:
-    """Whether classes that stand in one sentence make an appeal. `spoken_to`: here or right before, somebody who judges is
-    spoken to or of."""
+    """Return whether the classes in one sentence make an appeal. `spoken_to`: this sentence, or the one
+    before, addresses or names an evaluator."""
     asks = bool(has & {"rate", "choose", "label"})
     claims = bool(has & {"extreme", "label"})
     if spoken_to and (claims or ("object" in has and asks) or ({"rare", "better"} & has and asks)):

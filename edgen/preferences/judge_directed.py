@@ -1,10 +1,11 @@
-"""Texts that speak to whoever judges them: a signal of a pair, and a reason not to label it.
+"""Texts that address their judge: a signal of a pair, and a reason not to label it.
 
-A person who teaches or learns does not speak of the interaction that he is in by its number, nor to an evaluator,
-nor in the headings of a judge's prompt. A text that does is taken for one that would have the judge say something,
-whether the judge fell for it or not. The forms stand in judge_directed.txt by what they do; each has those of several languages.
-Sentences that ask an evaluator for a mark, a rank, a label or a preference are known by their structure (`evaluator_appeals`).
-What is looked for is long enough that ordinary lessons do not have it: a false alarm takes a label away.
+A teacher or a student does not refer to the present interaction by its number, nor to an evaluator, and does
+not use the headings of a judge's prompt. A text that does is considered an attempt to influence the judge,
+successful or not. The forms are in judge_directed.txt by purpose, each in several languages. Sentences that
+request a mark, a rank, a label or a preference from an evaluator are recognised by their structure
+(`evaluator_appeals`). The forms are long enough that ordinary lessons do not contain them: a false alarm
+removes a label.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ _PHRASES = Forms({"phrases": _SECTIONS["phrases"]})
 
 
 def judge_directed(text: str) -> str | None:
-    """What in a text speaks to a judge or imitates a judge's prompt, as it was found; None if nothing does.
+    """Return the part of a text that addresses a judge or imitates a judge's prompt, as found; None without
+    one.
 
-    Letters that only look wider, and characters that nobody sees, make no difference.
+    Letters that only look wider, and invisible characters, make no difference.
     """
     if not text.isascii():
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
@@ -49,5 +51,5 @@ def _first_match(forms: Iterable[re.Pattern[str]], text: str) -> re.Match[str] |
 
 
 def first_directed(texts: Iterable[str]) -> str | None:
-    """What the first of several texts that speaks to a judge says to it."""
+    """Return the part of the first of several texts that addresses a judge."""
     return next((found for text in texts if (found := judge_directed(text)) is not None), None)

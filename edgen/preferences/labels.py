@@ -29,7 +29,7 @@ from edgen.core.pair import (
     Strength,
 )
 
-# Why a pair has no label, and what a person is told.
+# The reasons for a pair without a label, with the text for a person.
 UNLABELLED: dict[str, str] = {
     "identical": "both sides say the same",
     "turns_left": "fewer turns follow where the two conversations part than were asked for (min_turns_left)",
@@ -42,7 +42,7 @@ UNLABELLED: dict[str, str] = {
     "surplus": "the scenario has enough pairs with a larger margin",
 }
 _OF_TURNS = ("identical", "turns_left")  # known from the turns, which are not looked at here
-_SET_APART = (*_OF_TURNS, "judge_directed")  # whatever a source says of them
+_SET_APART = (*_OF_TURNS, "judge_directed")  # regardless of the sources
 _NOISE = 1e-9
 _DIGITS = 6
 
@@ -50,12 +50,12 @@ Signal = OracleSignal | ProbabilitySignal | HumanSignal | RolloutSignal | MarkSi
 
 
 class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Which source makes the labels, and which pairs are kept.
+    """Rules of labels: the source of the labels, and the pairs to keep.
 
-    `judge` is the oracle that counts; None is the one found first. Of more than `max_per_scenario` labels those with
-    the largest margin stay, of equal ones those whose id comes first. `judge_directed` says what becomes of pairs
-    that have that signal: where they are to be unlabelled, what was said of them counts for no strength either.
-    `rollouts`: what became of rollouts makes the labels; strengths are then of the responses at which pairs part.
+    `judge` is the oracle that counts; None is the first one found. Of more than `max_per_scenario` labels
+    those with the largest margin stay, of equal ones those with the first id. `judge_directed` decides on
+    pairs with that signal: if they are unlabelled, their signals count for no strength either. `rollouts`:
+    the outcomes of rollouts make the labels; strengths are then of the responses at which pairs part.
     """
 
     by: Source
@@ -67,10 +67,11 @@ class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
-    """The pairs of one scenario, in their order, each with `label` or `left_out` and its sides' strengths.
+    """Return the pairs of one scenario, in order, each with `label` or `left_out` and the strengths of its
+    sides.
 
-    Labels and strengths from before are replaced; only a pair that comes with `left_out` "identical" or
-    "turns_left" keeps it, for the turns are not looked at here.
+    Earlier labels and strengths are replaced; only `left_out` "identical" and "turns_left" stay, since turns
+    are not examined here.
     """
     judge = rules.judge
     if judge is None:
@@ -87,7 +88,7 @@ def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
 
 
 def _unlabel(pair: Pair, rules: LabelRules) -> Pair:
-    """The pair without an earlier label or reason, but for what no source is asked about."""
+    """Return the pair without an earlier label or reason, except for reasons that no source decides."""
     if pair.left_out in _OF_TURNS:
         return pair
     apart = rules.judge_directed == "unlabelled" and pair.signals.judge_directed is not UNSET
@@ -95,7 +96,7 @@ def _unlabel(pair: Pair, rules: LabelRules) -> Pair:
 
 
 def favoured(signal: Signal) -> float | None:
-    """The signal's p where it favours a side; None where it abstains or is a tie."""
+    """Return the signal's p if it favours a side; None if it abstains or is a tie."""
     return None if signal.tie else signal.p
 
 
@@ -112,7 +113,8 @@ def _find_signal(pair: Pair, rules: LabelRules, judge: str | None) -> Signal | N
 
 
 def _result(signal: Signal | None) -> tuple[float, int] | None:
-    """A judge's preference as strengths take it, and how many read verdicts it has; None where there is none."""
+    """Return a judge's preference for the strengths, and its number of readable verdicts; None without a
+    preference."""
     if isinstance(signal, RolloutSignal):
         return None if signal.p is None or not signal.verdicts else (signal.p, signal.verdicts)
     if not isinstance(signal, OracleSignal) or signal.p is None:
@@ -121,7 +123,7 @@ def _result(signal: Signal | None) -> tuple[float, int] | None:
 
 
 def _place(pair: Pair, signal: Signal | None) -> int | None:
-    """What strengths are of: of the responses behind so many turns, or of whole conversations."""
+    """Return the subject of the strengths: responses after so many turns, or whole conversations (None)."""
     return pair.prefix_turns if isinstance(signal, RolloutSignal) else None
 
 
@@ -140,7 +142,7 @@ def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> S
 
 
 def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: Strengths) -> Pair:
-    """The pair with its label, or with the first reason against one."""
+    """Return the pair with its label, or with the first reason against one."""
     own = strong.get(_place(pair, signal), {})
     a, b = (msgspec.structs.replace(side, strength=own.get(side.id)) for side in (pair.a, pair.b))
     pair = msgspec.structs.replace(pair, a=a, b=b)
@@ -149,7 +151,7 @@ def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: Strengt
 
 
 def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label | str:
-    """The label that the signal gives, or the first reason against one."""
+    """Return the label by the signal, or the first reason against one."""
     if pair.left_out in _SET_APART:
         return pair.left_out
     if signal is None or (isinstance(signal, MarkSignal) and signal.abstain):
@@ -176,7 +178,8 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
 
 
 def _margin(pair: Pair, p: float) -> float:
-    """By how much the favoured side is ahead: by strengths where there are any (0 or less: behind), else by p."""
+    """Return the lead of the favoured side: by strengths if there are any (0 or less: it trails), else by
+    p."""
     if pair.a.strength is None or pair.b.strength is None:
         return round(abs(2 * p - 1), 9)
     ahead = math.tanh((pair.a.strength.value - pair.b.strength.value) / 2)  # 2 sigmoid(x) - 1

@@ -1,11 +1,14 @@
-"""What a judge's log probabilities are worth beside its verdicts: which of them forecast better what else is known.
+"""Value of a judge's log probabilities compared with its verdicts: which of them predicts other evidence
+better.
 
-Three forecasts of the same pairs are compared: the soft preference from log probabilities, the share of verdicts, and
-what the Bradley-Terry strengths of the two candidates make of all verdicts of the scenario. They are held against
-the conversations' own probabilities, against people, and against the judge's next vote on the same pair in the same
-order, where it voted more than once. Calibration is that of `stats.calibration`. The slope is Cox's (1958, Biometrika 45):
-that of a logistic regression of what came on the logit of the forecast; 1 for a judge who is as sure as it should be,
-less for one that is too sure.
+Three forecasts of the same pairs are compared: the soft preference from log probabilities, the share of
+verdicts, and the forecast by the Bradley-Terry strengths of the two candidates from all verdicts of the
+scenario. The evidence: the conversations' own probabilities, people, and the judge's next vote on the same
+pair in the same order, if it voted more than once.
+
+Calibration is that of `stats.calibration`. The slope is Cox's (1958, Biometrika 45): that of a logistic
+regression of the outcome on the logit of the forecast; 1 for a well calibrated judge, less for an
+overconfident one.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ _NOISE = 1e-9
 
 
 class LogprobCount:
-    """What is kept of one judge's signals: a few numbers a pair."""
+    """The numbers kept of one judge's signals: a few per pair."""
 
     def __init__(self) -> None:
         self._rows = array("d")  # one number a column and pair; nan: not known
@@ -62,7 +65,7 @@ class LogprobCount:
             self._votes.extend((pair.scenario, one.logprob_p or 0.0, one.choice == "a", after.choice == "a"))
 
     def report(self) -> dict[str, Any] | None:
-        """All figures; None where log probabilities were never asked for."""
+        """Return all figures; None if log probabilities were never requested."""
         if not self._rows:
             return None
         table = np.array(self._rows).reshape(-1, len(_COLUMNS))
@@ -92,7 +95,7 @@ def _number(value: float | None) -> float:
 
 
 def _strength(pair: Pair, signal: OracleSignal) -> float | None:
-    """The probability that side a is the better one by the strengths, where they are this judge's."""
+    """Return the probability that side a is the better one by the strengths, if they are from this judge."""
     alone = len(pair.signals.oracle) == 1 if pair.label is None else pair.label.judge == signal.judge
     if not alone or pair.a.strength is None or pair.b.strength is None:
         return None
@@ -100,14 +103,15 @@ def _strength(pair: Pair, signal: OracleSignal) -> float | None:
 
 
 def _truths(pair: Pair) -> Iterator[float | None]:
-    """Which side each other source favours: 1 for a, 0 for b, None for neither."""
+    """Yield the side that each other source favours: 1 for a, 0 for b, None for neither."""
     for signal in (pair.signals.probability, pair.signals.human):
         p = None if signal is None else favoured(signal)
         yield None if p is None or p == 0.5 else float(p > 0.5)
 
 
 def _next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, Verdict]]:
-    """Each verdict that has a probability with the next one in the same order, the last one with the first."""
+    """Yield each verdict that has a probability with the next one in the same order, the last one with the
+    first."""
     for order in ("ab", "ba"):
         votes = [one for one in verdicts if one.order == order and one.choice is not None]
         if len(votes) > 1:
@@ -116,7 +120,8 @@ def _next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, Verdic
 
 
 def _ties(seen: Mapping[str, Floats]) -> dict[str, Any]:
-    """How many pairs each leaves undecided, and how often p is right of what the verdicts leave so."""
+    """Return how many pairs each source leaves undecided, and how often p is right on those that the verdicts
+    leave undecided."""
     tied, even = seen["tie"] > 0, np.abs(seen["logprobs"] - 0.5) <= _NOISE
     decided = {}
     for truth in _TRUTHS:
@@ -127,14 +132,15 @@ def _ties(seen: Mapping[str, Floats]) -> dict[str, Any]:
 
 
 def _agreement(seen: Mapping[str, Floats]) -> Estimate | None:
-    """How often p favours the side that the verdicts favour, where both favour one."""
+    """Return how often p favours the same side as the verdicts, if both favour one."""
     both = (seen["tie"] == 0) & ~np.isnan(seen["verdicts"]) & (np.abs(seen["logprobs"] - 0.5) > _NOISE)
     same = (seen["logprobs"][both] > 0.5) == (seen["verdicts"][both] > 0.5)
     return share(same.astype(np.float64), seen["scenario"][both])
 
 
 def _against(seen: Mapping[str, Floats]) -> Iterator[dict[str, Any]]:
-    """The forecasts against each other source, on the pairs that all of them are about; strengths where there are any."""
+    """Yield the comparison of the forecasts with each other source, on the pairs that all of them cover; with
+    strengths if there are any."""
     for truth in _TRUTHS:
         there = ~np.isnan(seen[truth]) & ~np.isnan(seen["verdicts"])
         strong = there & ~np.isnan(seen["strengths"])

@@ -44,7 +44,7 @@ Outcome = tuple[str, str | None, bytes | None]  # status, reason and record, as 
 
 
 class PairCounts(msgspec.Struct):
-    """What a pairs file holds: labelled pairs by side of the split, and the others by reason. `simulated`: a
+    """Counts of a pairs file: labelled pairs by side of the split, and the others by reason. `simulated`: a
     simulator had a part in a conversation or a verdict."""
 
     train: int = 0
@@ -80,8 +80,8 @@ def write_pairs(
 def write_labelled(
     reader: RunReader, rules: LabelRules, pairs: Callable[[int, list[str]], Iterable[Pair]]
 ) -> PairCounts:
-    """Write pairs.jsonl: the pairs of each scenario, given its index and the names of its conversations, each with a label
-    or with why it has none."""
+    """Write pairs.jsonl: the pairs of each scenario, given its index and the names of its conversations, each
+    with a label or with why it has none."""
     counts, path = PairCounts(), reader.rundir.pairs
     path.parent.mkdir(exist_ok=True)
 
@@ -96,8 +96,8 @@ def write_labelled(
 
 
 class _Known(NamedTuple):
-    """All that is known of pairs. `partners`: of an id, those that come after it in a vote on both; `views` are the judges'
-    ledgers by their names; `judge` is the one that labels."""
+    """All that is known of pairs. `partners`: of an id, those that come after it in a vote on both; `views`
+    are the judges' ledgers by their names; `judge` is the one that labels."""
 
     choice: PairChoice
     votes: Votes
@@ -107,8 +107,8 @@ class _Known(NamedTuple):
     played: PlayedRollouts | None
 
     def pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
-        """The pairs of one scenario that some source was asked about, or would have been but for the turns that are
-        left, or every pair there is, with all that is known of each."""
+        """Yield the pairs of one scenario with all signals: those that some source was asked about, or would
+        have been asked about but for the turns that are left; or all pairs."""
         if len(names) < 2:
             return
         reader, least = self.choice.reader, self.choice.wanted.min_turns_left
@@ -135,7 +135,7 @@ class _Known(NamedTuple):
             yield pair
 
     def _voted(self, candidates: Mapping[str, Candidate]) -> Iterator[tuple[str, str]]:
-        """The pairs of one scenario that people voted on, by names."""
+        """Yield the pairs of one scenario that people voted on, by names."""
         names = {one.id: name for name, one in candidates.items()}
         for identifier, name in names.items():
             for other in self.partners.get(identifier, ()):
@@ -150,7 +150,8 @@ class _Known(NamedTuple):
         outcomes: Mapping[str, Outcomes],
         directed: Mapping[str, str | None],
     ) -> Signals:
-        """What is known of a pair but for people's votes. `directed`: what conversations say to a judge, by name."""
+        """Return the signals of a pair except for people's votes. `directed`: the parts of conversations that
+        address a judge, by name."""
         a, b, prefix = parting
         said = (outcome.get(name_comparison(*names)) for outcome in outcomes.values())
         speaks = [self._directed(index, Response(name, prefix + 1), directed[name]) for name in names]
@@ -164,14 +165,15 @@ class _Known(NamedTuple):
     def _rollouts(
         self, index: int, names: tuple[str, str], parting: Parting, outcomes: Mapping[str, Outcomes]
     ) -> tuple[RolloutSignal, ...] | UnsetType:
-        """What rollouts say of a pair, where the labels are to rest on them."""
+        """Return the signals of a pair by rollouts, if these make the labels."""
         if self.played is None:
             return UNSET
         judged = None if self.judge is None else outcomes.get(self.judge)
         return tuple(rollout_signals(self.played, index, names, parting, judged))
 
     def _directed(self, index: int, response: Response, own: str | None) -> str | None:
-        """What a side says to whoever judges it: in its own conversation (`own`), else in a rollout of its response."""
+        """Return the part of a side that addresses a judge: in its own conversation (`own`), else in a
+        rollout of its response."""
         if own is not None or self.played is None:
             return own
         rollouts = filter(None, self.played.of(index, response))
@@ -179,7 +181,7 @@ class _Known(NamedTuple):
 
 
 def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
-    """A pair without a label."""
+    """Return a pair without a label."""
     a, b, prefix = parting
     responses = parting.responses
     rollouts = () if signals.rollouts is UNSET else signals.rollouts
@@ -203,7 +205,7 @@ def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals
 
 
 def _judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[OracleSignal]:
-    """What judges said of a pair, where it was about these very texts."""
+    """Yield the verdicts of judges on a pair, if they were on these very texts."""
     for status, reason, record in filter(None, outcomes):
         if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):
             continue

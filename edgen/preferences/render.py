@@ -26,7 +26,8 @@ def render(report: Report) -> Iterator[str]:
 
 
 def _wrap(line: str) -> list[str]:
-    """Return the line in pieces that fit, further ones a little to the right of the first, or below a figure's explanation."""
+    """Return the line in pieces that fit, further ones a little to the right of the first, or below a
+    figure's explanation."""
     indent = len(line) - len(line.lstrip())
     rest = indent if indent >= _EXPLAINED else indent + 2
     return textwrap.wrap(

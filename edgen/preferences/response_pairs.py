@@ -1,9 +1,9 @@
-"""Pairs of responses to one turn, by what the run's own records say of them; nothing is asked.
+"""Pairs of responses to one turn, by the marks in the run's own records; no model is asked.
 
-Where a turn has several responses, they share all that was said before to the letter. A response that the student called
-nonsense is paired with each other one to that turn (`flag`); the student did not see those. The one that a judge of the
-run found best is paired with the one that it found worst (`judged`). Both marks stand in a turn's `data`: `nonsense`, and
-`judged` with "best" or "worst".
+Several responses to a turn share all previous turns exactly. A response that the student called nonsense is
+paired with each other response to that turn (`flag`); the student did not see those. The response that a
+judge of the run found best is paired with the worst one (`judged`). Both marks are in a turn's `data`:
+`nonsense`, and `judged` with "best" or "worst".
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _NO_PROBABILITY = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=T
 
 
 def write_response_pairs(reader: RunReader, rules: LabelRules) -> PairCounts:
-    """Write pairs.jsonl in the run's folder, in place of an earlier one: of pairs of responses, all that a mark tells
-    apart."""
+    """Write pairs.jsonl in the run's folder, in place of an earlier one: all pairs of responses that a mark
+    distinguishes."""
 
     def pairs(index: int, names: Sequence[str]) -> Iterator[Pair]:
         for name in names:
@@ -47,7 +47,7 @@ def write_response_pairs(reader: RunReader, rules: LabelRules) -> PairCounts:
 
 
 def _pairs_of(reader: RunReader, candidate: Candidate) -> Iterator[Pair]:
-    """The pairs of a conversation."""
+    """Yield the pairs of a conversation."""
     for at, turn in enumerate(candidate.turns):
         responses = enumerate((turn, *turn.alternatives))
         for (one, first), (other, second) in itertools.combinations(responses, 2):
@@ -61,13 +61,13 @@ def _pairs_of(reader: RunReader, candidate: Candidate) -> Iterator[Pair]:
 
 
 def _by_flag(a: Turn, b: Turn) -> MarkSignal:
-    """The one that was not called nonsense is better."""
+    """Return the signal by the flag: the response that was not called nonsense is better."""
     marks = ["nonsense" if turn.data.get("nonsense") is True else None for turn in (a, b)]
     return _signal(marks, {None: 1, "nonsense": 0})
 
 
 def _by_judge(a: Turn, b: Turn) -> MarkSignal:
-    """The best one is better than the worst. Of those between, nobody said anything."""
+    """Return the signal by the judge: the best one is better than the worst. The others have no mark."""
     marks = [turn.data.get("judged") for turn in (a, b)]
     return _signal([mark if mark in ("best", "worst") else None for mark in marks], {"best": 1, "worst": 0})
 
@@ -82,7 +82,7 @@ def _signal(marks: list[str | None], worth: dict[str | None, int]) -> MarkSignal
 def _pair(
     reader: RunReader, candidate: Candidate, places: tuple[ResponsePlace, ResponsePlace], signals: Signals
 ) -> Pair:
-    """A pair without a label."""
+    """Return a pair without a label."""
     a, b = (response_at(candidate, place) for place in places)
     directed = [first_directed([one.turns[-1].text]) for one in (a, b)]
     if directed != [None, None]:

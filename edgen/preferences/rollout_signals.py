@@ -1,4 +1,5 @@
-"""What rollouts say of a pair: the mean over both responses' conversations as they were played on, with its error."""
+"""Signals of a pair by rollouts: the mean over the continued conversations of both responses, with its
+error."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
 
 
 def by_probability(a: Sequence[float], b: Sequence[float], k: int, *, simulated: bool) -> RolloutSignal:
-    """What the probabilities of both responses' rollouts come to. Their means are independent, so their variances add."""
+    """Return the signal by the probabilities of both responses' rollouts. Their means are independent, so
+    their variances add."""
     means = (fmean(a), fmean(b)) if _enough(k, a, b) else None
     p = None if means is None else 0.5 + (means[0] - means[1]) / 2
     spread = [variance(one) / len(one) for one in (a, b) if len(one) > 1]
@@ -30,8 +32,8 @@ def by_probability(a: Sequence[float], b: Sequence[float], k: int, *, simulated:
 
 
 def by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
-    """What a judge's comparisons of rollouts come to; None stands for two that say the same. `simulated`: the rollouts
-    are."""
+    """Return the signal by a judge's comparisons of rollouts; None stands for two identical ones.
+    `simulated`: the rollouts are."""
     values = [0.5 if one is None or one.tie or one.p is None else one.p for one in said]
     read = [one for one in said if one is not None]
     p = fmean(values) if _enough(k, values) else None
@@ -53,7 +55,7 @@ def by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) ->
 
 
 def _enough(k: int, *values: Sequence[float]) -> bool:
-    """Whether more than half of the k are there, of each."""
+    """Return whether more than half of the k exist, for both responses."""
     return all(2 * len(one) > k for one in values)
 
 
@@ -77,7 +79,8 @@ def _signal(
 def rollout_signals(
     played: PlayedRollouts, index: int, names: tuple[str, str], parting: Parting, judged: Outcomes | None
 ) -> Iterator[RolloutSignal]:
-    """What is known of a pair by its rollouts: by their probabilities, and by the judge whose outcomes `judged` are."""
+    """Yield the signals of a pair by its rollouts: by their probabilities, and by the judge with the outcomes
+    `judged`."""
     if parting.responses is None or parting.near_end(played.choice.wanted.min_turns_left):
         return
     responses = [Response(name, parting.prefix + 1) for name in names]
@@ -94,8 +97,8 @@ def rollout_signals(
 def _judgements(
     responses: Sequence[Response], both: Sequence[Sequence[Any]], judged: Outcomes
 ) -> Iterator[OracleSignal | None]:
-    """What the judge said of the first rollouts of both responses, of the second ones, and so on, where it said
-    something about these very texts."""
+    """Yield the judge's comparison of the first rollouts of both responses, of the second ones, and so on, if
+    it was on these very texts."""
     for number, (a, b) in enumerate(zip(*both, strict=True)):
         if a is None or b is None:
             continue

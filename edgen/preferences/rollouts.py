@@ -1,8 +1,9 @@
-"""Rollouts of a run: from each response at which a pair parts, the conversation is played on several times.
+"""Rollouts of a run: from each response at which a pair parts, the conversation is continued several times.
 
-A task plays on from one response once, by the run's own agents; it is named by candidate, turns that are given and
-number, as in "r1@7.2". What comes of it is kept in a ledger of its own, one for each arm. The conversations themselves
-are none of the rollouts: which turn they were left at was drawn with their length at hand, so they would tilt the mean.
+A task continues one response once, with the run's own agents; its name has the candidate, the number of given
+turns and its own number, as in "r1@7.2". The result is kept in a separate ledger, one per arm. The
+conversations themselves are not among the rollouts: the turn at which they were left was drawn with knowledge
+of their length, so they would bias the mean.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ class Response(NamedTuple):
     turns: int
 
     def rollout(self, number: int) -> str:
-        """The task that plays on from it for the `number`-th time."""
+        """Return the name of the `number`-th task that continues it."""
         return f"{self.name}@{self.turns}.{number}"
 
 
 def read_rollout(task: str) -> tuple[Response, int]:
-    """The response and the number in a task's name."""
+    """Return the response and the number in a task's name."""
     name, _, rest = task.partition("@")
     turns, _, number = rest.partition(".")
     return Response(name, int(turns)), int(number)
 
 
 class PlayedOn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a ledger keeps of a rollout: the whole conversation. `given` is a digest of the turns that it was played on
-    from: where the run was made anew since, it does not count any more."""
+    """A rollout in a ledger: the whole conversation. `given` is a digest of the turns that it continues: if
+    the run has changed since, it does not count."""
 
     given: str
     turns: tuple[Turn, ...]
@@ -60,14 +61,14 @@ _decode = msgspec.json.Decoder(PlayedOn).decode
 def parted_responses(
     choice: PairChoice, index: int, names: Sequence[str]
 ) -> Iterator[tuple[Response, Response]]:
-    """Both responses of every pair of a scenario that parts in two of the same role."""
+    """Yield both responses of every pair of a scenario that parts in two responses of the same role."""
     for a, b, parting in choice.partings(index, names):
         if parting.responses is not None:
             yield Response(a, parting.prefix + 1), Response(b, parting.prefix + 1)
 
 
 def planned_comparisons(choice: PairChoice, index: int, names: Sequence[str]) -> Iterator[str]:
-    """The comparisons of a scenario's rollouts, if all of them come to something."""
+    """Yield the comparisons of a scenario's rollouts, if all of them succeed."""
     for a, b in parted_responses(choice, index, names):
         for number in range(choice.wanted.rollouts or 0):
             yield name_comparison(a.rollout(number), b.rollout(number))
@@ -95,16 +96,16 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
 
     @property
     def k(self) -> int:
-        """How often it was played on from each response."""
+        """The number of rollouts of each response."""
         return self.choice.wanted.rollouts or 0
 
     def of(self, index: int, response: Response) -> list[Candidate | None]:
-        """All k rollouts of a response; None for one that came to nothing or was not made."""
+        """Return all k rollouts of a response; None for one that failed or was not made."""
         known = self._of_scenario(index)
         return [known.get(response.rollout(number)) for number in range(self.k)]
 
     def named(self, index: int, task: str) -> Candidate:
-        """One rollout, which is there."""
+        """Return one rollout, which must exist."""
         return self._of_scenario(index)[task]
 
     def _of_scenario(self, index: int) -> dict[str, Candidate]:
@@ -119,7 +120,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         return self._read[1]
 
     def _candidate(self, index: int, task: str, record: bytes | None) -> Candidate | None:
-        """A rollout as a candidate; None where it was played on from other turns than there are now."""
+        """Return a rollout as a candidate; None if it continues other turns than the present ones."""
         if record is None:
             return None
         try:
@@ -130,7 +131,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
                 f"a ledger of rollouts holds a rollout that is none ({problem}); it is damaged. "
                 f"Restore it from a copy, or remove {self._reader.rundir.rollouts} to have them made again."
             ) from None
-        except RunError:  # a conversation that is not there any more
+        except RunError:  # a conversation that is now missing
             return None
         if played.given != digest_given(candidate.turns[: response.turns]):
             return None

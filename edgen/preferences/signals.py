@@ -32,11 +32,11 @@ _VALUE = {"a": 1.0, "b": 0.0, "tie": 0.5}
 def oracle_signal(
     judge: str, model: str, compare: Compare, verdicts: Sequence[Verdict], simulated: bool = False
 ) -> OracleSignal:
-    """What the verdicts of one judge on one pair come to.
+    """Return the signal of one judge's verdicts on one pair.
 
-    Both orders weigh the same, however many votes were read in each. It abstains where an order does,
-    which is unless more than half of its verdicts could be read: a judge who mostly names no side has not
-    judged. It is a tie where the orders do not both favour the same side.
+    Both orders have the same weight, however many votes were readable in each. It abstains if an order does,
+    that is unless more than half of its verdicts were readable: a judge that mostly names no side has not
+    judged. It is a tie unless both orders favour the same side.
     """
     ab, ba = _wins(verdicts, "ab"), _wins(verdicts, "ba")
     p = None if ab is None or ba is None else (ab + ba) / 2
@@ -57,7 +57,7 @@ def oracle_signal(
 
 
 def logprob_signal(verdicts: Sequence[Verdict]) -> LogprobSignal | UnsetType:
-    """What the log probabilities of verdicts come to; nothing where they were not asked for."""
+    """Return the signal of the verdicts' log probabilities; UNSET if they were not requested."""
     if all(verdict.logprob_p is UNSET for verdict in verdicts):
         return UNSET
     ab, ba = _known(verdicts, "ab"), _known(verdicts, "ba")
@@ -82,15 +82,15 @@ def _wins(verdicts: Sequence[Verdict], order: Order) -> float | None:
 
 
 def probability_signal(a: float | None, b: float | None) -> ProbabilitySignal:
-    """What the conversations' probabilities of understanding say: a tie where they are equal; it abstains where one is
-    not known."""
+    """Return the signal of the conversations' probabilities of understanding: a tie if they are equal; it
+    abstains if one is unknown."""
     if a is None or b is None:
         return ProbabilitySignal(a=a, b=b, p=None, tie=False, abstain=True)
     return ProbabilitySignal(a=a, b=b, p=0.5 + (a - b) / 2, tie=abs(a - b) <= _NOISE, abstain=False)
 
 
 def human_signal(votes: Sequence[HumanVote]) -> HumanSignal | None:
-    """What people's votes come to; None where nobody voted. A tie where neither side has more."""
+    """Return the signal of people's votes; None without votes. A tie unless one side has more."""
     if not votes:
         return None
     p = sum(_VALUE[vote.choice] for vote in votes) / len(votes)

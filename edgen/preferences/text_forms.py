@@ -17,7 +17,7 @@ from typing import Any
 codes: Any = import_module("re._constants")
 _parser: Any = import_module("re._parser")
 _NAME = re.compile("<([A-Z_]+)>")
-# Letters that regular expressions take for others whatever their case, beyond what `lower` makes of them.
+# Letters that regular expressions equate with others regardless of case, beyond the effect of `lower`.
 _ALIKE = str.maketrans("İıᲀᲁᲂᲃᲄᲅᲆᲇᲈ", "iiвдосттъѣꙋ")
 Words = frozenset[str]  # of which one stands in every text that a form matches
 
@@ -105,5 +105,6 @@ def _of_any(branches: Sequence[Sequence[Words]]) -> list[Words]:
 
 
 def _rarity(words: Words) -> tuple[int, int, list[str]]:
-    """The longer and the fewer the words, the fewer texts hold one; words of other scripts count as long."""
+    """Return a key for sorting: the longer and the fewer the words, the fewer texts hold one; words of other
+    scripts count as long."""
     return min(len(word) if word.isascii() else 3 * len(word) for word in words), -len(words), sorted(words)

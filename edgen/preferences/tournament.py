@@ -1,15 +1,14 @@
-"""Which of a scenario's candidates meet: a seeded design in which all have their share of matches.
+"""Choice of the matches between a scenario's candidates: a seeded design in which all have their share.
 
-The candidates get places in an order that hangs on (seed, scenario, name) alone; who meets next is a fixed
-list of places. Of any beginning of it, the counts of matches of two candidates differ by at most 1; from
-K - 1 matches on all are linked; and a larger `wanted` only adds to a smaller one.
+The order of the candidates depends on (seed, scenario, name) alone; the order of matches is a fixed list of
+places. In any beginning of it, the counts of matches of two candidates differ by at most 1; from K - 1
+matches on all are linked; and a larger `wanted` only adds to a smaller one. If K is even, the list is the
+rounds of a round-robin: each candidate plays once a round, and two successive rounds make one ring through
+all (the circle method). If K is odd, it is Walecki's rings, each through all (Alspach 2008, Bull. Inst.
+Combin. Appl. 52), every other match of a ring first.
 
-Where K is even, the list is the rounds of a round-robin: everybody plays once a round, and two rounds that
-follow each other make one ring through all (the circle method). Where K is odd, it is Walecki's rings, each
-through all (Alspach 2008, Bull. Inst. Combin. Appl. 52), every other match of a ring first.
-
-Side a of a pair is the candidate that comes first. Both orders are judged, so it is of no
-consequence to a judge; that it is fixed keeps a pair the same pair in every run.
+Side a of a pair is the candidate that comes first. Both orders are judged, so this does not influence a
+judge; it keeps a pair the same in every run.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ PER_CANDIDATE = 2  # matches a candidate, where no number is wanted; each has tw
 
 
 def matches(names: Sequence[T], wanted: int | None, seed: int, scenario: int) -> list[tuple[T, T]]:
-    """The pairs (a, b) to be judged, a before b in `names`; a name given twice counts once.
+    """Return the pairs (a, b) to judge, a before b in `names`; a repeated name counts once.
 
-    None wants two matches a candidate. More than the K(K - 1) / 2 that there are is all of them.
+    None stands for two matches per candidate. A number above K(K - 1) / 2 stands for all.
     """
     order = {name: position for position, name in enumerate(dict.fromkeys(names))}
     places = sorted(order, key=lambda name: _place(seed, scenario, name))
@@ -47,7 +46,7 @@ def _place(seed: int, scenario: int, name: object) -> bytes:
 
 
 def _edges(count: int) -> Iterator[tuple[int, int]]:
-    """All pairs of `count` places, in the order in which they are to meet."""
+    """Yield all pairs of `count` places, in the order of the matches."""
     others = count - 1  # the last place stands in the middle, the others around it
     if count % 2:
         for turn in range(others // 2):
@@ -66,8 +65,8 @@ def _zigzag(count: int) -> Iterator[int]:
 
 
 def _ring(places: list[int]) -> Iterator[tuple[int, int]]:
-    """The edges of a ring of odd length: every other one, then the one to the place left over and those
-    between; last the one that closes it, for without it all are linked already."""
+    """Yield the edges of a ring of odd length: every other one, then the one to the remaining place and those
+    between; last the closing one, since all are linked without it."""
     last = len(places) - 1
     for k in (*range(0, last, 2), *range(last - 1, 0, -2), last):
         yield places[k], places[(k + 1) % len(places)]

@@ -24,21 +24,24 @@ Via = Literal["online", "batch"]
 
 
 def configs_of(plan: Plan) -> dict[str, BackendConfig]:
-    """The backends that a plan asks, by their names in the job."""
+    """Return the backends that a plan uses, by their names in the job."""
     job = plan.job
     return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
 
 
 def arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
-    """How many arms of a job are made at once: as many as it says, else all where they ask different services, so that
-    none of these waits for another, and one where they share them."""
+    """Return how many arms of a job run at once.
+
+    The job's own number; else all if they use different services, so that none waits for another, and one if
+    they share services.
+    """
     if whole.limits.arms_at_once is not None:
         return whole.limits.arms_at_once
     return len(plans) if services_differ(plans.values()) else 1
 
 
 def services_differ(plans: Iterable[Plan]) -> bool:
-    """Whether some plans ask other services than others."""
+    """Return whether some plans use other services than others."""
     services = {
         frozenset(
             (config.provider, getattr(config, "base_url", None)) for config in configs_of(plan).values()
@@ -58,10 +61,12 @@ async def open_backends(
     at_once: int = 1,
     functions: Mapping[str, Callable[..., Any] | None] | None = None,
 ) -> AsyncIterator[dict[str, Backend]]:
-    """A backend for each configuration; without `trust` they will send nothing and have no keys. Those of so many
-    `arms` are open at once, of which `at_once` are worked on. `functions`: those that are backends, by their names.
+    """Open a backend for each configuration; without `trust` they send nothing and have no keys.
 
-    Raises ProviderError for a key that is not there, InputError for one that may not go where it would."""
+    The backends of so many `arms` are open at once, of which `at_once` are active. `functions`: those that
+    are backends, by their names. Raises ProviderError for a missing key, InputError for a key that may not be
+    sent to the backend's server.
+    """
     if trust is not None:
         check_budget(configs, limits)
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
@@ -91,7 +96,7 @@ async def open_backends(
 async def open_batches(
     job: Job, backends: Mapping[str, Backend], *, offline: bool = False
 ) -> AsyncIterator[dict[str, BatchService]]:
-    """The batch services of the backends. `offline`: they will send nothing."""
+    """Open the batch services of the backends. `offline`: they send nothing."""
     services: dict[str, BatchService] = {}
     patience = min(job.limits.give_up_after, PATIENCE)
     async with contextlib.AsyncExitStack() as stack:
@@ -108,7 +113,7 @@ async def open_batches(
 async def open_scheduler(
     job: Job, backends: Mapping[str, Backend], via: Via, write_only: Path | None = None
 ) -> AsyncIterator[SchedulerFactory]:
-    """What makes the scheduler, with the batch services that it needs."""
+    """Open the factory of the scheduler, with the batch services that it needs."""
     if via == "online":
         yield call_by_call
         return
@@ -118,7 +123,7 @@ async def open_scheduler(
         yield partial(BatchScheduler, services=services, write_only=write_only)
 
 
-_ROOM = 64  # files beside connections that are comfortable
+_ROOM = 64  # a comfortable number of files in addition to connections
 _LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
 _RUN = 8  # of each further run that is open at once
 
@@ -131,7 +136,7 @@ def _allow_connections(in_flight: int, services: int, runs: int) -> None:
 
 
 def _explain_too_few(files: int, in_flight: int, services: int, runs: int) -> str:
-    """What to do where a process may open so few files."""
+    """Return the advice for a process that may open too few files."""
     raise_it = "have the limit raised (`ulimit -Hn` shows it; LimitNOFILE= in a systemd unit)"
     least = _LEAST + _RUN * (runs - 1)
     fitting = (files - least) // services

@@ -1,4 +1,4 @@
-"""What whoever calls the API hears and decides while work goes on."""
+"""The callbacks and decisions of an API caller during work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Interrupts = Callable[[Callable[[int], None]], AbstractContextManager[None]]
 
 
 def no_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[None]:
-    """Nothing interrupts the work."""
+    """Let nothing interrupt the work."""
     return contextlib.nullcontext()
 
 
@@ -44,12 +44,12 @@ class Control:
         self.trust.tell = self.note
 
     def note(self, text: str) -> None:
-        """A remark to the person."""
+        """Show a remark to the person."""
         self.events.tell("note", text)
 
     @contextlib.contextmanager
     def stages(self) -> Iterator[Callable[[str], None]]:
-        """What is called with what is being done now, where nothing is counted."""
+        """Yield a function to call with the name of the present stage, for work without counts."""
         tell = partial(self.events.tell, "stage")
         try:
             yield tell
@@ -57,7 +57,7 @@ class Control:
             tell("")
 
     def begin(self, run: str, unit: str = "conversations", folder: Path | None = None) -> None:
-        """Tell the run's name, what is made of it, and its folder where it has one."""
+        """Announce the run's name, the unit of its results, and its folder if it has one."""
         place = {} if folder is None else {"folder": str(folder)}
         self.events.send(Event("run", "", {"run": run, "unit": unit, **place}))
 
@@ -82,7 +82,7 @@ class Control:
 
 @contextlib.contextmanager
 def explain_os_errors(path: Path) -> Iterator[None]:
-    """What the operating system says about the run's folder, as sentences."""
+    """Turn the operating system's errors about the run's folder into sentences."""
     try:
         yield
     except OSError as problem:

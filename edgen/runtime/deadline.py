@@ -1,4 +1,4 @@
-"""When work is to stop: `--until` by the wall clock, `--for` by the time that passes."""
+"""Deadlines of work: `--until` by the wall clock, `--for` by elapsed time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Deadline:
         return left
 
     def reason(self) -> DeadlineError:
-        """What to stop with."""
+        """Return the error that stops the work."""
         by_clock = self._at is not None and self._wall() >= self._at
         option = f"--until {self._until}" if by_clock else f"--for {self._for}"
         return DeadlineError(
@@ -70,7 +70,8 @@ def _span(text: str) -> float:
 
 
 def _moment(text: str, now: float) -> float:
-    """A moment in seconds since the epoch: the next HH:MM, or an ISO date and time; local, unless it says where."""
+    """Return a moment in seconds since the epoch: the next HH:MM, or an ISO date and time; local, unless it
+    names a zone."""
     if hour := _HOUR.fullmatch(text):
         return _next(int(hour[1]) * 60 + int(hour[2]), now)
     try:
@@ -85,9 +86,10 @@ def _moment(text: str, now: float) -> float:
 
 
 def _next(wanted: int, now: float) -> float:
-    """The first moment after `now` at which a clock on the wall comes to, or jumps over, that minute of the day.
+    """Return the first moment after `now` at which a wall clock reaches or jumps over that minute of the day.
 
-    Minute by minute, as the system's time zone has them: where a clock is put back, an hour comes twice.
+    It is found minute by minute in the system's time zone, since an hour occurs twice when clocks are put
+    back.
     """
     before = _minute(now)
     for moment in range((int(now) // 60 + 1) * 60, int(now) + 3 * 86_400, 60):

@@ -1,4 +1,4 @@
-"""Watches a session that works: tells when something changes, and several times a second how it stands."""
+"""Monitor of a session at work: reports each change, and the state several times a second."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BATCHES_EVERY = 5.0
 
 
 def start_event(snapshot: Snapshot, kept: int) -> StatusEvent:
-    """What is told first: how much there is to do."""
+    """Return the first event: the amount of work."""
     planned = snapshot.counts.planned
     facts: dict[str, Any] = {"planned": planned, "pending": planned - kept, "kept": kept}
     facts |= {"pid": os.getpid(), "host": socket.gethostname(), "edgen": __version__}
@@ -58,7 +58,7 @@ class Monitor:
         session.events.listen(lambda event: self._tell(event.name, event.text, **event.facts))
 
     def start(self) -> None:
-        """Tell what there is to do."""
+        """Report the amount of work."""
         status, tally = self._status, self.session.counts
         known = status.accepted + sum(status.rejected.values())
         same = status.plan.fingerprint == self.session.fingerprint
@@ -77,18 +77,18 @@ class Monitor:
             self._send("progress")
 
     def finish(self) -> None:
-        """The last look, while the ledger is open."""
+        """Look for the last time, while the ledger is open."""
         self._next_rate = self._next_batches = 0.0
         self._look()
         self._send("finish")
 
     def say_stage(self, stage: str) -> None:
-        """Tell what is being done after the last answer."""
+        """Report a stage after the last answer."""
         self._tell("stage", stage)
         self._send("progress")
 
     def note(self, text: str) -> None:
-        """Tell a remark."""
+        """Report a remark."""
         self._tell("note", text)
 
     def _tell(self, event: str, text: str = "", /, **facts: Any) -> None:
@@ -98,7 +98,7 @@ class Monitor:
         self._events.send(StatusEvent(name, snapshot=self._snapshot()))
 
     def _look(self) -> None:
-        """Find what has changed since the last look, and tell of it."""
+        """Find the changes since the last look, and report them."""
         now, tally, admissions = time.monotonic(), self.session.counts, self.session.admissions
         paused = self._activity.paused_seconds
         for role, admission in admissions.items():
@@ -144,7 +144,7 @@ class Monitor:
             self._tell("retries", **dict(new))
 
     def _count_batches(self) -> None:
-        """Look in the ledger, which is to be open, what batches are out."""
+        """Count the sent batches in the ledger, which must be open."""
         out = self.session.ledger.out
         try:
             batches = out.batches(*OPEN)
@@ -178,7 +178,7 @@ class Monitor:
         )
 
     def _budget_left(self) -> dict[str, Any]:
-        """What of the budget is neither spent nor set aside for what is under way."""
+        """Return the part of the budget that is neither spent nor reserved for calls under way."""
         budget, limits = self.session.budget, self.session.limits
         if budget is None:
             return {}

@@ -1,4 +1,5 @@
-"""How a run, or one arm of it, stands at one moment: the values that bars, logs, metrics and callbacks show."""
+"""The state of a run, or of one arm, at one moment: the values that bars, logs, metrics and callbacks
+show."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from edgen.store.ledger import RunStatus
 
 
 class Flow(msgspec.Struct, frozen=True):
-    """How calls go to one service: how many it works on, how many it may, and whether it asked to wait."""
+    """Flow of calls to one service: calls under way, calls allowed, and whether it requested a pause."""
 
     in_flight: int
     window: int
@@ -24,7 +25,8 @@ class Flow(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
-    """What only work that goes on has. Seconds and counts are of this start; budgets are None without a limit."""
+    """Values that exist only during work. Seconds and counts are of this start; budgets are None without a
+    limit."""
 
     in_flight: int = 0
     per_second: float = 0.0
@@ -39,7 +41,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Title(msgspec.Struct, frozen=True):
-    """What the work is called, of which arm it is, and what its two kinds of outcomes are called."""
+    """Title of the work: its name, its arm, and the names of its two kinds of outcomes."""
 
     name: str
     arm: str = ""
@@ -47,8 +49,8 @@ class Title(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run, or one arm of it, stands at one moment. `counts` are its own, tokens and cost those of this start;
-    `total` is what all starts used. `activity` is None where nothing is done."""
+    """State of a run, or of one arm, at one moment. `counts` are its own, tokens and cost those of this
+    start; `total` is the usage of all starts. `activity` is None without work."""
 
     title: Title
     counts: ProgressCounts
@@ -56,7 +58,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     activity: Activity | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Those of all starts, and under `now` what this start did."""
+        """Return the values of all starts, and under `now` those of this start."""
         counts = self.counts
         return {
             **{key: getattr(counts, key) for key in ("planned", "accepted", "rejected", "failed", "pending")},
@@ -74,19 +76,19 @@ class StatusEvent(Event, frozen=True, kw_only=True):
 
 
 def usage_before(status: RunStatus) -> Usage:
-    """What earlier starts used; what they replayed does not count."""
+    """Return the usage of earlier starts, without replayed calls."""
     return Usage.of(msgspec.structs.replace(status.counts, replayed=0))
 
 
 def still_snapshot(status: RunStatus, title: Title) -> Snapshot:
-    """A run at which nothing is done, as its ledger has it."""
+    """Return the state of a run without work, from its ledger."""
     counts = ProgressCounts()
     counts.take(status)
     return Snapshot(title=title, counts=counts, total=usage_before(status))
 
 
 def describe_progress(snapshot: Snapshot) -> str:
-    """How work stands, in a line."""
+    """Describe the progress of work in a line."""
     counts, activity = snapshot.counts, snapshot.activity or Activity()
     accepted, rejected = snapshot.title.outcomes
     parts = [

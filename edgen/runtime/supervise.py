@@ -1,4 +1,5 @@
-"""Work on the ledgers of sessions with its progress told, until it ends or something stops it cleanly."""
+"""Supervision of work on the ledgers of sessions: it reports the progress, until the work ends or is stopped
+cleanly."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ async def supervise_together(parts: Sequence[Supervised], control: Control) -> N
             await _work_together(parts, monitors)
         except EdgenError:
             for presence in watches:
-                if (gone := presence.look()) is not None:  # and whatever it met is of that
+                if (gone := presence.look()) is not None:  # the error is one of these
                     raise gone from None
             raise
 
@@ -72,8 +73,8 @@ def _finish(monitors: Sequence[Monitor]) -> None:
 
 
 async def _work_together(parts: Sequence[Supervised], monitors: Sequence[Monitor]) -> None:
-    """The work of all parts. Raises what ended one first, when all have ended; a part that stops as useless leaves the
-    others at work."""
+    """Run the work of all parts. Raises the error that ended one first, when all have ended; a part that
+    stops as useless leaves the others at work."""
     ended: list[Exception] = []
 
     async def work(part: Supervised, monitor: Monitor) -> None:
@@ -93,8 +94,10 @@ async def _work_together(parts: Sequence[Supervised], monitors: Sequence[Monitor
 
 @contextlib.asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Have something done beside the body, until that ends. What ends the body counts; else what went wrong
-    beside it, a bug, is raised then."""
+    """Run work concurrently with the body, until that ends.
+
+    An error of the body counts; else an error of the work, which is a bug, is raised then.
+    """
     task = asyncio.create_task(work)
     try:
         yield
@@ -115,7 +118,7 @@ async def _stop_in_time(deadline: Deadline, monitors: Sequence[Monitor]) -> None
 
 
 async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) -> None:
-    """Stop when the ledger is not there any more. Where it was moved, what is in flight is stored; else it is lost."""
+    """Stop when the ledger is missing. If it was moved, calls under way are stored; else they are lost."""
     while (reason := presence.look()) is None:  # noqa: ASYNC110 - time is what it waits for
         await asyncio.sleep(_STAY_EVERY)
     _stop(monitors, reason, None if isinstance(reason, StoppedError) else 0.0)
@@ -145,11 +148,11 @@ def _stop(monitors: Sequence[Monitor], reason: EdgenError, grace: float | None =
 
 
 def tell_lost_replies(ledger: Ledger, control: Control) -> None:
-    """Say so where a ledger has lost replies, before they are asked for again."""
+    """Warn of a ledger that has lost replies, before they are retried."""
     if ledger.lost_replies:
         control.note(lost_replies_sentence(ledger.path, ledger.lost_replies))
 
 
 def used_elsewhere(whole: RunFolder, *own: Path) -> Iterable[Charged]:
-    """What the other ledgers of a run have used of the budget they share."""
+    """Return the usage of the run's other ledgers from the shared budget."""
     return [partial(charged_at, path) for path in whole.ledgers() if path not in own]

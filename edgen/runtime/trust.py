@@ -1,7 +1,7 @@
-"""Consent to send a key: what the user said beforehand, else a question to whoever can be asked.
+"""Consent to send a key: given by the user beforehand, or by a person who can answer a question.
 
-Every pair of variable and host that will be used is told once, before the first call; a key never is. A yes is
-remembered in the user's own file, beside the lines that they wrote there.
+Every pair of a variable and a host is reported once, before the first call; a key never is. A yes is
+remembered in the user's own file, next to the lines that they wrote there.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from edgen.providers.trust import (
 
 
 class Trust:
-    """`hosts` are consents as `--trust-host` takes them; `confirm` asks a person, None where nobody can be asked;
-    `tell` hears what goes where. `code`: Python files that may be run, whoever names them."""
+    """Consents. `hosts` are in the form of `--trust-host`; `confirm` asks a person, None without one; `tell`
+    gets every pair of variable and host. `code`: Python files that may run."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Trust:
         self.variables: set[str] = set()  # those that hold keys of the backends that were judged
 
     def settle(self, configs: Iterable[BackendConfig]) -> Consents:
-        """All consents, with those that are given now for these backends.
+        """Return all consents, with those that are given now for these backends.
 
-        Raises InputError where a key may not go where a backend would send it.
+        Raises InputError for a key that may not be sent to a backend's server.
         """
         for config in configs:
             for variable, decision in self.judge(*servers(config)):
@@ -59,7 +59,7 @@ class Trust:
         return self.consents
 
     def judge(self, *configs: BackendConfig) -> Iterator[tuple[str, Allowed | NoKey | Refused]]:
-        """Each variable whose key a server is to get, and whether it may."""
+        """Yield each variable whose key a server needs, and the decision on it."""
         if requests := [request for one in configs for request in key_requests(one)]:
             from edgen.providers.keys import judge_key
 
@@ -69,7 +69,8 @@ class Trust:
                 yield pair
 
     def _settle(self, variable: str, decision: Allowed | NoKey | Refused) -> None:
-        """Ask and tell about one pair of variable and place. Raises InputError where the key may not go there."""
+        """Ask for consent to one pair of variable and place, and report it. Raises InputError for a key that
+        may not be sent there."""
         if isinstance(decision, Refused):
             if decision.place is None or self.confirm is None:
                 raise InputError(decision.sentence)

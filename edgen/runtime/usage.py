@@ -1,4 +1,4 @@
-"""What calls used, as every result shows it: calls, tokens and US dollars, of a start, a run or several."""
+"""Usage of calls, in the form of every result: calls, tokens and US dollars, of a start, a run or several."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, counts: TokenCounts) -> Tokens:
-        """What was counted, kind by kind."""
+        """Return the counts by kind."""
         return cls(
             counts.prompt_tokens,
             counts.completion_tokens,
@@ -42,7 +42,7 @@ class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def plus(self, other: Tokens) -> Tokens:
-        """Both together."""
+        """Return the sum of both."""
         pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
         return Tokens(*map(sum, pairs))
 
@@ -56,7 +56,7 @@ class Usage(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, counts: Counts) -> Usage:
-        """What a ledger or a running session has counted."""
+        """Return the counts of a ledger or of a session at work."""
         calls = Calls(counts.made, counts.replayed, counts.retried)
         return cls(calls, Tokens.of(counts), round_usd(counts.cost_usd))
 
@@ -69,12 +69,12 @@ class Amount(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, tokens: int, usd: float) -> Amount:
-        """These, the dollars rounded."""
+        """Return these amounts, the dollars rounded."""
         return cls(tokens, round_usd(usd) or 0.0)
 
 
 class Counted(Protocol):
-    """Whatever says what it used."""
+    """An object with counts of its usage."""
 
     @property
     def calls(self) -> Calls: ...

@@ -1,6 +1,7 @@
-"""Which conversations of a run are kept, and which clause took each of the others.
+"""Choice of the conversations of a run to keep, and of the clause that took each of the others.
 
-All of them are streamed once, in order. In memory are some bytes a conversation, and what near-duplicates need.
+All of them are streamed once, in order. Memory: some bytes per conversation, and the index of
+near-duplicates.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _TELL_EVERY = 1000
 
 
 class Choice:
-    """What was chosen of the accepted conversations of a run. `clauses` in the order in which they were asked; `sha256`
-    of the records, in order."""
+    """The choice among the accepted conversations of a run. `clauses` are in the order of the request;
+    `sha256` is of the records, in order."""
 
     def __init__(self, options: SelectOptions, names: ConversationNames) -> None:
         self.where = read_where(options, names)
@@ -64,7 +65,7 @@ class Choice:
         return ((scenario, task, group) for scenario, task, group, fate in rows if fate == _KEPT)
 
     def side(self, share: float, *, in_order: bool = False) -> HeldOutGroups:
-        """The test side of what is kept."""
+        """Return the test side of the kept conversations."""
         counts = Counter(group for _, _, group in self.groups())
         return choose_common_side([sorted(counts.items())], share, in_order=in_order)
 
@@ -180,7 +181,7 @@ class Numbers(dict[Any, int]):
 
 
 def _labels_of(found: LabelsByLayer) -> Labels:
-    """The majority's labels of a conversation, by layer, as expressions see them."""
+    """Return the majority's labels of a conversation, by layer, in the form of expressions."""
 
     def get(layer: str, _conversation: str) -> Sequence[tuple[Role, str]] | float | None:
         if layer not in found:

@@ -1,4 +1,4 @@
-"""What is asked of a selection, read and checked against the run that it is made of."""
+"""Options of a selection, read and checked against the run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ MAX_CLAUSES = 100
 
 
 class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`where`: what has to hold, each an expression. `cap`: NAME=N, at most N conversations of each value of a name.
-    `balance`: names of whose values all are to be as frequent as the rarest. `draw`: so many at random. `seed` decides
-    what a cap, a balance and a draw take. `split_by`: a name by whose values what is kept is split anew, `in_order` into
-    earlier and later ones; `test` is the share of the test side, None: as before."""
+    """Options of a selection.
+
+    `where`: expressions that must all be true. `cap`: NAME=N, at most N conversations of each value of a
+    name. `balance`: names; every value of one is kept as often as the rarest. `draw`: the number drawn at
+    random. `seed` decides the draws of a cap, a balance and `draw`. `split_by`: a name by whose values the
+    kept conversations are split again, `in_order` into earlier and later ones; `test` is the share of the
+    test side, None: as before.
+    """
 
     where: tuple[str, ...] = ()
     cap: tuple[str, ...] = ()
@@ -63,7 +67,8 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def read_where(options: SelectOptions, names: ConversationNames) -> list[Where]:
-    """The clauses, those about near-duplicates last: these are looked for among what is left."""
+    """Return the clauses, those on near-duplicates last: these are searched among the conversations that
+    remain."""
     if len(options.where) > MAX_CLAUSES:
         raise UsageError(f"--where: at most {MAX_CLAUSES} of them; join some with `and`.")
     found = []
@@ -76,7 +81,7 @@ def read_where(options: SelectOptions, names: ConversationNames) -> list[Where]:
 
 
 def read_limits(options: SelectOptions, names: ConversationNames) -> list[Limit]:
-    """The caps, then the balances. Raises UsageError."""
+    """Return the caps, then the balances. Raises UsageError."""
     found = []
     for text in options.cap:
         name, equals, count = text.rpartition("=")
@@ -87,7 +92,7 @@ def read_limits(options: SelectOptions, names: ConversationNames) -> list[Limit]
 
 
 def read_split(options: SelectOptions, names: ConversationNames) -> NewSplit | None:
-    """The new split that is asked for; None without one. Raises UsageError."""
+    """Return the requested new split; None without one. Raises UsageError."""
     if options.split_by is None:
         if options.in_order or options.test is not None:
             raise UsageError("--in-order and --test go with --split-by NAME: say what to split by.")

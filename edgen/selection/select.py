@@ -1,8 +1,9 @@
-"""The chosen conversations of a run, as a run: of its ledger all is copied, and what was not chosen counts there as
-rejected, with the clause that took it as the reason. So the new run's counts add up as any run's do, and its
-measures tell which scenarios were lost.
+"""A run made of chosen conversations of another run.
 
-The run itself is never changed. Where the new one comes from stands in its ledger, its manifest and on its card.
+The whole ledger is copied. A conversation that was not chosen is rejected there, with the clause that took it
+as the reason. So the counts of the new run add up as in any run, and its measures show which scenarios were
+lost. The original run never changes. Its name and the clauses are in the new ledger, in the manifest and on
+the card.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _choose(
 
 
 def _no_split(choice: Choice, rule: SplitRule) -> ShortError:
-    """The error where no whole groups come close to the share of the test side."""
+    """Return the error for whole groups that do not come close to the share of the test side."""
     counts = Counter(group for _, _, group in choice.groups())
     if len(counts) == 1:
         why = f"all {choice.kept:,} hang together by it, or by their scenarios, which are never apart"
@@ -126,7 +127,7 @@ def _no_split(choice: Choice, rule: SplitRule) -> ShortError:
 
 
 def _labelled_with(run: RunFolder, layer: str) -> LabelledWith | None:
-    """What a layer notes of itself; None where it notes nothing: a person may have made it."""
+    """Return the note of a layer about itself; None without one, since a person may have made the layer."""
     if not is_name(layer) or (noted := LayerFolder(run, layer).asked()) is None:
         return None
     return LabelledWith(noted.labels, noted.unit == "conversation")
@@ -164,7 +165,7 @@ class _Selector:
         return self._selection
 
     def _copy_ledger(self, source: SourceLedger, job: Job) -> RunSummary:
-        """The ledger with all that was answered, and with what was chosen alone as accepted."""
+        """Copy the ledger with all answers; only the chosen conversations count as accepted."""
         noted, selection = job.resolved, self._selection
         if noted is None or noted.fingerprint != source.fingerprint:
             raise RunError(

@@ -1,9 +1,9 @@
-"""A new split of what is kept, by the values of a name: nothing of one value is on both sides; or the latest values are the
-test side.
+"""A new split of the kept conversations, by the values of a name.
 
-The conversations of one scenario are never apart, whatever their values. So what shares a value shares a side, what
-shares a scenario does, and what hangs together by both. In order, a scenario counts by the latest of its values: nothing
-on the train side is later than where the test side begins.
+No value is on both sides; or the latest values are the test side. The conversations of one scenario are never
+separated. So conversations with the same value, and those of one scenario, share a side, and so do all that
+are linked by either. In order, a scenario counts by its latest value: nothing on the train side is later than
+the beginning of the test side.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class NewSplit:
         self._noted = array("q")  # a set each
 
     def note(self, facts: Facts) -> None:
-        """The next conversation. Raises UsageError for a value that has no place in the order of those before."""
+        """Add the next conversation. Raises UsageError for a value that cannot be ordered with the previous
+        ones."""
         found = self._value.get(facts)
         if self._in_order:
             self._check(found, facts.id)
@@ -68,8 +69,11 @@ class NewSplit:
         self._kind = kind
 
     def groups(self, scenarios: Sequence[int], kept: Sequence[int]) -> list[int]:
-        """The group of each kept conversation; `kept` are places in the run's order, `scenarios` those of all.
-        Raises UsageError where none has a value."""
+        """Return the group of each kept conversation; `kept` are places in the run's order, `scenarios` those
+        of all.
+
+        Raises UsageError if none has a value.
+        """
         sets = [*self._sets]
         having = [sets[self._noted[place]] for place in kept]
         different = {number for one in having for number in one}
@@ -79,7 +83,8 @@ class NewSplit:
         return self._ranks(where, having) if self._in_order else self._hashes(where, having)
 
     def _ranks(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
-        """The latest value of each scenario, numbered, the latest first. What has none comes before all others."""
+        """Return the rank of each scenario's latest value, the latest first. A scenario without a value comes
+        before all others."""
         latest: dict[int, Any] = {}
         for scenario, (number,) in zip(scenarios, having, strict=True):
             value, before = self._values[number], latest.setdefault(scenario, None)
@@ -90,8 +95,8 @@ class NewSplit:
         return [ranks.get(latest[scenario], len(ranks)) for scenario in scenarios]
 
     def _hashes(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
-        """The hash of the values that hang together with each conversation's. One value alone hashes as it does where a
-        job splits by a dimension."""
+        """Return the hash of the values linked with each conversation's. A single value hashes as in a job's
+        split by a dimension."""
         together = [pair for one in {*having} for pair in itertools.pairwise(one)]
         neighbours = itertools.pairwise(zip(scenarios, having, strict=True))
         together += [(one[0], other[0]) for (here, one), (there, other) in neighbours if here == there]

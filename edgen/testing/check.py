@@ -1,4 +1,4 @@
-"""What the checks of all kinds share."""
+"""Shared parts of the checks of all kinds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Check:
             self.fail(else_said)
 
     def value(self, else_said: str, make: Callable[..., Any], *given: Any) -> Any:
-        """What `make` returns; what it raises is what does not hold."""
+        """Return the value of `make`; report its exception as a fault."""
         try:
             return make(*given)
         except ConformanceError:
@@ -62,7 +62,7 @@ def space_of(space: str | Path | Space) -> Space:
 
 @contextlib.contextmanager
 def example_run(run: str | Path | None) -> Iterator[Path]:
-    """The folder of a run: the one that is given, or a small one that is made and removed."""
+    """Yield the folder of a run: the given one, or a small one that is made and removed."""
     if run is not None:
         yield Path(run)
         return

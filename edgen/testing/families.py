@@ -1,4 +1,4 @@
-"""Whether a family does what edgen expects of one."""
+"""Check that a family meets edgen's expectations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an export format does what edgen expects of one."""
+"""Check that an export format meets edgen's expectations."""
 
 from __future__ import annotations
 

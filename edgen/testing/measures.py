@@ -1,4 +1,4 @@
-"""Whether a measure does what edgen expects of one."""
+"""Check that a measure meets edgen's expectations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
 
 
 def _job_of(folder: Path) -> Mapping[str, Any]:
-    """The job of a run's folder, as a report has it; nothing for files."""
+    """Return the job of a run's folder, as in a report; an empty mapping for files."""
     job = RunFolder(folder).job
     return resolved_values(load_job(job)) if job.exists() else {}
 

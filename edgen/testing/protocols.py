@@ -1,4 +1,4 @@
-"""Whether a protocol of conversations does what edgen expects of one."""
+"""Check that a protocol of conversations meets edgen's expectations."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _simulator() -> Callable[[Request], str]:
 
 
 def _simulation(messages: tuple[Message, ...]) -> Any:
-    """What the simulator offers to a protocol for these messages."""
+    """Return the simulation that a protocol gets for these messages."""
     from edgen.simulator.simulated_request import SimulatedRequest
 
     return SimulatedRequest(messages, None, Random(7))  # noqa: S311 - reproducible, not secret

@@ -1,4 +1,4 @@
-"""Whether a provider does what edgen expects of one."""
+"""Check that a provider meets edgen's expectations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def _check_backend(check: Check, backend: Any, other: Any, *, call: bool) 
             reply = await backend.complete(request)
         except CallError:
             reply = None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is no CallError
+        except Exception as error:  # noqa: BLE001 - any exception but a CallError is a fault
             check.fail(
                 f"`complete` raises {type(error).__name__}: {error}; it may raise nothing but CallError"
             )
