@@ -1,6 +1,7 @@
 """Read a raw reply to a conversation, or to the reason why it is none.
 
-Every layout takes one path:
+Every layout takes one path (`read_unknown`); a reply in a layout that was seen before takes a short one to the same
+result (`learned`):
 
 1. `_without_wrappers` takes away what is no text of the answer: lone surrogates, thinking. Markup (XML,
    HTML, BBCode, LaTeX) that says who speaks becomes lines with labels (`text/markup`).
