@@ -11,19 +11,21 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import Event, Role, Scenario, Turn
-from edgen.families.base import (
+from edgen.plugin import (
+    Event,
     Family,
     FiledRecord,
     Provenance,
     Recorded,
-    filed_index,
+    Scenario,
+    Space,
+    Turn,
     filed_record,
     filed_turns,
     read_values,
     write_values,
 )
-from edgen.space.model import Space
+from edgen.plugin.families import Role, filed_index
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -7,26 +7,38 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Scenario
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import (
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Conversation,
     ConversationProtocol,
     Conversing,
     ExpectedCall,
+    Job,
+    Message,
     Prompting,
     Question,
+    Rejection,
+    Reply,
     Rules,
+    Scenario,
     Simulation,
+    Space,
     Starter,
     Template,
     ask,
+    read,
+    scenario_variables,
+    template_variables,
 )
-from edgen.protocols.briefs import CONVERSATION_VARIABLES, Labels, conversation_variables, labels_of
-from edgen.reading import read
-from edgen.space.five_lists import DEFAULT_VARIABLES, has_five_dimensions, template_variables
-from edgen.space.model import Space
+from edgen.plugin.protocols import (
+    CONVERSATION_VARIABLES,
+    DEFAULT_VARIABLES,
+    Labels,
+    conversation_variables,
+    has_five_dimensions,
+    labels_of,
+)
 
 _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
 

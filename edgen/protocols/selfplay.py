@@ -13,28 +13,39 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config import Job, settings_of
-from edgen.config.backends import Text
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.errors import Problem
-from edgen.core.values import Message, Role, Scenario, Turn
-from edgen.protocols.base import (
+from edgen.plugin import (
+    AnswerKind,
     ConversationProtocol,
     Conversing,
     ExpectedCall,
+    Job,
+    Message,
+    Problem,
     Prompting,
     Rules,
+    Scenario,
     Simulation,
+    Space,
     Starter,
     Template,
+    Text,
+    Turn,
+    settings_of,
+    template_variables,
 )
-from edgen.protocols.briefs import TURN_VARIABLES, Labels, labels_of
-from edgen.protocols.fence import FENCED
-from edgen.space.five_lists import DEFAULT_VARIABLES, DIMENSIONS, ROLES, template_variables
-from edgen.space.model import Space
+from edgen.plugin.protocols import (
+    DEFAULT_VARIABLES,
+    DIMENSIONS,
+    FENCED,
+    ROLES,
+    TURN_VARIABLES,
+    Labels,
+    Role,
+    labels_of,
+)
 
 if TYPE_CHECKING:
-    from edgen.protocols.stage import Stage
+    from edgen.plugin.protocols import Stage
 
 CLOSING_STEP = 1000  # behind the last step that a turn can have
 MOST_TURNS = 2_000  # in which a turn to branch at is looked for
@@ -220,13 +231,13 @@ class SelfplayProtocol(ConversationProtocol):
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
         """Yields a turn's request at a time; returns the conversation, or why it is none."""
-        from edgen.protocols.stage import play
+        from edgen.plugin.protocols import play
 
         return play(self.stage(scenario, prompts, rules), replicate)
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage:
         """Both agents of a scenario."""
-        from edgen.protocols.stage import Stage
+        from edgen.plugin.protocols import Stage
 
         return Stage(scenario, prompts, rules)
 

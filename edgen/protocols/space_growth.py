@@ -15,14 +15,16 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.values import Address, Reply, Request
-from edgen.protocols.base import Prompting, Protocol, Simulation, call_seed
-from edgen.reading.answers.values import LONGEST, read_values
-from edgen.space import Space
-from edgen.space.five_lists import LISTS
-from edgen.space.similar_values import KnownValues
-from edgen.space.text_rules import value_problem
+from edgen.plugin import Address, AnswerKind, Prompting, Reply, Request, Simulation, Space
+from edgen.plugin.protocols import (
+    LISTS,
+    LONGEST,
+    KnownValues,
+    Protocol,
+    call_seed,
+    read_values,
+    value_problem,
+)
 
 BATCH = 50  # values that one request asks for
 SHOWN = 100  # values that one request shows, at most

@@ -16,13 +16,30 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from edgen.core.values import Scenario
-from edgen.export.conversation_rows import COLUMNS, Columns, ScenarioColumns, read_row
-from edgen.export.files import Patterns, RowFiles, Staging
-from edgen.export.format import AcceptedConversation, Chat, DataTable, Format, Item, Row, RunReader, tried
-from edgen.export.layer_columns import cells_of, columns_of
-from edgen.space import Space
-from edgen.store.layers import LayerFacts
+from edgen.plugin import (
+    AcceptedConversation,
+    Chat,
+    DataTable,
+    Format,
+    Item,
+    Row,
+    RowFiles,
+    RunReader,
+    Scenario,
+    Space,
+    Staging,
+)
+from edgen.plugin.formats import (
+    COLUMNS,
+    Columns,
+    LayerFacts,
+    Patterns,
+    ScenarioColumns,
+    cells_of,
+    columns_of,
+    read_row,
+    tried,
+)
 
 _PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
 _BEFORE = ("split",)

@@ -11,11 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.core.spreadsheet_cells import disarm
-from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
-from edgen.export.files import Patterns, SplitFiles, Staging, WriteRow
-from edgen.export.format import Chat, Format, Item, Row, RunReader, tried
-from edgen.export.layer_columns import texts_in, texts_of
+from edgen.plugin import Chat, Format, Item, Row, RunReader, Staging
+from edgen.plugin.formats import (
+    Patterns,
+    ScenarioColumns,
+    SplitFiles,
+    WriteRow,
+    disarm,
+    make_table,
+    read_row,
+    texts_in,
+    texts_of,
+    tried,
+)
 
 _COLUMNS = (
     *("id", "split", "scenario", "replicate", "arm", "*"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import tried
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:

@@ -16,11 +16,23 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.extras import install_command
-from edgen.export.conversation_rows import ScenarioColumns, make_table, read_row
-from edgen.export.files import ParquetFile, Patterns, RowFiles, Staging, arrow_schema, has_arrow
-from edgen.export.format import DEFAULT, SPLITS, Chat, Format, Item, Row, RunReader, SplitName, tried
-from edgen.export.layer_columns import cells_of, columns_of
+from edgen.plugin import Chat, Format, Item, Row, RowFiles, RunReader, Staging
+from edgen.plugin.formats import (
+    DEFAULT,
+    SPLITS,
+    ParquetFile,
+    Patterns,
+    ScenarioColumns,
+    SplitName,
+    arrow_schema,
+    cells_of,
+    columns_of,
+    has_arrow,
+    install_command,
+    make_table,
+    read_row,
+    tried,
+)
 
 _COLUMNS = (
     *("id", "conversation", "*", "probability", "ended_by"),

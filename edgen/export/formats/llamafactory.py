@@ -12,12 +12,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.files import write_new
-from edgen.export.completions import RULE, Completion, rows_of_turns
-from edgen.export.files import JsonLines, Patterns
-from edgen.export.format import DataTable, Format, Item, LeftOut, Row, tried
 from edgen.export.formats.sharegpt import begins_with_user, in_its_words
-from edgen.export.pair_rows import TurnPair
+from edgen.plugin import DataTable, Format, Item, JsonLines, LeftOut, Row
+from edgen.plugin.formats import RULE, Completion, Patterns, TurnPair, rows_of_turns, tried, write_new
 
 PREFERENCE = "preference"
 KTO = "kto"

@@ -7,11 +7,20 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from edgen.core.pair import Label, OracleSignal, Pair
-from edgen.export.conversation_rows import ScenarioColumns
-from edgen.export.evidence import evidence_of, signal_behind
-from edgen.export.format import Chat, Compared, Format, Item, LeftOut, Row, RunReader, tried
-from edgen.export.pair_rows import is_near_end, messages_of, say_the_same
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import (
+    Compared,
+    Label,
+    OracleSignal,
+    Pair,
+    ScenarioColumns,
+    evidence_of,
+    is_near_end,
+    messages_of,
+    say_the_same,
+    signal_behind,
+    tried,
+)
 
 TIE = 0.5
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.format import Format, tried
-from edgen.export.replies import Reply, rows_of_replies
+from edgen.plugin import Format
+from edgen.plugin.formats import Reply, rows_of_replies, tried
 
 VERIFIER = "general-quality_ref"
 

@@ -7,10 +7,8 @@ texts in the layout of OpenRLHF's usual input template ("User: ...\\nAssistant: 
 
 from __future__ import annotations
 
-from edgen.export.chat import Message
-from edgen.export.completions import RULE, Completion, rows_of_turns
-from edgen.export.format import DataTable, Format, Row, tried
-from edgen.export.pair_rows import TurnPair
+from edgen.plugin import DataTable, Format, Row
+from edgen.plugin.formats import RULE, Completion, Message, TurnPair, rows_of_turns, tried
 
 PAIRS = "pairs"
 SCORED = "scored"

@@ -10,12 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from edgen.core.pair import RolloutSignal
-from edgen.export.chat import without_trailing_user
-from edgen.export.evidence import signal_behind
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
-from edgen.export.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
-from edgen.export.tokens import MOST, PAD, ChatTokenizer
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import (
+    MOST,
+    PAD,
+    ChatTokenizer,
+    Preferred,
+    RolloutSignal,
+    TurnPair,
+    read_turn,
+    rows_of_pairs,
+    signal_behind,
+    tried,
+    without_trailing_user,
+)
 
 TOKENS = {
     "chosen_token": "tokens of the first 2h + 2 messages of the chosen conversation, padded",

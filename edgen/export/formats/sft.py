@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader, tried
-from edgen.export.replies import responses
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import Repeats, responses, tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:

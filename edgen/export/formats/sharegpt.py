@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.chat import Message, without_trailing_user
-from edgen.export.conversation_rows import Repeats
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, tried
+from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import Message, Repeats, tried, without_trailing_user
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 

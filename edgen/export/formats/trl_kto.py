@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from edgen.export.completions import RULE, Completion, completions
-from edgen.export.files import JsonLines, Staging
-from edgen.export.format import SPLITS, Format, Row, rows_from, tried
+from edgen.plugin import Format, JsonLines, Row, Staging
+from edgen.plugin.formats import RULE, SPLITS, Completion, completions, rows_from, tried
 
 
 def _row(found: Completion) -> Row:

@@ -5,8 +5,8 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 
 from __future__ import annotations
 
-from edgen.export.format import Format, Row, rows_from, tried
-from edgen.export.replies import Reply, replies
+from edgen.plugin import Format, Row
+from edgen.plugin.formats import Reply, replies, rows_from, tried
 
 
 def _row(found: Reply) -> Row:

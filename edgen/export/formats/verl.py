@@ -5,9 +5,9 @@ Format: `verl/utils/dataset/multiturn_sft_dataset.py`: the loss covers every ass
 
 from __future__ import annotations
 
-from edgen.export.files import ParquetFiles
-from edgen.export.format import Format, tried
 from edgen.export.formats import trl_sft
+from edgen.plugin import Format
+from edgen.plugin.formats import ParquetFiles, tried
 
 FORMAT = Format(
     name="verl",

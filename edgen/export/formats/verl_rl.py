@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.files import ParquetFiles
-from edgen.export.format import Format, tried
-from edgen.export.replies import DESCRIBED, Reply, rows_of_replies
+from edgen.plugin import Format
+from edgen.plugin.formats import DESCRIBED, ParquetFiles, Reply, rows_of_replies, tried
 
 
 def _value(reply: Reply) -> dict[str, Any]:

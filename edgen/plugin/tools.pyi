@@ -1,1 +1,0 @@
-"""The types of the names in tools.py."""
