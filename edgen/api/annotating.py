@@ -234,7 +234,7 @@ class Annotating:
             )
         if reader.pending:
             self.control.note(
-                f"{reader.pending} conversations of this run are pending; only the finished ones are labelled."
+                f"{reader.pending:,} conversations of this run are pending; only the finished ones are labelled."
             )
 
     def _annotators(self) -> Iterator[tuple[str, Chosen]]:

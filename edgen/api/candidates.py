@@ -120,7 +120,7 @@ class _Writing(Start[WriterAsker]):
         reader = self.reader
         if reader.pending:
             self.control.note(
-                f"{reader.pending} conversations of this run are pending; texts are written for the finished ones only."
+                f"{reader.pending:,} conversations of this run are pending; texts are written for the finished ones only."
             )
         asker, ledger, ended = self.ask()
         file, totals = reader.rundir.written(self.options.write), None

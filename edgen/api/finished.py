@@ -89,12 +89,15 @@ def export_run(
 
 def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:
     """Write one self-contained HTML file about a run, in place of an earlier one; notes tell what of the run it is not
-    about. Raises what reading the run raises, and UsageError where the file cannot be written."""
+    about. Measures of the run's own job are taken where the user agrees to run their files. Raises what reading the run
+    raises, and UsageError where the file cannot be written."""
+    from edgen.api.run_measures import load_run_measures
     from edgen.report.canvas import has_font_list
     from edgen.report.page import write_report as write
 
     if not has_font_list():
         control.note("matplotlib lists the fonts of this machine, once; this can take a minute.")
+    load_run_measures([run], control)
     with control.stages() as tell:
         written = write(run, output, progress=tell)
     if not written.accepted:

@@ -198,7 +198,7 @@ class PairMaking:
                 self.rollouts.check(self.options.by)
             if reader.pending:
                 self._control.note(
-                    f"{reader.pending} conversations of this run are pending; pairs are made of the finished ones only. "
+                    f"{reader.pending:,} conversations of this run are pending; pairs are made of the finished ones only. "
                     "`edgen generate` with its job makes the others."
                 )
             return count

@@ -21,9 +21,8 @@ from edgen.core.yaml_values import shortened
 from edgen.planning.allowed_files import Reach
 from edgen.runtime.control import Control
 from edgen.store.ledger import Ledger, LedgerReader
+from edgen.store.ledger.facts import MEASURES
 from edgen.store.run_folder import RunFolder, run_around
-
-_FACT = "measures"
 
 
 class MeasureFile(msgspec.Struct, frozen=True):
@@ -46,9 +45,9 @@ def find_measure_files(job: Job, reach: Reach) -> list[MeasureFile]:
 
 def note_measure_files(ledger: Ledger, files: Sequence[MeasureFile]) -> list[str]:
     """Keep with a ledger what its measures are. Return the files that were others when the run was worked on last."""
-    known = ledger.fact(_FACT)
+    known = ledger.fact(MEASURES)
     if files or known is not None:
-        ledger.set_fact(_FACT, msgspec.json.encode(files).decode())
+        ledger.set_fact(MEASURES, msgspec.json.encode(files).decode())
     before = {one.file: one.sha256 for one in _decode(known, ledger.path)}
     return sorted({one.file for one in files if before.get(one.file, one.sha256) != one.sha256})
 
@@ -102,7 +101,7 @@ def _read_measure_files(run: Path) -> list[MeasureFile]:
         if not arm.ledger.is_file():  # whoever reads the run says what is wrong with it
             continue
         with LedgerReader(arm.ledger) as view:
-            found += _decode(view.fact(_FACT), arm.ledger)
+            found += _decode(view.fact(MEASURES), arm.ledger)
     return found
 
 

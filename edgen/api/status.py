@@ -99,7 +99,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
         """Raise ShortError where some of them got no answer; `what` they are."""
         if failed := sum(self.failed.values()) + self.pending:
             raise ShortError(
-                f"{failed} of {self.planned} {what} got no answer ({describe_counts(self.failed)}). "
+                f"{failed} of {self.planned:,} {what} got no answer ({describe_counts(self.failed)}). "
                 "Run the same command again to retry them."
             )
 

@@ -256,10 +256,10 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
     yield f"run        {made.run}"
     yield f"layer      {made.layer}: {made.labels.name}, by {made.unit}"
     for one in made.annotators:
-        yield f"annotator  {one.annotator}: {one.labelled} of {one.planned} labelled, {one.pending} pending"
+        yield f"annotator  {one.annotator}: {one.labelled:,} of {one.planned:,} labelled, {one.pending:,} pending"
         yield f"  rejected {describe_counts(one.rejected)}"
         yield f"  failed   {describe_counts(one.failed)}"
-        yield f"  calls    {one.calls.made} made, {one.calls.replayed} replayed, cost {format_cost(one.cost_usd)}"
+        yield f"  calls    {one.calls.made:,} made, {one.calls.replayed:,} replayed, cost {format_cost(one.cost_usd)}"
     for person in made.people:
         said = f"{person.new:,} new, {person.changed:,} changed, {person.labelled:,} in all"
         yield f"person     {person.annotator}: {said}"

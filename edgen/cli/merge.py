@@ -65,8 +65,10 @@ def _as_json(status: Status, merged: MergeResult) -> dict[str, Any]:
 
 def _render(status: Status, merged: MergeResult) -> Iterator[str]:
     for one in merged.inputs:
-        pending = f", {one.pending} pending" if one.pending else ""
-        made = f"scenarios {one.first} to {one.end - 1}, {one.accepted} of {one.planned} accepted{pending}"
+        pending = f", {one.pending:,} pending" if one.pending else ""
+        made = (
+            f"scenarios {one.first} to {one.end - 1}, {one.accepted:,} of {one.planned:,} accepted{pending}"
+        )
         yield f"input      {one.run}: {made if one.end > one.first else 'nothing planned'}"
     if merged.same or merged.other or merged.answered_twice:
         yield (
@@ -86,13 +88,15 @@ def _require_complete(status: Status, merged: MergeResult, output: Path) -> None
     gaps = [_describe_gap(arm, *gap) for arm, those in merged.gaps.items() for gap in those]
     pending, go_on = status.pending, f"`edgen generate JOB -o {output}` makes what is missing."
     if gaps:
-        missing = f"{first_of(gaps, 5, ' gaps')} are in none of the runs ({pending} conversations pending)"
+        missing = f"{first_of(gaps, 5, ' gaps')} are in none of the runs ({pending:,} conversations pending)"
         raise ShortError(f"{output} is written but incomplete: {missing}. {go_on}")
     if pending or status.state == "stopped":
-        raise ShortError(f"{output} is written but incomplete: {pending} conversations are pending. {go_on}")
+        raise ShortError(
+            f"{output} is written but incomplete: {pending:,} conversations are pending. {go_on}"
+        )
     again = f" Failed ones are tried again by `edgen generate JOB -o {output}`." if status.failed else ""
     raise ShortError(
-        f"{output} is written but short: {status.accepted} of {status.planned} conversations were accepted."
+        f"{output} is written but short: {status.accepted:,} of {status.planned:,} conversations were accepted."
         f"{again}"
     )
 

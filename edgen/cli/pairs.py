@@ -169,12 +169,12 @@ def _render_needs(needs: PairsEstimate) -> Iterator[str]:
     if needs.rollouts is not None:
         one = needs.rollouts
         yield f"rollouts   {one.to_play} to play, {one.k} for each of {one.responses} responses; {one.there} stored already"
-        yield f"           {one.calls.expected} calls expected, at most {one.calls.at_most}"
+        yield f"           {one.calls.expected:,} calls expected, at most {one.calls.at_most:,}"
     if needs.judged is not None:
         judged = needs.judged
         yield f"judge      {judged.to_judge} comparisons, {judged.there} stored already"
-        yield f"           {judged.calls.expected} calls expected, at most {judged.calls.at_most}"
-    yield f"calls      {needs.calls.expected} expected, at most {needs.calls.at_most}; none was made, and nothing was written"
+        yield f"           {judged.calls.expected:,} calls expected, at most {judged.calls.at_most:,}"
+    yield f"calls      {needs.calls.expected:,} expected, at most {needs.calls.at_most:,}; none was made, and nothing was written"
 
 
 def _render(paired: PairedRun) -> Iterator[str]:
@@ -182,22 +182,22 @@ def _render(paired: PairedRun) -> Iterator[str]:
 
     made, judged = paired.made, paired.judged
     yield f"run        {paired.run}{' (simulated)' if made is not None and made.simulated else ''}"
-    yield f"scenarios  {paired.scenarios} with conversations to compare"
+    yield f"scenarios  {paired.scenarios:,} with conversations to compare"
     for one in paired.rollouts:
         lost = describe_counts({**one.rejected, **one.failed})
-        yield f"rollouts   {one.played} of {one.planned} played, {paired.k} of each response; lost {lost}"
-        yield f"           {one.calls.made} calls, cost {format_cost(one.cost_usd)}"
+        yield f"rollouts   {one.played:,} of {one.planned:,} played, {paired.k} of each response; lost {lost}"
+        yield f"           {one.calls.made:,} calls, cost {format_cost(one.cost_usd)}"
     if judged is not None:
         unasked = {key: n for key, n in judged.rejected.items() if key in _NEVER_SHOWN}
         abstained = {key: n for key, n in judged.rejected.items() if key not in _NEVER_SHOWN}
         yield f"judge      {paired.model} ({judged.judge})"
-        yield f"planned    {judged.planned}"
-        yield f"judged     {judged.judged}"
+        yield f"planned    {judged.planned:,}"
+        yield f"judged     {judged.judged:,}"
         yield f"not shown  {describe_counts(unasked)}"
         yield f"abstained  {describe_counts(abstained)}"
         yield f"failed     {describe_counts(judged.failed)}"
-        yield f"pending    {judged.pending}"
-        yield f"calls      {judged.calls.made} made, {judged.calls.replayed} replayed"
+        yield f"pending    {judged.pending:,}"
+        yield f"calls      {judged.calls.made:,} made, {judged.calls.replayed:,} replayed"
         yield f"cost       {format_cost(judged.cost_usd)}"
     if made is not None:
         yield f"labelled   {made.train + made.test} by {paired.by}"

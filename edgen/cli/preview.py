@@ -60,7 +60,7 @@ def command(
     if not json:
         cells = "uncounted" if preview.cells is None else preview.cells
         rounds = f", in {preview.rounds} rounds" if preview.rounds > 1 else ""
-        print_line(f"{preview.planned} scenarios are planned{rounds}, of {cells} cells in {preview.space}.")
+        print_line(f"{preview.planned:,} scenarios are planned{rounds}, of {cells} cells in {preview.space}.")
         _warn(preview.warnings)
 
 

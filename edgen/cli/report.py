@@ -12,17 +12,19 @@ from edgen.cli.output import print_value
 def command(
     run: o.RunArgument,
     output: Annotated[Path | None, o.output("FILE", "The page.  [default: RUN/report.html]")] = None,
+    trust_code: o.TrustCodeOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Write an HTML page about a run, with charts and examples.
 
-    The file opens in a browser without a network. An earlier report is replaced.
+    The file opens in a browser without a network. An earlier report is replaced. Measures of the run's own job
+    are taken as well, if you agree to run their files.
 
     Example: edgen report outputs/quickstart
     """
     from edgen.api.finished import write_report
     from edgen.cli.control import make_control
 
-    written = write_report(run, make_control(), output)
+    written = write_report(run, make_control(trust_code=trust_code), output)
     line = f"{written.path} is ready ({written.size / 1e6:.1f} MB): open it in a browser."
     print_value({"file": str(written.path), "bytes": written.size}, [line], json=json)

@@ -51,13 +51,13 @@ def _cells(run: RunFacts) -> tuple[str, ...]:
     if (status := run.status) is None:
         return run.name, "unreadable", "-", "-", "-", "-", age, size
     calls, tokens = status.calls.made, format_short(status.tokens.prompt + status.tokens.completion)
-    accepted, cost = f"{status.accepted}/{status.planned}", _format_cost(status.cost_usd, calls)
+    accepted, cost = f"{status.accepted:,}/{status.planned:,}", _format_cost(status.cost_usd, calls)
     return run.name, status.state, accepted, str(calls), tokens, cost, age, size
 
 
 def _total_cells(totals: Totals) -> tuple[str, ...]:
     states = f"{totals.running} running" if totals.running else ""
-    accepted, size = f"{totals.accepted}/{totals.planned}", f"{format_short(totals.bytes)}B"
+    accepted, size = f"{totals.accepted:,}/{totals.planned:,}", f"{format_short(totals.bytes)}B"
     tokens, cost = format_short(totals.tokens), _format_cost(totals.cost_usd, totals.calls)
     return f"total {totals.runs}", states, accepted, str(totals.calls), tokens, cost, "", size
 

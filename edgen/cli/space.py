@@ -307,13 +307,13 @@ def _render_grown(grown: GrownSpace) -> Iterator[str]:
     dropped = ", ".join(f"{reason} {number}" for reason, number in grown.dropped.items())
     calls = grown.calls
     yield f"space      {grown.space}: {grown.present} {grown.dimension}"
-    yield f"asked      {grown.asked} more, of {grown.model or 'the model'}{made_up}"
-    yield f"kept       {grown.kept}"
+    yield f"asked      {grown.asked:,} more, of {grown.model or 'the model'}{made_up}"
+    yield f"kept       {grown.kept:,}"
     yield from (f"           {value}" for value in grown.values[:_EXAMPLES])
     if grown.kept > _EXAMPLES:
         yield "           …"
     yield f"dropped    {dropped or 'none'}"
-    yield f"calls      {calls.made} made, {calls.replayed} replayed, {calls.retried} retried"
+    yield f"calls      {calls.made:,} made, {calls.replayed:,} replayed, {calls.retried:,} retried"
     yield f"cost       {format_cost(grown.cost_usd)}"
     if grown.file:
         yield f"file       {grown.file}"

@@ -110,17 +110,17 @@ def render_status(status: Status) -> Iterator[str]:
     now = f" ({calls.now} now)" if calls.now is not UNSET and calls.now != calls.made else ""
     yield f"run        {status.run}"
     yield f"state      {status.state}"
-    yield f"planned    {status.planned}{piece}"
+    yield f"planned    {status.planned:,}{piece}"
     if status.round:
         yield f"round      {status.round.number} of {status.round.of}"
-    yield f"accepted   {status.accepted}"
+    yield f"accepted   {status.accepted:,}"
     yield f"rejected   {describe_counts(status.rejected)}"
     yield f"failed     {describe_counts(status.failed)}"
-    yield f"pending    {status.pending}"
-    yield f"calls      {calls.made} made{now}, {calls.replayed} replayed, {calls.retried} retried"
+    yield f"pending    {status.pending:,}"
+    yield f"calls      {calls.made:,} made{now}, {calls.replayed:,} replayed, {calls.retried:,} retried"
     if status.retried:
         yield f"retried    {describe_reasons(Counter(status.retried), len(status.retried))}"
-    yield f"tokens     {tokens.prompt} prompt{_of_cache(tokens)}, {tokens.completion} completion"
+    yield f"tokens     {tokens.prompt:,} prompt{_of_cache(tokens)}, {tokens.completion:,} completion"
     yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
     if status.out:
         yield f"reserved   {_describe_amount(status.out)} at most, for open batches and calls"
@@ -132,22 +132,22 @@ def render_status(status: Status) -> Iterator[str]:
         yield f"lost       {gone} missing from the ledger: its log was cut or removed"
     yield from _render_batches([status, *status.begun_arms().values()])
     for name, arm in (status.arms or {}).items():
-        stand = arm and f"{arm.state}, {arm.accepted} of {arm.planned} accepted, {arm.pending} pending"
+        stand = arm and f"{arm.state}, {arm.accepted:,} of {arm.planned:,} accepted, {arm.pending:,} pending"
         yield f"arm        {name}: {stand or 'not begun'}"
     for one in status.rollouts or ():
-        yield f"rollouts   {one.agents}: {one.played} of {one.planned} played, {one.pending} pending"
+        yield f"rollouts   {one.agents}: {one.played:,} of {one.planned:,} played, {one.pending:,} pending"
     for judge in status.judges or ():
-        yield f"judge      {judge.judge}: {judge.judged} of {judge.planned} pairs judged, {judge.pending} pending"
+        yield f"judge      {judge.judge}: {judge.judged:,} of {judge.planned:,} pairs judged, {judge.pending:,} pending"
     for own in status.annotators or ():
-        told = f"{own.labelled} of {own.planned} labelled, {own.pending} pending"
+        told = f"{own.labelled:,} of {own.planned:,} labelled, {own.pending:,} pending"
         yield f"layer      {own.layer}, {own.annotator}: {told}"
     for name in sorted({*(status.layers or ())} - {own.layer for own in status.annotators or ()}):
         yield f"layer      {name}"
     for writer in status.writers or ():
-        told = f"{writer.written} of {writer.planned} turns written for, {writer.pending} pending"
-        yield f"candidates {writer.writes}, {writer.writer}: {told}"
+        told = f"{writer.written:,} of {writer.planned:,} turns written for, {writer.pending:,} pending"
+        yield f"candidates {writer.writes:,}, {writer.writer}: {told}"
     for other in status.asked or ():
-        told = f"{other.answered} of {other.planned} answered, {other.pending} pending"
+        told = f"{other.answered:,} of {other.planned:,} answered, {other.pending:,} pending"
         yield f"asked      {other.asker}, {other.answerer}: {told}"
 
 
@@ -169,11 +169,11 @@ def _render_budget(status: Status) -> Iterator[str]:
 def _render_change(status: Status, speed: str) -> str:
     """How it stands, in a line with the time of day."""
     parts = [
-        f"{time.strftime('%H:%M:%S')} {status.state}: {status.planned - status.pending}/{status.planned}",
-        f"{status.accepted} accepted",
-        f"{sum(status.rejected.values())} rejected",
-        f"{sum(status.failed.values())} failed",
-        f"{status.calls.made} calls",
+        f"{time.strftime('%H:%M:%S')} {status.state}: {status.planned - status.pending:,}/{status.planned:,}",
+        f"{status.accepted:,} accepted",
+        f"{sum(status.rejected.values()):,} rejected",
+        f"{sum(status.failed.values()):,} failed",
+        f"{status.calls.made:,} calls",
     ]
     if status.cost_usd is not None:
         parts.append(dollars(status.cost_usd))
@@ -202,7 +202,7 @@ class _Speed:
 def _of_cache(tokens: Tokens) -> str:
     """What of the prompts went through a service's cache, if anything."""
     kinds = {"read from": tokens.cache_read, "written to": tokens.cache_write}
-    said = " and ".join(f"{count} {what}" for what, count in kinds.items() if count)
+    said = " and ".join(f"{count:,} {what}" for what, count in kinds.items() if count)
     return f" ({said} the prompt cache)" if said else ""
 
 

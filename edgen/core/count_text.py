@@ -27,10 +27,10 @@ def describe_counts(counts: Mapping[str, int]) -> str:
     total = sum(counts.values())
     if not total:
         return "0"
-    return f"{total} ({', '.join(f'{reason} {count}' for reason, count in counts.items())})"
+    return f"{total:,} ({', '.join(f'{reason} {count:,}' for reason, count in counts.items())})"
 
 
 def describe_reasons(reasons: Counter[str], most: int = 4) -> str:
     """Format counts with their reasons, the most frequent first, such as `14 no_turns, 3 too_short`."""
-    shown = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(most))
+    shown = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(most))
     return shown + (f" and {len(reasons) - most} more kinds" if len(reasons) > most else "")

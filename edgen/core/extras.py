@@ -20,7 +20,7 @@ from edgen.core.version import DISTRIBUTION
 
 # Modules that whole packages of edgen, or a measure, need from an extra.
 _MODULES = {
-    "analysis": ("matplotlib", "nltk", "numpy", "rensa"),
+    "analysis": ("matplotlib", "numpy", "rensa"),
     "bleu": ("sacrebleu",),
     "bertscore": ("bert_score",),
     "retrieval": ("bm25s",),

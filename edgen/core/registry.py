@@ -120,8 +120,10 @@ def plugin_of(kind: Kind, name: str) -> Plugin | None:
     """Return the entry point of another package's object; None for edgen's own, and for added ones."""
     if (kind, name) in _added:
         return None
-    found = _by_name(tuple(sys.path)).get((kind, name), ())
-    return next((plugin for plugin in found if plugin.package != DISTRIBUTION), None)
+    for plugin in _by_name(tuple(sys.path)).get((kind, name), ()):
+        if plugin.package != DISTRIBUTION:
+            return plugin
+    return None
 
 
 def is_added(kind: Kind, name: str) -> bool:

@@ -203,8 +203,6 @@ class _Merger:
             plan = plan_of_run(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
             described = described_job(job, sources)
             facts = {JOB: msgspec.json.encode(described).decode()}
-            if any(source.facts.get("simulated") == noted.fingerprint for source in sources):
-                facts["simulated"] = noted.fingerprint
             status = ledger.close(plan, facts, _shortage)
             twice = ledger.several()
         summary = RunSummary(job, status, described, noted.template_sha256, noted.space_sha256)
@@ -279,9 +277,9 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
 def _shortage(status: RunStatus) -> str | None:
     if status.pending:
         return (
-            f"Merged, with {status.pending} of {status.planned} conversations pending: `edgen generate` with the job "
+            f"Merged, with {status.pending:,} of {status.planned:,} conversations pending: `edgen generate` with the job "
             "makes them."
         )
     if status.accepted < status.plan.asked:
-        return f"Merged: {status.accepted} of {status.plan.asked} conversations were accepted."
+        return f"Merged: {status.accepted:,} of {status.plan.asked:,} conversations were accepted."
     return None

@@ -110,8 +110,7 @@ def _merge_judge(run: RunFolder, ledgers: Sequence[Path], to: Path, scratch: Pat
             asked=settled,
             planned=settled,
         )
-        simulated = any(source.facts.get("simulated") == source.fingerprint for source in sources)
-        ledger.close(plan, {"simulated": under} if simulated else {}, lambda _status: None)
+        ledger.close(plan, {}, lambda _status: None)
     noted = (path.with_suffix(".json") for path in ledgers)
     if (first := next(filter(Path.is_file, noted), None)) is not None:
         copy_noted(first, run, to.with_suffix(".json"))

@@ -49,7 +49,7 @@ def check_part(job: Job, part: range | None) -> None:
     if part.stop > job.conversations:
         raise UsageError(
             f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends at "
-            f"{job.conversations} at most. More of them: -n."
+            f"{job.conversations:,} at most. More of them: -n."
         )
     if part.start and protocol_of(job).rounds(job).total > 1:
         raise UsageError(
@@ -247,9 +247,7 @@ class Run:
                 more += f" Those with no_labels were not labelled: see the answers of the backend {ANNOTATOR}, and its max_tokens."
         elif not (self._plan.job.top_up or of_arms or self._wanted.of is not None):
             more = " `top_up: true` plans more until enough are accepted."
-        return (
-            f"{counts.accepted} of {self._wanted.asked} conversations were accepted ({reasons}).{again}{more}"
-        )
+        return f"{counts.accepted:,} of {self._wanted.asked:,} conversations were accepted ({reasons}).{again}{more}"
 
 
 def _by_a_gate(reason: str) -> bool:

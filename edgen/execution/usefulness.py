@@ -138,9 +138,9 @@ class Usefulness:
                 found = f"{self._usable[role]} of {answers} answers{who} are usable"
                 return self._stop(found, self._reasons[role])
         if self._settled >= SETTLED and self._read < LEAST * self._settled:
-            return self._stop(f"{self._accepted} of {self._settled} are accepted", self._rejected)
+            return self._stop(f"{self._accepted:,} of {self._settled:,} are accepted", self._rejected)
         if self._gates_count and self._settled >= GATED and not self._accepted:
-            return self._stop(f"0 of {self._settled} passed the gates", self._rejected)
+            return self._stop(f"0 of {self._settled:,} passed the gates", self._rejected)
         return None
 
     def _stop(self, found: str, reasons: Counter[str]) -> UselessError:

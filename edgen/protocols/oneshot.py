@@ -104,9 +104,11 @@ class Oneshot(ConversationProtocol):
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
         """The one prompt."""
-        told: _Told = rules.prepared or _Told({}, "")
-        variables = conversation_variables(scenario, rules.roles, told.labels, told.goal)
-        return {"default": prompts["default"].messages({**variables, **scenario_variables(scenario)})}
+        prompt, variables = prompts["default"], scenario_variables(scenario)
+        if not prompt.variables_used.isdisjoint(CONVERSATION_VARIABLES):
+            told: _Told = rules.prepared or _Told({}, "")
+            variables = conversation_variables(scenario, rules.roles, told.labels, told.goal) | variables
+        return {"default": prompt.messages(variables)}
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """One call."""

@@ -28,10 +28,14 @@ the job may not have read."""
 
 
 class Prompting(Face):
-    """What a protocol needs of a template: variables in, messages out, and the schema that answers have to fit."""
+    """What a protocol needs of a template: variables in, messages out, which variables it reads, and the schema that its
+    answers have to fit."""
 
     @property
     def schema(self) -> bytes | None: ...
+
+    @property
+    def variables_used(self) -> frozenset[str]: ...
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 

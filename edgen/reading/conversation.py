@@ -1,6 +1,7 @@
 """Read a raw reply to a conversation, or to the reason why it is none.
 
-Every layout takes one path:
+Every layout takes one path (`read_unknown`); a reply in a layout that was seen before takes a short one to the same
+result (`learned`):
 
 1. `_without_wrappers` takes away what is no text of the answer: lone surrogates, thinking. Markup (XML,
    HTML, BBCode, LaTeX) that says who speaks becomes lines with labels (`text/markup`).
@@ -26,6 +27,7 @@ from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import Found, assemble, make_entries, noted
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
+from edgen.reading.learned import layouts_of
 from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
@@ -61,6 +63,17 @@ def read(
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
+    layouts = layouts_of(roles)
+    if (known := layouts.read(text)) is not None:
+        return known
+    result = read_unknown(text, roles)
+    if isinstance(result, Conversation):
+        layouts.learn(text, result)
+    return result
+
+
+def read_unknown(text: str, roles: RoleWords) -> Conversation | Rejection:
+    """What a text says whose layout is not known yet."""
     if roles.own and (named := translate_own(text, roles)) is not text:
         result = _read_any(named, roles)
         return result if isinstance(result, Rejection) else noted(result, last=[Repair.ROLE_ALIAS])

@@ -91,13 +91,13 @@ def describe_progress(snapshot: Snapshot) -> str:
     accepted, rejected = snapshot.title.outcomes
     parts = [
         f"{activity.per_second:.1f}/s",
-        f"{counts.accepted} {accepted}",
-        f"{counts.rejected.total()} {rejected}",
+        f"{counts.accepted:,} {accepted}",
+        f"{counts.rejected.total():,} {rejected}",
         f"{activity.in_flight} in flight",
         f"{format_short(counts.prompt_tokens + counts.completion_tokens)} tokens",
     ]
     if counts.failed:
-        parts.append(f"{counts.failed.total()} failed")
+        parts.append(f"{counts.failed.total():,} failed")
     if counts.retried_by:
         parts.append(f"retried: {describe_reasons(counts.retried_by)}")
     if activity.wait > 1:

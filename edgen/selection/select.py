@@ -181,8 +181,6 @@ class _Selector:
             JOB: msgspec.json.encode(described).decode(),
             SELECTION: msgspec.json.encode(selection).decode(),
         }
-        if source.facts.get("simulated") == source.fingerprint:
-            facts["simulated"] = source.fingerprint
         # A ledger has no duplicates of its own, so nothing is dropped; what an earlier form of the job made stays.
         with MergedLedger(self._work.ledger, source.fingerprint, lambda _facts: None) as ledger:
             ledger.add(source)

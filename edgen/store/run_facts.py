@@ -20,7 +20,7 @@ def describe_selection(one: Selection) -> dict[str, Any]:
     return {
         "of": one.run,
         "records_sha256": one.sha256,
-        "kept": f"{one.kept} of {one.accepted}",
+        "kept": f"{one.kept:,} of {one.accepted:,}",
         "options": shlex.join(one.options),
         **{clause.name: f"{clause.says}: took {clause.took} of {clause.of}" for clause in one.clauses},
         **({} if one.split is None else {"split": one.split.words}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -248,6 +249,20 @@ class TestAJobsOwn:
         forget()
         compared = command("compare", run, here / "chosen", "--json", *agreed)
         assert "shape.turns" in {metric["name"] for metric in json.loads(compared.out)["metrics"]}
+
+        # A run made of this one knows the file as well.
+        shutil.copytree(run, here / "copy")
+        assert command("merge", run, here / "copy", "-o", here / "both").code == 0
+        for made in (here / "chosen", here / "both"):
+            forget()
+            assert "shape" in json.loads(command("stats", made, "--json", *agreed).out), made.name
+        forget()
+        left_out = command("report", run)
+        assert left_out.code == 0, left_out.err
+        assert "the measure shape of the run's job is left out" in left_out.err
+        assert "shape.turns" not in (run / "report.html").read_text()
+        assert command("report", run, *agreed).code == 0
+        assert "shape.turns" in (run / "report.html").read_text()
 
         forget()
         mine.write_text(MINE + "# changed")

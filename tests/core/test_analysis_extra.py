@@ -18,7 +18,7 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("matplotlib", "nltk", "numpy", "rensa"):
+        if name.partition(".")[0] in ("matplotlib", "numpy", "rensa"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())

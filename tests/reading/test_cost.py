@@ -11,6 +11,8 @@ import pytest
 from bench.replies import LAYOUTS
 from bench.reply_layouts import LISTED, OWN
 from edgen.reading import clean_turn, read
+from edgen.reading.conversation import read_unknown
+from edgen.reading.roles import TEACHER_STUDENT
 from tests.cases import each
 
 pytestmark = pytest.mark.integration
@@ -160,16 +162,17 @@ ABROAD = ("German", "Spanish in bold", "French", "Chinese", "Russian")
 
 @pytest.mark.parametrize("layout", [name for name in EVERY if name not in ABROAD])
 def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str) -> None:
-    """One layout once took twenty times as long as another; the least of several rounds leaves other work aside."""
+    """One layout once took twenty times as long as another. The general reader is timed, not layouts that were learned. Both
+    are timed one after the other, until a pair of them was not disturbed by other work."""
     texts, published = ([EVERY[name](number) for number in range(20)] for name in (layout, "published"))
 
     def total(texts: Sequence[str]) -> float:
         start = time.process_time()
         for text in texts:
-            read(text)
+            read_unknown(text, TEACHER_STUDENT)
         return time.process_time() - start
 
-    assert min(total(texts) for _ in range(5)) < 4 * min(total(published) for _ in range(5))
+    assert any(total(texts) < 4 * total(published) for _ in range(10))
 
 
 @each("shape", SHAPES)

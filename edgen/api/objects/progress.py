@@ -53,7 +53,7 @@ class NotebookProgress:
 def _bar_html(snapshot: Snapshot, notes: list[str]) -> str:
     """A bar with its figures, and what was remarked."""
     bar = f'<progress value="{snapshot.counts.ended}" max="{max(snapshot.counts.planned, 1)}"></progress>'
-    count = f"{snapshot.counts.ended}/{snapshot.counts.planned}"
+    count = f"{snapshot.counts.ended:,}/{snapshot.counts.planned:,}"
     remarks = "".join(f"<br>{escape(note)}" for note in notes)
     figures = escape(describe_progress(snapshot))
     return f"<div><b>{escape(snapshot.title.name)}</b> {bar} {count} <small>{figures}</small>{remarks}</div>"
@@ -65,9 +65,7 @@ class TerminalProgress:
     def __call__(self, event: Event) -> None:
         if isinstance(event, StatusEvent) and event.snapshot.activity is not None:
             now, end = event.snapshot, "\n" if event.name == "finish" else ""
-            text = (
-                f"{now.title.name}: {now.counts.ended}/{now.counts.planned} · {describe_progress(now)}{end}"
-            )
+            text = f"{now.title.name}: {now.counts.ended:,}/{now.counts.planned:,} · {describe_progress(now)}{end}"
         elif event.name == "note":
             text = f"{safe(event.text)}\n"
         else:

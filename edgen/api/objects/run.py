@@ -269,7 +269,7 @@ class Run(Tabular):
             status = self.status
         except EdgenError:  # removed, or damaged, meanwhile
             return f"<Run {self.folder}: it cannot be read>"
-        return f"<Run {self.folder}: {status.state}, {status.accepted} of {status.planned} accepted>"
+        return f"<Run {self.folder}: {status.state}, {status.accepted:,} of {status.planned:,} accepted>"
 
     def _repr_html_(self) -> str:
         try:

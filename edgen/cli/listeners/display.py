@@ -95,7 +95,7 @@ class Display:
     def _print_status(self, snapshot: Snapshot) -> None:
         self._next_line = time.monotonic() + _LINE_EVERY
         parts = [
-            f"{snapshot.title.name}: {snapshot.counts.ended}/{snapshot.counts.planned}",
+            f"{snapshot.title.name}: {snapshot.counts.ended:,}/{snapshot.counts.planned:,}",
             describe_progress(snapshot),
         ]
         self.print(" · ".join(filter(None, [*parts, self.describe_rest(snapshot)])))

@@ -87,7 +87,7 @@ def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
 def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
     if view.status.pending:
         yield (
-            f"{view.status.pending} of {view.status.planned} conversations are pending: the measures are of what "
+            f"{view.status.pending:,} of {view.status.planned:,} conversations are pending: the measures are of what "
             "is there, and the rest may change them."
         )
     if view.status.pending > MOST_PENDING:

@@ -21,7 +21,7 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
     not a ledger. Memory: one row."""
     try:
         with open_to_read(path) as book:
-            check(book.connection, path, "integrity_check")
+            check(book.connection, path)
             yield from map(str, find_damaged_facts(book))
             read_status(book)
             yield from _few(_unsound_replies(book))

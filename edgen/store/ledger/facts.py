@@ -18,6 +18,7 @@ from edgen.store.ledger.writer import Statement
 LOST = "lost_replies"
 PLAN = "plan"
 OWNER = "budget owner"  # by which a shared budget knows the ledger
+MEASURES = "measures"  # JSON: the files of the job's own measures
 SIMULATED = "simulated"  # the fingerprint of what a simulator had a part in
 _CHECKSUM = "crc32 of "  # and the fact's name
 _PUT = "INSERT OR REPLACE INTO meta VALUES (?,?)"

@@ -25,11 +25,12 @@ from edgen.core.files import refuse_links
 from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.facts import PLAN, put_fact, read_facts
+from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
 from edgen.store.ledger.logprobs import add_table, has_logprobs
 from edgen.store.ledger.opening import (
     check,
     connect,
+    decode_fact,
     describe_sqlite_error,
     find_raised_error,
     has_log,
@@ -129,6 +130,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._calls = [0, 0]
         self._batches = 0
         self._added = 0
+        self._inherited: dict[str, str] = {}
+        self._measures: list[Any] = []
         self._connection = connect(path, create=True)
         self._connection.executescript(_TABLES)
 
@@ -148,6 +151,18 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._copy(source)
             self._connection.execute("COMMIT")
             self._connection.execute("DETACH DATABASE src")
+
+        self._inherit(source)
+
+    def _inherit(self, source: SourceLedger) -> None:
+        """Take over what is true of anything made of a ledger: a simulator's part, the files of its own
+        measures."""
+        if source.facts.get(SIMULATED) == source.fingerprint:
+            self._inherited[SIMULATED] = self._fingerprint
+        files = decode_fact(source.facts.get(MEASURES), list[Any], source.path, "its list of measures")
+        self._measures += [file for file in files or () if file not in self._measures]
+        if self._measures:
+            self._inherited[MEASURES] = msgspec.json.encode(self._measures).decode()
 
     def _choose(self, source: SourceLedger) -> None:
         """Fill `taken` and `preferred`: the tasks for which the new ledger is better."""
@@ -294,7 +309,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         run, many = self._connection.execute, self._connection.executemany
         with self._explain_errors(self._path):
             run("BEGIN")
-            meta = {**facts, PLAN: msgspec.json.encode(plan).decode()}
+            meta = {**self._inherited, **facts, PLAN: msgspec.json.encode(plan).decode()}
             for name, value in meta.items():
                 for sql, values in put_fact(name, value):
                     run(sql, values)

@@ -1,0 +1,118 @@
+"""A reply in a layout that was learned reads as the general reader reads it, whatever was learned before."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from bench.replies import LAYOUTS
+from bench.reply_layouts import LISTED, OWN
+from edgen.core.values import Conversation
+from edgen.reading import learned, read
+from edgen.reading.conversation import read_unknown
+from edgen.reading.learned import Layouts
+from edgen.reading.roles import TEACHER_STUDENT, RoleWords
+
+EVERY = {**LAYOUTS, **LISTED, **OWN}
+# Layouts that are learned, of every kind: lines, quotation marks, tables, numbers, markup, JSON, other words and languages.
+SHOWN = (
+    "published", "lines", "bold names", "[CONVERSATION] blocks, numbered capitals", "table", "XML roles", "HTML table",
+    "JSON", "JSON, pairs", "CSV", "YAML", "round brackets", "other words", "French", "a sentence for the probability",
+)  # fmt: skip
+PIECES = (
+    '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",
+    "\nStudent: ", "\n\n", "The probability is 0.5", "0.5", "- ", "1. ", "|", ",", "…", "\nNote: ", "conversation", " ", "\t", "\u200b", "é",
+    "50%", "=", ", alumno: ", "</b>", "&amp;", "```", "\n---\n", "{", "\\u00e9", ">", " - ", "text: ", "?\"", '",', ".)", '".', "x",
+)  # fmt: skip
+
+
+def known_layouts(layout: str) -> Layouts:
+    layouts = Layouts(TEACHER_STUDENT)
+    for number in range(20):
+        result = read_unknown(EVERY[layout](number), TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(EVERY[layout](number), result)
+    return layouts
+
+
+def change(text: str, rng: random.Random) -> str:
+    """Put a piece somewhere, or take away, double or swap lines, or change a number or a role."""
+    lines = text.split("\n")
+    one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    at = rng.randrange(len(text))
+    match rng.randrange(8):
+        case 0:
+            del lines[one]
+        case 1:
+            lines[one], lines[other] = lines[other], lines[one]
+        case 2:
+            lines.insert(other, lines[one])
+        case 3:
+            lines[one] += rng.choice(PIECES)
+        case 4:
+            number = rng.choice([*re.finditer(r"\d+", text)])
+            return text[: number.start()] + rng.choice(("0", "00", "7", "100", ".5")) + text[number.end() :]
+        case 5:
+            return text[:at] + text[at + rng.randrange(1, 30) :]
+        case _:
+            return text[:at] + rng.choice(PIECES) + text[at:]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("layout", SHOWN)
+def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
+    layouts, rng = known_layouts(layout), random.Random(layout)
+    texts = [EVERY[layout](number) for number in range(20, 40)]
+    texts += [change(rng.choice(texts), rng) for _ in range(60)]
+    found = {text: result for text in texts if (result := layouts.read(text)) is not None}
+    assert len(found) >= 10, "few texts are in the layout that was learned"
+    for text, result in found.items():
+        assert result == read_unknown(text, TEACHER_STUDENT), text
+
+
+def test_a_layout_is_learned_when_a_second_reply_begins_alike() -> None:
+    layouts = Layouts(TEACHER_STUDENT)
+    for number in range(3):
+        text = EVERY["people"](number)
+        assert layouts.read(text) is None or number == 2
+        result = read_unknown(text, TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(text, result)
+    assert layouts.read(EVERY["people"](2)) == read_unknown(EVERY["people"](2), TEACHER_STUDENT)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = 0
+    find = learned._find_layout
+
+    def counted(*values: object) -> object:
+        nonlocal compiled
+        compiled += 1
+        return find(*values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(learned, "_find_layout", counted)
+    words = RoleWords(("Teacher", "Student"))
+    layouts = Layouts(words)
+    for number in range(500):
+        text = f"Preamble {number}:\n{EVERY['lines'](number % 20)}"
+        result = read_unknown(text, words)
+        assert isinstance(result, Conversation)
+        layouts.learn(text, result)
+    assert compiled == 0, "replies that begin differently cost no attempt to learn"
+    assert len(layouts._seen) <= 64
+    for head in range(30):
+        for number in range(20):
+            text = f"Preamble {head}:\n{EVERY['lines'](number)}"
+            result = read_unknown(text, words)
+            assert isinstance(result, Conversation)
+            layouts.learn(text, result)
+    assert len(layouts._known) == 16
+
+
+def test_a_reply_after_many_others_reads_the_same() -> None:
+    texts = [EVERY[name](number) for number in range(6) for name in EVERY]
+    random.Random(3).shuffle(texts)
+    for text in texts:
+        assert read(text) == read_unknown(text, TEACHER_STUDENT)
