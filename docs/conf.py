@@ -72,6 +72,10 @@ KINDS = {
     ),
     "Formats": ("edgen.export.format", ["Format", "FormatColumns", "FormatChoices", "FormatCard"]),
     "Measures": ("edgen.evaluation.measure", ["Measure", "Observer", "Count", "ArmResult"]),
+    "Measures: aggregates": (
+        "edgen.evaluation.aggregates",
+        ["Total", "Share", "Mean", "Histogram", "Tally", "Crossed", "Examples"],
+    ),
     "What they are handed": (
         "edgen.core.values",
         ["Scenario", "Message", "Request", "Reply", "Turn", "Conversation", "Rejection"],

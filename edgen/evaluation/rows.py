@@ -4,6 +4,8 @@ A row's text is a format string: `{name}` is a figure of the measure's value, `{
 its key. A share is put as `12.3% [8.1%, 17.0%]`; `{mean:.2f}` is a mean with its interval in that form,
 `{mean:number}` in as many digits as count, `{share:n}` the number of things that it is of, `{asked:turn}`
 is `31 turns`, `{hits:/turns}` is `12 = 38.7%`, and `{by[key]}` the part of a figure under the row's key.
+`{hits:of turns}` is `12 of 31 turns = 38.7%`, or `12 turns` where the figure `turns` is None. `{names:12}` is
+the first 12 names of a list, and how many more there are.
 """
 
 from __future__ import annotations
@@ -158,6 +160,8 @@ class _Said:
             return with_interval(found, form) if form else share_with_interval(found)
         if form == "share":
             return f"{found[0] / found[1]:.1%}"
+        if form.startswith("of "):
+            return self._of(form.removeprefix("of "))
         if form.startswith("/"):
             return f"{found:,} = {percent(found / self._fields[form[1:]].figure)}"
         if isinstance(found, Mapping):
@@ -166,9 +170,16 @@ class _Said:
         if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
             return f"{join_shares(found[1])} (of {found[0]:,})"
         if isinstance(found, tuple | list):
-            return ", ".join(map(str, found[:3]))
+            shown, rest = [*map(str, found[: int(form or 3)])], len(found) - int(form or 3)
+            return ", ".join([*shown, *([f"and {rest:,} more"] if form and rest > 0 else [])])
         if form == "points":
             return f"{found * 100:.1f} points"
         if isinstance(found, int) and len(form) > 1 and form.isalpha():
             return quantity(found, form)
         return format(found, form or ("," if isinstance(found, int) else ""))
+
+    def _of(self, things: str) -> str:
+        whole = self._fields[things].figure
+        if whole is None:
+            return quantity(self._value, things.removesuffix("s"))
+        return f"{self._value:,} of {whole:,} {things} = {percent(self._value / whole) if whole else 'none'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from edgen.evaluation.aggregates import (
 )
 from edgen.evaluation.figures import Bars, Histograms, Intervals, Picture, Table
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel, figure_kinds
+from edgen.evaluation.rows import render_lines
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.space import Space
 from tests.evaluation.said import count_of, lesson, measured
@@ -234,3 +236,20 @@ def test_a_measure_without_columns_or_a_count_is_refused() -> None:
 
     with pytest.raises(TypeError, match="neither `of_one` nor `counts` nor `start`"):
         Empty()
+
+
+@pytest.mark.parametrize(
+    ("says", "figures", "line"),
+    [
+        ("{it:of states}", {"it": 3, "states": 1_000}, "3 of 1,000 states = 0.3%"),
+        ("{it:of states}", {"it": 0, "states": 0}, "0 of 0 states = none"),
+        ("{it:of states}", {"it": 1, "states": None}, "1 state"),
+        ("{it:2}", {"it": ("a", "b", "c", "d")}, "a, b, and 2 more"),
+        ("{it:2}", {"it": ("a", "b")}, "a, b"),
+        ("{it}", {"it": ("a", "b", "c", "d")}, "a, b, c"),
+    ],
+)
+def test_rows_with_parts_and_lists(says: str, figures: dict[str, Any], line: str) -> None:
+    shown = (Aggregate("it", label="row", says=says), Aggregate("always"))
+    row = [*render_lines(shown, SimpleNamespace(always=1, **figures))]
+    assert row == [f"{'row':<28}{line}"]

@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.text import number, percent, readable_name
+from edgen.evaluation.aggregates import Aggregate, ByKey, Total
 from edgen.evaluation.figures import Bar, Block, bars_picture, label_with_arm, series_colour
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.terminal import row, wrap
+from edgen.evaluation.terminal import wrap
 from edgen.families.base import dimension_groups
 
 _SIDES = ("train", "test")
 _NAMED = ("topic", "persona", "topic and persona")  # groups that have fields of their own
+_OVERLAP = "{shared_groups} of test's {test_groups} in train: {share:.1%} of test"
 _PLURALS = {"topic": "topics", "persona": "personas"}
 
 Groups = NDArray[np.intp]
@@ -65,20 +67,27 @@ class LeakageMeasure(Measure[Leakage]):
     )
     order = 6
     section = "duplicates"
+    aggregates = (
+        ByKey("by_group", each=(Aggregate("share", label="{key}", says=_OVERLAP),)),
+        Total("near_duplicates", label="near-duplicates", says="{it:,} conversations of test"),
+    )
 
     def start(self, shared: Shared) -> LeakageCount:
         shared.start(["duplicates"])
         return LeakageCount(shared)
 
+    def shown(self, value: Leakage) -> Leakage:
+        groups = {
+            readable_name(name) if value.persona is None else _PLURALS.get(name, name): overlap
+            for name, overlap in value.by_group.items()
+        }
+        return Leakage(near_duplicates=value.near_duplicates, groups=groups)
+
     def lines(self, value: Leakage) -> Iterator[str]:
         if not value.by_group:
             yield "Nothing tells train and test apart, so there is nothing to leak."
             return
-        for name, overlap in value.by_group.items():
-            groups = f"{overlap.shared_groups:,} of test's {overlap.test_groups:,} in train"
-            label = readable_name(name) if value.persona is None else _PLURALS.get(name, name)
-            yield row(label, f"{groups}: {overlap.share:.1%} of test")
-        yield row("near-duplicates", f"{value.near_duplicates:,} conversations of test")
+        yield from super().lines(value)
         if value.persona is not None:
             yield from wrap(
                 "A persona is both sides' preferences and reactions. Split by topic or persona and that row is 0."

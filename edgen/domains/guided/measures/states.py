@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from edgen.core.text import percent, quantity
 from edgen.domains.guided.machines.model import Machine, State
+from edgen.evaluation.aggregates import Aggregate
 from edgen.evaluation.figures import Block, Drawing, Table, label_with_arm
 from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.terminal import row, rows
 from edgen.families.event_log import GuidedEvents
 
 MOST = 100_000  # transitions that are counted
 DRAWN = 150  # states of a machine that the report draws
-_NAMED = 12  # states on a terminal
 
 
 class States(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +40,16 @@ class States(msgspec.Struct, frozen=True, kw_only=True):
         """How often a state was come to."""
         return sum(self.visited.values())
 
+    @property
+    def seen(self) -> int:
+        """The number of states that were visited; of the machine's own, where it is known."""
+        return len(self.visited) if self.states is None else self.states - len(self.never)
+
+    @property
+    def used(self) -> int:
+        """The number of transitions that were taken; of the machine's own, where it is known."""
+        return len(self.taken) if self.transitions is None else self.covered
+
 
 class StatesMeasure(Measure[States]):
     name = "states"
@@ -54,28 +62,19 @@ class StatesMeasure(Measure[States]):
     order = 19
     section = "task"
     nothing = "No conversation was guided."
+    aggregates = (
+        Aggregate("seen", label="visited", says="{it:of states}"),
+        Aggregate("used", label="taken", says="{it:of transitions}"),
+        Aggregate("never", label="never visited", says="{it:12}", if_any=True),
+        Aggregate("returned", label="gone back", says="{it:choice}", if_any=True),
+    )
 
     def start(self, shared: Shared) -> StatesCount:
         return StatesCount(shared.data.guide)
 
     def lines(self, value: States) -> Iterator[str]:
-        if not value.visited:
-            return
-        if value.states is None or value.transitions is None:
-            yield row("visited", quantity(len(value.visited), "state"))
-            yield row("taken", quantity(len(value.taken), "transition"))
-            return
-        seen = value.states - len(value.never)
-        yield row("visited", f"{seen:,} of {value.states:,} states = {_share(seen, value.states)}")
-        yield row(
-            "taken",
-            f"{value.covered:,} of {value.transitions:,} transitions = {_share(value.covered, value.transitions)}",
-        )
-        if value.never:
-            more = [f"and {len(value.never) - _NAMED:,} more"] if len(value.never) > _NAMED else []
-            yield from rows("never visited", ", ".join([*value.never[:_NAMED], *more]))
-        if value.returned:
-            yield row("gone back", quantity(value.returned, "choice"))
+        if value.visited:
+            yield from super().lines(value)
 
     def blocks(self, found: Sequence[ArmResult[States]]) -> Iterator[Block]:
         from edgen.domains.guided.machines.draw import draw_machine
@@ -143,10 +142,6 @@ class StatesCount:
 def _leads_to(state: State) -> tuple[str, ...]:
     """What may follow a state, what an answer that does not open its lock leads to included."""
     return (*state.transitions, *(state.lock.otherwise if state.lock else ()))
-
-
-def _share(part: int, whole: int) -> str:
-    return percent(part / whole) if whole else "none"
 
 
 MEASURE = StatesMeasure()
