@@ -16,21 +16,12 @@ from tests import ROOT
 # Packages that still have the old wording. Remove one when it is rewritten; never add one.
 TO_DO = frozenset(
     {
-        "annotation",
         "api",
-        "asking",
         "cli",
         "domains",
         "evaluation",
-        "expressions",
-        "plugin",
-        "preferences",
         "protocols",
         "reading",
-        "retrieval",
-        "runtime",
-        "selection",
-        "testing",
     }
 )
 

@@ -40,8 +40,8 @@ Key = tuple[str, int | None]  # conversation, turn
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One person's labels of a unit: `turn` is None for the whole conversation, `said` the digest of what was said up to it. No
-    `annotator`: of the person whose file it stands in."""
+    """One person's labels of a unit: `turn` is None for the whole conversation, `said` the digest of what was
+    said up to it. No `annotator`: of the person whose file it stands in."""
 
     id: str
     turn: int | None

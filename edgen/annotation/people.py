@@ -2,8 +2,8 @@
 
     layers/<layer>/annotators/<person>.jsonl    {"id", "turn", "labels", "said"}
 
-`said` is the digest of the conversation up to the unit: if the run has changed since, labels of other texts do
-not count. If a person labels a unit again, the later line counts, and the earlier one stays.
+`said` is the digest of the conversation up to the unit: if the run has changed since, labels of other texts
+do not count. If a person labels a unit again, the later line counts, and the earlier one stays.
 """
 
 from __future__ import annotations

@@ -210,8 +210,8 @@ def load_asked_job(
 ) -> Job:
     """Load the job of an asker about a file: its only backend, `default`, is the one that `JOB[:ROLE]` names.
 
-    `named`: as --backend takes it; None for ./job.yaml, else the embedded simulator. `work`: the name of a job without a file.
-    `made_up`: what is said of the simulator's answers. Raises UsageError.
+    `named`: as --backend takes it; None for ./job.yaml, else the embedded simulator. `work`: the name of a
+    job without a file. `made_up`: what is said of the simulator's answers. Raises UsageError.
     """
     path, role = _read_job_name(named)
     if path is not None:

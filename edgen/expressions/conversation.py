@@ -1,18 +1,19 @@
 """Names of expressions about one conversation: its scenario, size, outcome, measures, and labels of layers.
 
-    turns  turns.Teacher  words  words.Student  text  text.Teacher     counts of turns and words, the text; also by role
-    participants                                                       number of roles that spoke
-    probability  ended_by  flags  repairs                              as in the record
-    actions  actions.Tutor                                             labels of turns; also by role
-    events  events.<key>  data.<key>                                   kinds of events, values of events and turns
-    outcome.<key>                                                      the outcome, if its protocol has one
+    turns  turns.Teacher  words  words.Student  text  text.Teacher counts; the text; also by role
+    participants                                               number of roles that spoke
+    probability  ended_by  flags  repairs                      as in the record
+    actions  actions.Tutor                                     labels of turns; also by role
+    events  events.<key>  data.<key>                           kinds of events, values of events and turns
+    outcome.<key>                                              the outcome, if its protocol has one
     scenario.<dimension>  scenario.<dimension>.<field>  scenario.index the scenario; `scenario.` is optional
-    near_duplicate                                                     nearly equal to an earlier one that is kept
-    labels.<layer>  labels.<layer>.<role>                              labels of layers
-    measures.<measure>.<figure>  measures.<measure>  <measure>         a measure of one conversation
+    near_duplicate                                             nearly equal to an earlier one that is kept
+    labels.<layer>  labels.<layer>.<role>                      labels of layers
+    measures.<measure>.<figure>  measures.<measure>  <measure> a measure of one conversation
 
 A dimension with the name of one of these needs `scenario.`; one with the name of a measure takes precedence.
-Measures are found by the registry; their names for one conversation are in `Measure.figures` and `Measure.of_one`.
+Measures are found by the registry; their names for one conversation are in `Measure.figures` and
+`Measure.of_one`.
 """
 
 from __future__ import annotations
@@ -108,9 +109,9 @@ class Facts:
 
 
 class ConversationNames:
-    """The names that hold for conversations about a space. `layers`: those that there are, with what is known of each;
-    `label_sets`: the names of those that there would be, if anybody named them; `own_measures`: of functions that a job
-    names as measures."""
+    """The names that hold for conversations about a space. `layers`: those that there are, with what is known
+    of each; `label_sets`: the names of those that there would be, if anybody named them; `own_measures`: of
+    functions that a job names as measures."""
 
     def __init__(
         self,

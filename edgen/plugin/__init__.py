@@ -1,32 +1,43 @@
-"""Everything that a package imports which adds a provider, a protocol, a family, an export format or a measure to edgen.
+"""All names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
-**Promise.** These names stay, and what they take and return stays. A release that has to change one of them first keeps
-the old form for two minor releases with a warning, and CHANGELOG.md says what to write instead. New names, new optional
-parameters and new optional methods may come in any release. All else in edgen may change in any release: a plugin that
-imports another module of edgen works, and `edgen list plugins` notes it. `edgen.testing` has a check for each kind.
+**Promise.** These names stay, and what they take and return stays. A release that has to change one of them
+first keeps the old form for two minor releases with a warning, and CHANGELOG.md says what to write instead.
+New names, new optional parameters and new optional methods may come in any release. All else in edgen may
+change in any release: a plugin that imports another module of edgen works, and `edgen list plugins` notes
+it.
+`edgen.testing` has a check for each kind.
 
 Values that pass between edgen and a plugin
-    Scenario, Turn, Conversation, Event: a draw from a space; what was said; a finished conversation; what else happened.
-    Message, Request, Reply, Token, Usage, Address: one model call. Rejection, RejectionReason: an answer that is no good.
-    CallError, FailureKind: a call that failed. InputError, UsageError, JobError, Problem: what a user has to change.
-    Job, settings_of: the job, and the settings that it has for its protocol. Space, SpaceRole: dimensions and roles.
+    Scenario, Turn, Conversation, Event: a draw from a space; what was said; a finished conversation; what
+        else happened.
+    Message, Request, Reply, Token, Usage, Address: one model call. Rejection, RejectionReason: an answer
+        that is no good.
+    CallError, FailureKind: a call that failed. InputError, UsageError, JobError, Problem: what a user has
+        to change.
+    Job, settings_of: the job, and the settings that it has for its protocol. Space, SpaceRole: dimensions
+        and roles.
     Text: a text that is not empty, for fields of settings.
 A provider
     Provider, Backend, BackendConfig, Key, KeyRequest, Link, Price.
 A protocol
-    ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind, Simulation.
-    PlayedProtocol, Session: for conversations played turn by turn. Rounds, Starter: for two optional methods.
-    scenario_variables, template_variables: what templates may use. read, read_turn, read_probability, unread: replies.
+    ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind,
+        Simulation.
+    PlayedProtocol, Session: for conversations played turn by turn. Rounds, Starter: for two optional
+        methods.
+    scenario_variables, template_variables: what templates may use. read, read_turn, read_probability,
+        unread: replies.
 A family
     Family, Recorded, Provenance, FiledRecord, filed_record, filed_turns, read_values, write_values.
 An export format
     Format, FormatOptions, Row, LeftOut, Item, DataTable, RunReader, AcceptedConversation, Chat.
     RowFiles, Staging, JsonLines: for files of a format's own.
 A measure
-    Measure, Sample, Words, Shared, ArmResult, Compared, Panel, Value, figure_kinds. Estimate, share, average: with intervals.
-    Columns, Total, Share, Mean, Histogram, Tally, Crossed, Examples: what the columns of conversations come to.
+    Measure, Sample, Words, Shared, ArmResult, Compared, Panel, Value, figure_kinds. Estimate, share,
+        average: with intervals.
+    Columns, Total, Share, Mean, Histogram, Tally, Crossed, Examples: what the columns of conversations come
+        to.
     Picture, Table, bars_picture: for the report.
 
 A name is loaded when it is first used, so importing one does not import the others.

@@ -2,7 +2,8 @@
 
     from edgen.plugin.families import filed_index
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which CHANGELOG.md says.
+The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
+CHANGELOG.md says.
 
 Role: the name of a role, a text. filed_index: the number of a stored record's scenario.
 """

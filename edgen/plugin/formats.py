@@ -1,29 +1,37 @@
-"""Names for export formats that build on edgen's own tables, completions, pairs or replies; for a first one, `edgen.plugin` has all.
+"""Names for export formats that build on edgen's own tables, completions, pairs or replies.
 
     from edgen.plugin.formats import Repeats, rows_from
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which CHANGELOG.md says.
+The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
+CHANGELOG.md says.
 
 Rows
-    rows_from: rows of whatever a function reads. Repeats: the same conversation twice. without_trailing_user: for chats.
-    tried: the trials of edgen's own formats in trainers. DEFAULT: the table's name where a format has one table.
+    rows_from: rows of all that a function reads. Repeats: the same conversation twice.
+        without_trailing_user: for chats.
+    tried: the trials of edgen's own formats in trainers. DEFAULT: the table's name where a format has one
+        table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
 Tables of conversations
-    COLUMNS, Columns, ScenarioColumns, make_table, read_row: columns that every table has, and those of the space.
+    COLUMNS, Columns, ScenarioColumns, make_table, read_row: columns that every table has, and those of the
+        space.
     LayerFacts, columns_of, cells_of, texts_of, texts_in: columns of annotation layers.
 Completions that are good or bad
-    Completion, completions, rows_of_turns. RULE: the text that says how they are told apart.
+    Completion, completions, rows_of_turns. RULE: the text that says how they are distinguished.
 Pairs
-    Pair, Label, Compared, OracleSignal, RolloutSignal: pairs.jsonl. evidence_of, signal_behind: what a label rests on.
+    Pair, Label, Compared, OracleSignal, RolloutSignal: pairs.jsonl. evidence_of, signal_behind: what a
+        label rests on.
     Preferred, TurnPair, read_preferred, read_turn, rows_of_pairs: pairs as messages.
-    messages_of, say_the_same, is_near_end: one side; two sides; whether they part near the end of a conversation.
+    messages_of, say_the_same, is_near_end: one side; two sides; whether they part near the end of a
+        conversation.
 Replies of the trained role
-    Reply, replies, responses, rows_of_replies. DESCRIBED: the text on the columns that edgen's reward needs.
+    Reply, replies, responses, rows_of_replies. DESCRIBED: the text on the columns that edgen's reward
+        needs.
 Files
-    Patterns, SplitFiles, WriteRow, ParquetFile, ParquetFiles, arrow_schema, has_arrow. write_new: a file beside the rows.
+    Patterns, SplitFiles, WriteRow, ParquetFile, ParquetFiles, arrow_schema, has_arrow. write_new: a file
+        next to the rows.
     disarm: a cell that no spreadsheet runs. install_command: for a missing extra.
 Tokens
-    ChatTokenizer. MOST, PAD: a row's tokens unless told otherwise, and the padding token.
+    ChatTokenizer. MOST, PAD: a row's tokens by default, and the padding token.
 """
 
 from __future__ import annotations

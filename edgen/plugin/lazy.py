@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def names_from(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for `module`; `homes` has the names, parted by spaces, of each module that they come from."""
+    """Return a `__getattr__` for `module`; `homes` has the names of each module, space-separated."""
     home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def load(name: str) -> Any:

@@ -2,16 +2,22 @@
 
     from edgen.plugin.protocols import conversation_variables, labels_of
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which CHANGELOG.md says.
+The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
+CHANGELOG.md says.
 
 Conversations
-    Role: the name of a role, a text. Labels, labels_of: how a space's roles are called in texts. FENCED: the variables of a fence.
-    Stage, play: a conversation turn by turn. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates may use besides.
-    conversation_variables: the values of these. DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
+    Role: the name of a role, a text. Labels, labels_of: how a space's roles are called in texts. FENCED:
+        the variables of a fence.
+    Stage, play: a conversation turn by turn. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
+        may use besides.
+    conversation_variables: the values of these. DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of
+        five lists.
     has_five_dimensions: whether a space is that one.
 Values for a space
-    Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists values.
-    LISTS: the five lists. LONGEST: characters of a value. KnownValues, value_problem: values that are old or no good.
+    Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists
+        values.
+    LISTS: the five lists. LONGEST: characters of a value. KnownValues, value_problem: values that are old
+        or no good.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ class PairCounts(msgspec.Struct):
 def write_pairs(
     choice: PairChoice, rules: LabelRules, votes: Votes, played: PlayedRollouts | None = None
 ) -> PairCounts:
-    """Write pairs.jsonl in the run's folder, in place of an earlier one. `choice`: the pairs that were to be judged;
-    `played`: the rollouts that the labels rest on, None where they rest on no such thing."""
+    """Write pairs.jsonl in the run's folder, in place of an earlier one. `choice`: the pairs that were to be
+    judged; `played`: the rollouts that the labels rest on, None where they rest on no such thing."""
     reader = choice.reader
     with contextlib.ExitStack() as stack:
         views = {one.stem: stack.enter_context(LedgerReader(one)) for one in reader.rundir.judge_ledgers()}

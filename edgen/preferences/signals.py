@@ -2,9 +2,9 @@
 
 The definitions are those of `edgen.core.pair`. A share is exact or absent: nothing is filled in.
 
-That both orders are asked and averaged is a judge's usual remedy against its favour for a position (Zheng et al. 2023,
-arXiv 2306.05685, who count orders that disagree as a tie; Lee et al. 2023, arXiv 2309.00267, who average the
-probabilities of both).
+That both orders are asked and averaged is a judge's usual remedy against its favour for a position (Zheng et
+al. 2023, arXiv 2306.05685, who count orders that disagree as a tie; Lee et al. 2023, arXiv 2309.00267, who
+average the probabilities of both).
 """
 
 from __future__ import annotations

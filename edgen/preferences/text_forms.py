@@ -1,8 +1,9 @@
 """Forms of texts: regular expressions in a data file, and a search that tries only those that can match.
 
-A file has sections: `[name]`, then a form a line. `<NAME>` in a form stands for the alternatives of an earlier section.
-There are hundreds of forms, in many languages, and a text can match few of them: most forms hold words that it does not.
-Those words are read off the forms themselves, so a search finds what trying every form would find.
+A file has sections: `[name]`, then a form a line. `<NAME>` in a form stands for the alternatives of an
+earlier section. There are hundreds of forms, in many languages, and a text can match few of them: most forms
+hold words that it does not. Those words are read off the forms themselves, so a search finds what trying
+every form would find.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class Forms:
 
 
 def find_needs(form: str) -> tuple[Words, ...]:
-    """Return sets of words in lower case: every text that the form matches, in any case, holds one of each set. The set that
-    the fewest texts will hold comes first."""
+    """Return sets of words in lower case: every text that the form matches, in any case, holds one of each
+    set. The set that the fewest texts will hold comes first."""
     return tuple(sorted(set(_needs(_parser.parse(form))), key=_rarity, reverse=True))
 
 
@@ -98,7 +99,8 @@ def _needs(items: Iterable[tuple[Any, Any]]) -> list[Words]:
 
 
 def _of_any(branches: Sequence[Sequence[Words]]) -> list[Words]:
-    """Return what is needed where one of several branches matches: of each branch the set of the longest words."""
+    """Return what is needed where one of several branches matches: of each branch the set of the longest
+    words."""
     if not all(branches):
         return []
     return [frozenset().union(*[max(needs, key=_rarity) for needs in branches])]

@@ -129,7 +129,8 @@ _RUN = 8  # of each further run that is open at once
 
 
 def _allow_connections(in_flight: int, services: int, runs: int) -> None:
-    """See that the system lets us have a connection per call in flight, to each service. Raises UsageError."""
+    """See that the system lets us have a connection per call in flight, to each service. Raises
+    UsageError."""
     needed = in_flight * services + _RUN * (runs - 1)
     if (most := limit_open_files(needed + _ROOM, needed + _LEAST)) is not None:
         raise UsageError(_explain_too_few(most, in_flight, services, runs))

@@ -29,9 +29,9 @@ def no_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[N
 
 @dataclass
 class Control:
-    """`events` has listeners; `trust` says which key may go where; `agree` is asked before anything is undone or paid
-    for again, None where nobody can be asked; `interrupts` brings the signals that stop the work cleanly; `functions` are backends, by
-    their names in the job."""
+    """`events` has listeners; `trust` says which key may go where; `agree` is asked before anything is undone
+    or paid for again, None where nobody can be asked; `interrupts` brings the signals that stop the work
+    cleanly; `functions` are backends, by their names in the job."""
 
     events: Events = field(default_factory=Events)
     deadline: Deadline | None = None
@@ -67,8 +67,8 @@ class Control:
             self.deadline.check()
 
     def require_consent(self, losses: Iterable[object]) -> None:
-        """Return if there is nothing to lose, or the person agrees. Raises UsageError if not, or where nobody can be
-        asked. Each loss reads as a sentence."""
+        """Return if there is nothing to lose, or the person agrees. Raises UsageError if not, or where nobody
+        can be asked. Each loss reads as a sentence."""
         sentences = " ".join(str(loss) for loss in losses)
         if not sentences:
             return

@@ -18,10 +18,11 @@ Clock = Callable[[], float]
 
 
 class Deadline:
-    """The earlier of both. `wall` and `passed` are clocks in seconds: since the epoch, and one that never jumps.
+    """The earlier of both. `wall` and `passed` are clocks in seconds: since the epoch, and one that never
+    jumps.
 
-    The wall clock is read anew at every look, so one that is set, or goes on after the machine slept, counts as
-    it then is. Raises UsageError for what is no time.
+    The wall clock is read anew at every look, so one that is set, or goes on after the machine slept, counts
+    as it then is. Raises UsageError for what is no time.
     """
 
     def __init__(

@@ -98,7 +98,8 @@ class Trust:
 
 
 def remember_consent(file: Path, pair: str) -> None:
-    """Add a pair to the user's file, which nobody else may read. Raises UsageError where it cannot be written."""
+    """Add a pair to the user's file, which nobody else may read. Raises UsageError where it cannot be
+    written."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         before = file.read_text(encoding="utf-8").rstrip() if file.exists() else _HEAD

@@ -23,8 +23,8 @@ class Calls(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`cache_read` and `cache_write`: those of the prompt's that were read from a service's prompt cache, and written to
-    it; left out where there are none."""
+    """`cache_read` and `cache_write`: those of the prompt's that were read from a service's prompt cache, and
+    written to it; left out where there are none."""
 
     prompt: int
     completion: int

@@ -49,11 +49,12 @@ def select(
     tell: Callable[[str], None] = lambda _stage: None,
     note: Callable[[str], None] = lambda _sentence: None,
 ) -> Selection:
-    """Make a run, in the folder `output`, of the conversations of the run at `path` that are chosen. `tell` hears what is
-    being done, `note` what a person should know of it.
+    """Make a run, in the folder `output`, of the conversations of the run at `path` that are chosen. `tell`
+    hears what is being done, `note` what a person should know of it.
 
-    Raises UsageError for options that cannot be used and where `output` is taken, ShortError where nothing is left (no
-    run is made), RunError where the run cannot be read or has arms, LockedError where somebody works on it.
+    Raises UsageError for options that cannot be used and where `output` is taken, ShortError where nothing is
+    left (no run is made), RunError where the run cannot be read or has arms, LockedError where somebody works
+    on it.
     """
     if options == SelectOptions(seed=options.seed):
         raise UsageError(

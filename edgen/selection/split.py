@@ -26,8 +26,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class NewSplit:
-    """The values of a name, of one conversation after the other in a run's order, and the groups that come of them. In
-    memory is a number a conversation, and each different value once."""
+    """The values of a name, of one conversation after the other in a run's order, and the groups that come of
+    them. In memory is a number a conversation, and each different value once."""
 
     def __init__(self, name: str, value: Named, *, in_order: bool) -> None:
         self.name = name

@@ -27,8 +27,9 @@ _TEXTS = (
 def check_family(
     family: Family, recorded: Iterable[Recorded] | None = None, *, space: str | Path | Space = SPACE
 ) -> None:
-    """Check a family: it reads back what it records, and its schema holds for it. `recorded` are the conversations that
-    are tried; without them, some are made up about `space`, a shipped space's name, a file or a Space."""
+    """Check a family: it reads back what it records, and its schema holds for it. `recorded` are the
+    conversations that are tried; without them, some are made up about `space`, a shipped space's name, a file
+    or a Space."""
     check = Check("family", name_of("family", family))
     check.that(isinstance(family, Family), "is no edgen.plugin.Family")
     about = space_of(space)

@@ -21,8 +21,8 @@ from edgen.testing.check import Check, example_run, name_of
 def check_format(
     format_: Format, run: str | Path | None = None, *, options: Mapping[str, Any] | None = None
 ) -> None:
-    """Check an export format on a run: its folder. Without one, a small run about Education Dialogue is made. `options`
-    are the format's own, by the names of their fields."""
+    """Check an export format on a run: its folder. Without one, a small run about Education Dialogue is made.
+    `options` are the format's own, by the names of their fields."""
     check = Check("format", name_of("format", format_))
     check.that(isinstance(format_, Format), "is no edgen.plugin.Format")
     chosen = ExportOptions(own=dict(options or {}))

@@ -22,8 +22,8 @@ _WIDEST = 78  # columns of a measure's lines
 
 
 def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
-    """Check a measure on a run's folder, or on files of records. Without one, a small run about Education Dialogue is
-    made."""
+    """Check a measure on a run's folder, or on files of records. Without one, a small run about Education
+    Dialogue is made."""
     check = Check("measure", name_of("measure", measure))
     check.that(isinstance(measure, Measure), "is no edgen.plugin.Measure")
     check.that(bool(getattr(measure, "definition", "")), "has no `definition`")

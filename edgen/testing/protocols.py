@@ -31,9 +31,9 @@ def check_protocol(
     answer: Callable[[Request], str] | None = None,
     base: Path | None = None,
 ) -> None:
-    """Check a protocol of conversations. `job`: keys of a job that has it, on top of a small one about the space
-    education_dialogue_faithful; `base`: the folder that its files are named from. `answer` replies to its requests;
-    without it, the simulator does, so the protocol has to have `simulated`."""
+    """Check a protocol of conversations. `job`: keys of a job that has it, on top of a small one about the
+    space education_dialogue_faithful; `base`: the folder that its files are named from. `answer` replies to
+    its requests; without it, the simulator does, so the protocol has to have `simulated`."""
     check = Check("protocol", name_of("protocol", protocol))
     check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
     fields = msgspec.structs.fields(protocol.Config)

@@ -22,8 +22,8 @@ def check_provider(
     key: str | None = "no-key",
     call: bool = False,
 ) -> None:
-    """Check a provider. `settings` are those of a backend in a job, without `type`; `call`: have the backend answer one
-    request, over the network if that is where it goes; `key`: the key that it is given."""
+    """Check a provider. `settings` are those of a backend in a job, without `type`; `call`: have the backend
+    answer one request, over the network if that is where it goes; `key`: the key that it is given."""
     check = Check("provider", name_of("provider", provider))
     check.that(isinstance(provider, Provider), "is no edgen.plugin.Provider")
     config_type = check.value("has no `Config`", lambda: provider.Config)
