@@ -1,7 +1,8 @@
-"""What labels on a run will take, by annotator, before anything is asked; nothing is sent and nothing is written.
+"""What labels on a run will take, by annotator, before anything is asked; nothing is sent and nothing is
+written.
 
-Prompts are those of the run's own texts: a seeded sample of the requests that are still to be made is rendered and counted.
-Answers are taken to be the asked JSON object with labels of the set.
+Prompts are those of the run's own texts: a seeded sample of the requests that are still to be made is
+rendered and counted. Answers are taken to be the asked JSON object with labels of the set.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ _SURE = 1.96  # standard errors of a mean that was drawn
 
 
 class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """An annotator that has answered `there` requests of the layer; what the other `requests` take. `cost_usd` is None where no
-    price is known. Of the calls `at_most`: each asked as often as the job allows."""
+    """An annotator that has answered `there` requests of the layer; what the other `requests` take.
+    `cost_usd` is None where no price is known. Of the calls `at_most`: each asked as often as the job
+    allows."""
 
     annotator: str
     model: str
@@ -53,8 +55,8 @@ class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What a layer will take: of each annotator, and in all, where they are taken to err alike. `basis`: what it rests on,
-    in sentences."""
+    """What a layer will take: of each annotator, and in all, where they are taken to err alike. `basis`: what
+    it rests on, in sentences."""
 
     run: str
     layer: str

@@ -80,9 +80,9 @@ class AnnotateOptions(AskOptions):
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRun:
-    """How the annotators that were asked stand, and whose labels were taken from `people`. `units` have labels in `file`, of which the `figures` tell as the measure
-    `labels` does: both None where it was not written, since `ended` stopped them. `gold`: the layer against gold.
-    Figures need the extra `analysis`."""
+    """How the annotators that were asked stand, and whose labels were taken from `people`. `units` have
+    labels in `file`, of which the `figures` tell as the measure `labels` does: both None where it was not
+    written, since `ended` stopped them. `gold`: the layer against gold. Figures need the extra `analysis`."""
 
     run: Path
     layer: str
@@ -103,8 +103,8 @@ class AnnotatedRun:
 
 
 def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> AnnotatedRun:
-    """Have a run's turns or conversations labelled, and write what was said to the layer's labels.jsonl. Where nobody is to label,
-    the layer is only looked at.
+    """Have a run's turns or conversations labelled, and write what was said to the layer's labels.jsonl.
+    Where nobody is to label, the layer is only looked at.
 
     Raises UsageError, LabelSetError, DataError, RunError and LockedError.
     """
@@ -161,8 +161,8 @@ class Annotating:
         self.place = Place(self.layer.annotators, reader.rundir)
 
     def make(self) -> AnnotatedRun:
-        """Take what people give, ask the models, and write the layer. What is wrong with a file is told before anything is
-        asked or written."""
+        """Take what people give, ask the models, and write the layer. What is wrong with a file is told
+        before anything is asked or written."""
         given = self._given()
         gold = self._gold()
         annotators, prompt = self.prepare() if self.options.asks else self._prepare_people()
@@ -268,8 +268,9 @@ class Annotating:
     async def _ask(
         self, annotators: Mapping[str, Chosen], prompt: Prompt, ledgers: list[Path]
     ) -> EdgenError | None:
-        """Ask the annotators, side by side, what they were not asked before. `ledgers`: where their answers are, once they
-        are asked. Returns what stopped them; raises what is wrong before anything was asked."""
+        """Ask the annotators, side by side, what they were not asked before. `ledgers`: where their
+        answers are, once they are asked. Returns what stopped them; raises what is wrong before anything
+        was asked."""
         async with self.open(annotators, prompt, send=True) as at_work:
             ledgers += [self.place.ledger(one.asker) for one in at_work]
             self.layer.note(self.asking)  # not before: a key that is missing leaves nothing behind
@@ -279,8 +280,8 @@ class Annotating:
     async def open(
         self, annotators: Mapping[str, Chosen], prompt: Prompt, *, send: bool
     ) -> AsyncIterator[list[AtWork[AnnotatorAsker]]]:
-        """Open each annotator, which sends nothing unless it is to `send`. Raises UsageError where the layer's annotator of
-        that name is another one."""
+        """Open each annotator, which sends nothing unless it is to `send`. Raises UsageError where the
+        layer's annotator of that name is another one."""
         run, via = self.reader.rundir, self.options.via
         async with open_answerers(
             run, self.job, ROLE, annotators, prompt, self.control, via, send=send

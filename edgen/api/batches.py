@@ -46,7 +46,8 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the lines of a result file. `strangers` answer no request of the run; `stranger` is the first."""
+    """What came of the lines of a result file. `strangers` answer no request of the run; `stranger` is the
+    first."""
 
     path: str
     lines: int
@@ -110,7 +111,8 @@ def _describe(whose: str, batch: Batch) -> BatchFacts:
 
 
 def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Cancelled:
-    """End batches at the provider, all that are out if no `numbers` are given, and read what they have answered.
+    """End batches at the provider, all that are out if no `numbers` are given, and read what they have
+    answered.
 
     Raises UsageError for a number that is not out.
     """
@@ -151,7 +153,8 @@ async def _cancel(
 def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
     """Read result files into a run: those of the provider, or of whatever else answered its request files.
 
-    Reading a file twice changes nothing. Raises DataError for what is no file, RunError for a run without batches.
+    Reading a file twice changes nothing. Raises DataError for what is no file, RunError for a run without
+    batches.
     """
     rundir = RunFolder(run)
     rundir.require()
@@ -182,7 +185,8 @@ async def _read(
 
 
 def _sum_up(path: Path, readings: Sequence[ResultCounts]) -> FileFacts:
-    """What came of one file, over all ledgers of the run: a line is a stranger if it is one to all of them."""
+    """What came of one file, over all ledgers of the run: a line is a stranger if it is one to all of
+    them."""
     lines, unreadable = readings[0].lines, readings[0].unreadable
     ours = sum(reading.lines - reading.strangers - reading.unreadable for reading in readings)
     strangers = max(0, lines - unreadable - ours)

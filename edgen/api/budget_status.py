@@ -19,8 +19,8 @@ _PICO = 10**12  # picodollars in a US dollar
 
 
 class CapStatus(msgspec.Struct, frozen=True):
-    """One cap of a shared budget: its key, the day or month that it counts now, and amounts in `unit`. `used` includes what
-    runs hold at present."""
+    """One cap of a shared budget: its key, the day or month that it counts now, and amounts in `unit`. `used`
+    includes what runs hold at present."""
 
     cap: str
     period: str
@@ -47,7 +47,8 @@ class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def budget_status(job: Path) -> BudgetStatus | None:
-    """How far the budget is used now that the job of a run names; None where it names none or cannot be read."""
+    """How far the budget is used now that the job of a run names; None where it names none or cannot be
+    read."""
     try:
         values = read_yaml(read_text(job, FileError), str(job), FileError)
     except EdgenError:

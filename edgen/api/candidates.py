@@ -1,4 +1,5 @@
-"""Texts beside a run's turns: a writer asked for what it was not asked for before, and the file of what it wrote."""
+"""Texts beside a run's turns: a writer asked for what it was not asked for before, and the file of what it
+wrote."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ class CandidateOptions(AskOptions):
 
 @dataclass(frozen=True, slots=True)
 class WrittenCandidates:
-    """How the writer stands, and what is in `file`: None where it was not written, since `ended` stopped the writer."""
+    """How the writer stands, and what is in `file`: None where it was not written, since `ended` stopped the
+    writer."""
 
     run: Path
     options: CandidateOptions
@@ -82,8 +84,8 @@ def write_for_run(run: Path, options: CandidateOptions, control: Control) -> Wri
 
 
 def estimate_candidates(run: Path, options: CandidateOptions, control: Control) -> CandidatesEstimate:
-    """The calls that `write_for_run` would make; nothing is sent and nothing is written. Raises what it raises before its first
-    call."""
+    """The calls that `write_for_run` would make; nothing is sent and nothing is written. Raises what it
+    raises before its first call."""
     with open_for_reading(run) as reader:
         asker, needs = _Writing(reader, options, control).estimate()
     return CandidatesEstimate(

@@ -47,8 +47,8 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Diagnosis(msgspec.Struct):
-    """All checks, in order. `exit_code` is that of what is wrong: 2 in the job or the command line, 4 if the shared budget is
-    used up, 5 at a service."""
+    """All checks, in order. `exit_code` is that of what is wrong: 2 in the job or the command line, 4 if the
+    shared budget is used up, 5 at a service."""
 
     checks: list[Check] = []
     exit_code: int = 2
@@ -73,9 +73,9 @@ def diagnose(
     allow_outside: bool = False,
     call: bool = True,
 ) -> Diagnosis:
-    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, one more for each
-    schema that its answers have to fit, and one for log probabilities where the job asks for them. The calls count in
-    the budget that the job shares with others; without that budget they are left out.
+    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, one more
+    for each schema that its answers have to fit, and one for log probabilities where the job asks for them.
+    The calls count in the budget that the job shares with others; without that budget they are left out.
 
     Raises the errors of a job that cannot be loaded.
     """
@@ -101,8 +101,8 @@ def diagnose(
 
 
 def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: bool) -> Budget | None:
-    """Report how far the shared budget is used, and return it for calls; None where it cannot be used. `jobs`: the job and
-    those of its arms, whose backends the budget has to be able to count."""
+    """Report how far the shared budget is used, and return it for calls; None where it cannot be used.
+    `jobs`: the job and those of its arms, whose backends the budget has to be able to count."""
     named = jobs[0].limits.budget
     assert named is not None
     try:
@@ -137,8 +137,8 @@ def _check_arms(
 
 
 class _Checked(NamedTuple):
-    """A backend that is looked at: its place in the job, the templates with schemas that it is asked with, and the budget
-    in which its calls count."""
+    """A backend that is looked at: its place in the job, the templates with schemas that it is asked with,
+    and the budget in which its calls count."""
 
     role: str
     config: BackendConfig
@@ -228,8 +228,8 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, seed: int) -> None:
 async def _call_with_schema(
     diagnosis: Diagnosis, config: BackendConfig, client: ModelClient, seed: int, prompt: Prompt
 ) -> None:
-    """The same call with the schema of a template, and what the service made of that. The call without it went well, so
-    a bad request is the schema's fault. Raises CallError for any other failure."""
+    """The same call with the schema of a template, and what the service made of that. The call without it
+    went well, so a bad request is the schema's fault. Raises CallError for any other failure."""
     assert prompt.schema is not None
     name, field = _schema_name(prompt), provider_of(config).schema_field
     if (wrong := provider_of(config).schema_problem(config, prompt.schema)) is not None:
@@ -264,8 +264,8 @@ async def _call_with_schema(
 
 
 async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: ModelClient, seed: int) -> None:
-    """A call for log probabilities, and whether the service told any. The call without them went well, so a request that
-    is bad, or not permitted, is so for their sake. Raises CallError for any other failure."""
+    """A call for log probabilities, and whether the service told any. The call without them went well, so a
+    request that is bad, or not permitted, is so for their sake. Raises CallError for any other failure."""
     config, top = checked.config, checked.job.pairs.logprobs
     asked, rest = f"pairs.logprobs: {top}", "choose another judge, or leave pairs.logprobs out"
     if (wrong := provider_of(config).logprobs_problem(config)) is not None:

@@ -37,8 +37,8 @@ class TokenIntervals(msgspec.Struct, frozen=True):
 
 
 class BackendPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens; None where no price is known; those of a prompt cache are left out where it
-    has none of its own. `batch`: the share that a batch pays."""
+    """US dollars for a million tokens; None where no price is known; those of a prompt cache are left out
+    where it has none of its own. `batch`: the share that a batch pays."""
 
     backend: str
     model: str
@@ -57,7 +57,8 @@ class RunBasis(msgspec.Struct, frozen=True):
 
 
 class Basis(msgspec.Struct, frozen=True):
-    """What it rests on. `answers`: whether their sizes are from `runs` or assumed; `said`: the same in sentences."""
+    """What it rests on. `answers`: whether their sizes are from `runs` or assumed; `said`: the same in
+    sentences."""
 
     answers: str
     runs: tuple[RunBasis, ...]
@@ -74,8 +75,8 @@ class OutFacts(msgspec.Struct, frozen=True):
 
 
 class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
-    """Conversations of the plan that are there, and what the whole run has used. `other_form`: a run of that name was
-    made by another form of the job."""
+    """Conversations of the plan that are there, and what the whole run has used. `other_form`: a run of that
+    name was made by another form of the job."""
 
     conversations: int
     calls: int
@@ -86,8 +87,8 @@ class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What is still to make, and not at the provider already, takes. `cost_usd` is None where a price is missing,
-    `seconds`, of making it online, by batch."""
+    """What is still to make, and not at the provider already, takes. `cost_usd` is None where a price is
+    missing, `seconds`, of making it online, by batch."""
 
     conversations: int
     to_make: int
@@ -120,11 +121,12 @@ def estimate_job(
     output: Path | None = None,
     passing: float | None = None,
 ) -> JobEstimate:
-    """Calls, tokens, money and time of a job, each as an interval. What its run has stored is not counted again.
+    """Calls, tokens, money and time of a job, each as an interval. What its run has stored is not counted
+    again.
 
     `part`: the scenarios to make, None for all; `runs`: where earlier runs are; `output`: the job's own run,
-    <runs>/<name> where none is named; `passing`: the share of conversations that passes the job's gates, None for what
-    earlier runs tell.
+    <runs>/<name> where none is named; `passing`: the share of conversations that passes the job's gates, None
+    for what earlier runs tell.
     """
     reach = Reach.of(job, overrides, outside=allow_outside)
     whole, plans = load_plans(job, list(overrides), reach)

@@ -31,8 +31,8 @@ def compare_runs(
     prompts: bool = False,
     output: Path | None = None,
 ) -> tuple[Comparison, Path]:
-    """Compare the arms of a run, or runs, on the scenarios they share, the first with each other; `arms` chooses some.
-    `prompts`: with how the rendered prompts differ.
+    """Compare the arms of a run, or runs, on the scenarios they share, the first with each other; `arms`
+    chooses some. `prompts`: with how the rendered prompts differ.
 
     Returns the comparison and its file: `output`, or one in the first run's `comparisons/`. Raises what
     `evaluation.comparison` raises.
@@ -52,7 +52,8 @@ def compare_runs(
 
 
 def list_formats() -> list[dict[str, Any]]:
-    """Every format there is: its name, a summary, what it is of, and what it needs besides finished conversations."""
+    """Every format there is: its name, a summary, what it is of, and what it needs besides finished
+    conversations."""
     return [
         {"format": one.name, "summary": one.summary, "of": one.of, "needs": list(one.needs)}
         for one in find_all("format")
@@ -69,9 +70,11 @@ def has_pairs(run: Path) -> bool:
 def export_run(
     run: Path, name: str, output: Path | None, options: ExportOptions, control: Control
 ) -> Exported:
-    """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and counted.
+    """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and
+    counted.
 
-    Raises UsageError for options that do not go together, ShortError where no row is left, and what reading raises.
+    Raises UsageError for options that do not go together, ShortError where no row is left, and what reading
+    raises.
     """
     from edgen.export.write import check_target, export
 
@@ -88,9 +91,9 @@ def export_run(
 
 
 def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:
-    """Write one self-contained HTML file about a run, in place of an earlier one; notes tell what of the run it is not
-    about. Measures of the run's own job are taken where the user agrees to run their files. Raises what reading the run
-    raises, and UsageError where the file cannot be written."""
+    """Write one self-contained HTML file about a run, in place of an earlier one; notes tell what of the run
+    it is not about. Measures of the run's own job are taken where the user agrees to run their files. Raises
+    what reading the run raises, and UsageError where the file cannot be written."""
     from edgen.api.run_measures import load_run_measures
     from edgen.report.canvas import has_font_list
     from edgen.report.page import write_report as write
@@ -117,7 +120,8 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
 
 
 def select_run(run: Path, output: Path, options: SelectOptions, control: Control) -> tuple[Status, Selection]:
-    """Make a run, in the folder `output`, of the conversations of a run that are chosen. That run stays as it is.
+    """Make a run, in the folder `output`, of the conversations of a run that are chosen. That run stays as it
+    is.
 
     Returns how the new run stands and what each clause took. Raises what `selection.select` raises.
     """

@@ -1,4 +1,5 @@
-"""From a job to its run: conversations made arm after arm, then train and test files with one test side for all arms.
+"""From a job to its run: conversations made arm after arm, then train and test files with one test side for
+all arms.
 
 Every run has at least one arm; that of a job without `arms:` is made in the run's folder itself.
 """
@@ -62,8 +63,9 @@ class JobSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateOptions:
-    """`output` is the run's folder, outputs/<name> where none is named. `part`: the scenarios to make, None for all;
-    `write_only`: the folder for request files, where nothing is to be sent; `fresh`: not where a run is."""
+    """`output` is the run's folder, outputs/<name> where none is named. `part`: the scenarios to make, None
+    for all; `write_only`: the folder for request files, where nothing is to be sent; `fresh`: not where a run
+    is."""
 
     output: Path | None = None
     via: Via = "online"
@@ -82,7 +84,8 @@ class ArmFiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """How the run stands. `ended` is what it ended with before all was made; `files` are there unless it stopped."""
+    """How the run stands. `ended` is what it ended with before all was made; `files` are there unless it
+    stopped."""
 
     folder: Path
     status: Status
@@ -202,8 +205,8 @@ class _Generation:
                         await self._make_arms(arms, open_runs)
 
     def _restore_inputs(self) -> None:
-        """Put back damaged inputs of the run, so that they can be read while the job's own are written. Where no ledger has a
-        copy, the job's own take their place."""
+        """Put back damaged inputs of the run, so that they can be read while the job's own are written. Where
+        no ledger has a copy, the job's own take their place."""
         with contextlib.suppress(DamagedError):
             for path in restore_inputs(self._folder):
                 self._control.note(f"{path}: it was damaged or edited. The ledger's copy was put back.")
@@ -245,8 +248,8 @@ class _Generation:
         return _ArmWork(arm, plan, backends, scheduler, self._folder.arm(arm))
 
     async def _make_arms(self, arms: list[_ArmWork], stack: contextlib.AsyncExitStack) -> None:
-        """Arms, one after another or some at once; then their files. An arm that falls short, or is useless, does not keep the others from being
-        made."""
+        """Arms, one after another or some at once; then their files. An arm that falls short, or is useless,
+        does not keep the others from being made."""
         control, measures = self._control, find_measure_files(self._whole, self._reach)
         for arm in arms:
             if arm.name:
@@ -290,8 +293,8 @@ class _Generation:
     async def _work(
         self, arm: _ArmWork, arms: list[_ArmWork], useless: dict[Arm, UselessError], monitor: Monitor
     ) -> None:
-        """Make an arm; then the files of all, if this is the last to be made. One that is useless ends by itself, and is
-        noted."""
+        """Make an arm; then the files of all, if this is the last to be made. One that is useless ends by
+        itself, and is noted."""
         try:
             await arm.run.drive()
         except UselessError as error:
@@ -361,8 +364,8 @@ class _Generation:
         return losses
 
     def _remark_on_files(self, plan: Plan, own: RunFolder) -> None:
-        """Say so where whole groups do not allow the share of test conversations that was asked for, and where files
-        that are none of the run's lie among its shards."""
+        """Say so where whole groups do not allow the share of test conversations that was asked for, and
+        where files that are none of the run's lie among its shards."""
         counts, asked = read_manifest(own.shards).counts, plan.job.split.test
         total = counts.train + counts.test
         if total and abs(counts.test - asked * total) > max(1.0, 0.01 * total):

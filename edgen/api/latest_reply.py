@@ -29,8 +29,8 @@ class LatestReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_latest(run: Path) -> LatestReply:
-    """Return the reply that was stored last in any ledger of a run, or in the ledger that `run` is. Raises RunError for
-    what is no run, UsageError where nothing was answered."""
+    """Return the reply that was stored last in any ledger of a run, or in the ledger that `run` is. Raises
+    RunError for what is no run, UsageError where nothing was answered."""
     if run.is_file():
         ledgers = [run]
     else:

@@ -17,7 +17,8 @@ from edgen.store.run_folder import RunFolder
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """A sheet that was written: how many units of how many conversations, and the labels that they can carry."""
+    """A sheet that was written: how many units of how many conversations, and the labels that they can
+    carry."""
 
     file: str
     unit: str
@@ -28,8 +29,8 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
-    """Write an empty sheet of a run's units, or of a sample's, to a file that is not there yet: JSON Lines where its name ends
-    so, else CSV. The sample is that of models.
+    """Write an empty sheet of a run's units, or of a sample's, to a file that is not there yet: JSON Lines
+    where its name ends so, else CSV. The sample is that of models.
 
     Raises UsageError, LabelSetError and RunError.
     """

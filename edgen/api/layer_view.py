@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class Gold:
-    """What is taken for right of a layer's units: another layer of the run, or a file of labels, which is read at once.
+    """What is taken for right of a layer's units: another layer of the run, or a file of labels, which is
+    read at once.
 
     Raises UsageError and DataError for what cannot be used.
     """
@@ -48,7 +49,8 @@ class Gold:
             self._given.setdefault(one.id, {})[one.turn] = one.labels
 
     def of(self, identifier: str, labels: LabelsByLayer) -> Mapping[int | None, Labels]:
-        """The gold labels of a conversation, by turn; `labels` is what the layers say of it. A tie has none."""
+        """The gold labels of a conversation, by turn; `labels` is what the layers say of it. A tie has
+        none."""
         if self.layer is None:
             return self._given.get(identifier, {})
         return {unit.turn: unit.labels for unit in labels.get(self.layer, ()) if unit.labels}
@@ -57,7 +59,8 @@ class Gold:
 def look_at(
     reader: RunReader, layer: LayerFolder, asking: Asking, gold: Gold | None, control: Control
 ) -> tuple[LayerFigures | None, GoldFigures | None]:
-    """What a layer says, of all arms together, and against gold. Without the extra `analysis` the person is told so."""
+    """What a layer says, of all arms together, and against gold. Without the extra `analysis` the person is
+    told so."""
     try:
         require_extra("analysis", "Figures about the labels")
     except UsageError as missing:

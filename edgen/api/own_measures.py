@@ -1,8 +1,8 @@
 """Measures from a Python file: `FILE:FUNCTION` on the command line, or under a job's key `measures`.
 
-Loading one runs the file. Whoever types it wants that. A job may come from a stranger, so a file that a job names is run
-only after consent to that very content: `--trust-code FILE`, or a yes to a question, which is remembered next to the
-consents for keys. What the folder of a run names is never run.
+Loading one runs the file. Whoever types it wants that. A job may come from a stranger, so a file that a job
+names is run only after consent to that very content: `--trust-code FILE`, or a yes to a question, which is
+remembered next to the consents for keys. What the folder of a run names is never run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def split_reference(reference: str) -> tuple[str, str]:
 def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
     """Load what a job names under `measures`, where the user consents.
 
-    Raises InputError without consent, and for a file outside of the job's project; UsageError as `load_measures` does.
+    Raises InputError without consent, and for a file outside of the job's project; UsageError as
+    `load_measures` does.
     """
     if not job.measure_references:
         return

@@ -1,7 +1,8 @@
-"""A project for a space of one's own: its job, a copy of the space, and the plain templates with its dimensions written out.
+"""A project for a space of one's own: its job, a copy of the space, and the plain templates with its
+dimensions written out.
 
-The templates say what `plain_conversation` and `plain_turn` would say, with `{{ topic }}` where these have a value, so
-that a line can be changed or taken away. What another protocol asks with is copied as it is.
+The templates say what `plain_conversation` and `plain_turn` would say, with `{{ topic }}` where these have a
+value, so that a line can be changed or taken away. What another protocol asks with is copied as it is.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from edgen.space import Dimension, Space, SpaceRole
 
 
 def plan_for_space(name: str, protocol: str, space: Path) -> Plan:
-    """Return the plan of a job by a protocol that names nothing but a space. Raises JobError, SpaceError or TemplateError
-    for a space that is none for the protocol, or that needs more settings."""
+    """Return the plan of a job by a protocol that names nothing but a space. Raises JobError, SpaceError or
+    TemplateError for a space that is none for the protocol, or that needs more settings."""
     values = {
         "name": name,
         "seed": 7,

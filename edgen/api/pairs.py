@@ -66,9 +66,9 @@ class PairOptions(AskOptions):
 
 @dataclass(frozen=True, slots=True)
 class PairedRun:
-    """What was made. `made` is None where the judge was stopped by `ended`: then no pairs are written. `judged` says
-    how the judge stands, where one was asked. `rollouts`: how those of each arm stand, `k` of each response, where labels
-    rest on them."""
+    """What was made. `made` is None where the judge was stopped by `ended`: then no pairs are written.
+    `judged` says how the judge stands, where one was asked. `rollouts`: how those of each arm stand, `k` of
+    each response, where labels rest on them."""
 
     run: Path
     by: Source
@@ -86,7 +86,8 @@ class PairedRun:
 
 
 def make_pairs(run: Path, options: PairOptions, control: Control, *, report: bool = False) -> PairedRun:
-    """Label pairs of a run's conversations of one scenario, after a judge was asked what it was not asked before.
+    """Label pairs of a run's conversations of one scenario, after a judge was asked what it was not asked
+    before.
 
     `report`: with what is told of their bias. Raises UsageError, RunError and LockedError.
     """
@@ -102,8 +103,8 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
 
 
 def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
-    """Position and length bias, agreement and calibration of the pairs that a run has. Raises UsageError where neither
-    this nor pairs were `asked` for."""
+    """Position and length bias, agreement and calibration of the pairs that a run has. Raises UsageError
+    where neither this nor pairs were `asked` for."""
     if not asked:
         raise UsageError(
             f"--signal is missing: name the evidence, as in --signal oracle ({', '.join(get_args(Source))}), or use --report alone."
@@ -189,8 +190,8 @@ class PairMaking:
         )
 
     def require_comparable(self) -> int:
-        """How many scenarios have conversations to compare. Raises RunError if none has, and UsageError where rollouts are
-        asked for that cannot be played."""
+        """How many scenarios have conversations to compare. Raises RunError if none has, and UsageError where
+        rollouts are asked for that cannot be played."""
         reader, path = self.reader, self.run.path
         count = sum(len(numbers) > 1 for _, numbers in reader.scenarios())
         if count:
@@ -216,7 +217,8 @@ class PairMaking:
 
     @contextlib.asynccontextmanager
     async def _open_judge(self, *, send: bool) -> AsyncIterator[tuple[Job, Answerer, Answering]]:
-        """Open the judge, which sends nothing unless it is to `send`: the job that has it as `judge`, and the judge."""
+        """Open the judge, which sends nothing unless it is to `send`: the job that has it as `judge`, and the
+        judge."""
         named, via = self.options.judge or "", self.options.via
         check_logprobs(self.job, find_backend(self.job, named, "judge"), str(self.run.job))
         prompt = self._find_template()
@@ -232,8 +234,8 @@ class PairMaking:
             return judge.id
 
     async def _ask_judge(self) -> dict[str, Any]:
-        """Ask the judge what was not asked before: how all of it stands, and what stopped it. Rollouts are played before
-        the judge is asked about them."""
+        """Ask the judge what was not asked before: how all of it stands, and what stopped it. Rollouts are
+        played before the judge is asked about them."""
         async with self._open_judge(send=True) as (job, judge, answering):
             facts = await self._play_rollouts()
             if "ended" in facts:
@@ -261,8 +263,8 @@ class PairMaking:
             return {"ended": error}
 
     def _find_template(self) -> Prompt:
-        """The judge's template: the one named here, else the job's, else the one this run was judged with, else
-        the guarded one."""
+        """The judge's template: the one named here, else the job's, else the one this run was judged with,
+        else the guarded one."""
         job, named, space = self.job, self.options.prompt, self.reader.space
         compare = job.pairs.compare
         if named is not None:

@@ -19,8 +19,8 @@ from edgen.runtime.control import Control
 
 
 class RolloutNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """Rollouts of `responses`, `k` of each: how many are there, and what the others take. As many turns are expected as
-    followed the response in its own conversation."""
+    """Rollouts of `responses`, `k` of each: how many are there, and what the others take. As many turns are
+    expected as followed the response in its own conversation."""
 
     responses: int
     k: int

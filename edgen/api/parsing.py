@@ -55,7 +55,8 @@ def read_role_words(given: Iterable[str]) -> OwnWords:
 def parse_reply(
     text: str, finish_reason: str | None = None, refusal: str | None = None, words: OwnWords = ()
 ) -> dict[str, Any]:
-    """What one reply is read to, but for its id; `finish_reason` is whichever service's word, an unknown one stop."""
+    """What one reply is read to, but for its id; `finish_reason` is whichever service's word, an unknown one
+    stop."""
     reason = (finish_reason or "").lower()
     finish = "length" if reason in _CUT_OFF else "content_filter" if reason in _BLOCKED else "stop"
     result = read(text, finish_reason=finish, refusal=refusal, words=words)

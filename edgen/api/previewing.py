@@ -28,8 +28,8 @@ Plans = Mapping[str, Plan]
 
 
 class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
-    """A scenario with the messages that are rendered for it: one template's, or several by what each is for; and the
-    schemas that the answers have to fit, by the same names."""
+    """A scenario with the messages that are rendered for it: one template's, or several by what each is for;
+    and the schemas that the answers have to fit, by the same names."""
 
     arm: str | UnsetType = UNSET
     scenario: dict[str, Any]
@@ -39,8 +39,8 @@ class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """The first scenarios of each arm. `cells`: combinations of values in the space; `warnings` are sentences; `rounds`:
-    those that the first arm is made in."""
+    """The first scenarios of each arm. `cells`: combinations of values in the space; `warnings` are
+    sentences; `rounds`: those that the first arm is made in."""
 
     job: str
     cells: int | None
@@ -111,8 +111,8 @@ class JobPreview:
         return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space, plan.rounds.total)
 
     def compare(self, other: str, count: int) -> Difference:
-        """What differs between the job (its first arm, where it has arms) and `other`: an arm, another job file, or a
-        template in the place of the job's. Raises UsageError for what is none of these."""
+        """What differs between the job (its first arm, where it has arms) and `other`: an arm, another job
+        file, or a template in the place of the job's. Raises UsageError for what is none of these."""
         first, plan = next(iter(self._plans.items()))
         left = _Compared(first or str(self._path), plan, self._reach)
         right = self._find_other(left, other)
@@ -138,8 +138,8 @@ class JobPreview:
         return self._replace_template(left, other)
 
     def _replace_template(self, left: _Compared, other: str) -> _Compared:
-        """The plan with another template in the place of one of its own, and what it may name: that one, too. A path
-        starts where the person is."""
+        """The plan with another template in the place of one of its own, and what it may name: that one, too.
+        A path starts where the person is."""
         plan, reach = left.plan, left.reach
         use, equals, name = other.rpartition("=")
         if equals and use not in plan.prompts:

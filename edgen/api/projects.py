@@ -30,11 +30,11 @@ class Project(NamedTuple):
 
 
 def make_project(folder: Path, protocol: str = "oneshot", space: str | None = None) -> Project:
-    """Make a folder with copies of the shipped job of a protocol and of all that it names; or, for a space (a file, or a
-    shipped one's name), with a job, a copy of the space, and templates that name its dimensions.
+    """Make a folder with copies of the shipped job of a protocol and of all that it names; or, for a space (a
+    file, or a shipped one's name), with a job, a copy of the space, and templates that name its dimensions.
 
-    Raises UsageError where something of these names is there, or the folder cannot be written; JobError, SpaceError or
-    TemplateError for a space that is none for the protocol.
+    Raises UsageError where something of these names is there, or the folder cannot be written; JobError,
+    SpaceError or TemplateError for a space that is none for the protocol.
     """
     files = _copy_shipped(folder, protocol) if space is None else _write_for(folder, protocol, space)
     # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.

@@ -12,7 +12,8 @@ from edgen.providers import provider_of
 
 
 def find_unanswered(plans: Iterable[Plan]) -> list[str]:
-    """Return a sentence for each template of whole conversations that the simulator is asked with and cannot answer."""
+    """Return a sentence for each template of whole conversations that the simulator is asked with and cannot
+    answer."""
     return list(dict.fromkeys(sentence for plan in plans if (sentence := _explain(plan))))
 
 

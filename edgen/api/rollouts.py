@@ -1,4 +1,5 @@
-"""Rollouts at work on a run: played by its own agents with the run's job, kept in ledgers in the run's folder."""
+"""Rollouts at work on a run: played by its own agents with the run's job, kept in ledgers in the run's
+folder."""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ class RolloutMaking:
         return some
 
     async def play(self) -> dict[str, Path]:
-        """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped it."""
+        """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped
+        it."""
         ledgers = {}
         for arm in await self.askers():
             async with self._open(arm, send=True) as one:

@@ -1,4 +1,5 @@
-"""A whole run looked through: ledgers, inputs, layers, pairs, votes, written texts, notes, comparisons, finished files."""
+"""A whole run looked through: ledgers, inputs, layers, pairs, votes, written texts, notes, comparisons,
+finished files."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ _LARGEST = 1 << 30  # bytes of a comparison
 
 
 class _Found(NamedTuple):
-    """What is wrong with a file of a run: a kind of `validation.findings`, and a clause; `repair`: what mends it."""
+    """What is wrong with a file of a run: a kind of `validation.findings`, and a clause; `repair`: what mends
+    it."""
 
     path: Path
     kind: str
@@ -57,8 +59,8 @@ class RunCheck(NamedTuple):
 
 
 def check_run(run: RunFolder, note: Callable[[str], None]) -> RunCheck:
-    """Look through all that a run and its arms contain but the records of its finished files. `note` hears of long work.
-    Nothing is changed."""
+    """Look through all that a run and its arms contain but the records of its finished files. `note` hears of
+    long work. Nothing is changed."""
     folders = [run, *(RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir())]
     found = [*_ledgers(folders, note)]
     for folder in folders:

@@ -1,7 +1,8 @@
-"""Measures that the job of a run names: which files they were when the run was made, and loading them for another look at it.
+"""Measures that the job of a run names: which files they were when the run was made, and loading them for
+another look at it.
 
-The ledger keeps path and digest of each file. A file is run again only if it is still the same, and after the consent that
-`edgen generate` needed.
+The ledger keeps path and digest of each file. A file is run again only if it is still the same, and after the
+consent that `edgen generate` needed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def find_measure_files(job: Job, reach: Reach) -> list[MeasureFile]:
 
 
 def note_measure_files(ledger: Ledger, files: Sequence[MeasureFile]) -> list[str]:
-    """Keep with a ledger what its measures are. Return the files that were others when the run was worked on last."""
+    """Keep with a ledger what its measures are. Return the files that were others when the run was worked on
+    last."""
     known = ledger.fact(MEASURES)
     if files or known is not None:
         ledger.set_fact(MEASURES, msgspec.json.encode(files).decode())
@@ -53,8 +55,9 @@ def note_measure_files(ledger: Ledger, files: Sequence[MeasureFile]) -> list[str
 
 
 def load_run_measures(runs: Sequence[Path], control: Control, only: Collection[str] | None = None) -> None:
-    """Load the measures of the jobs of runs, where their files are the same and the user consents. `only`: those of these
-    names, which raise InputError where they cannot be loaded; None: all, and one that cannot is left out with a note.
+    """Load the measures of the jobs of runs, where their files are the same and the user consents. `only`:
+    those of these names, which raise InputError where they cannot be loaded; None: all, and one that cannot
+    is left out with a note.
 
     A measure of the same name that is there already takes its place.
     """

@@ -26,8 +26,8 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; `problem` in place of its `status` where it cannot be read. `work`: of a run that a process holds.
-    `age_seconds`: since it was worked on."""
+    """One run; `problem` in place of its `status` where it cannot be read. `work`: of a run that a process
+    holds. `age_seconds`: since it was worked on."""
 
     run: str
     name: str
@@ -53,7 +53,8 @@ _NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "annotato
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals of the runs that can be read; `runs` and `bytes` are of all. `cost_usd` is None where no run has a price."""
+    """Totals of the runs that can be read; `runs` and `bytes` are of all. `cost_usd` is None where no run has
+    a price."""
 
     runs: int
     running: int
@@ -90,7 +91,8 @@ def has_runs(folder: Path) -> bool:
 
 
 def list_runs(folder: Path) -> list[RunFacts]:
-    """Return every run in a folder, or the run that the folder is, newest first. A run that cannot be read has its problem.
+    """Return every run in a folder, or the run that the folder is, newest first. A run that cannot be read
+    has its problem.
 
     Raises UsageError for a path that is not a folder.
     """

@@ -32,8 +32,8 @@ def measure(
     prompt: str | None = None,
     overrides: Sequence[str] = (),
 ) -> dict[str, Quality]:
-    """The qualities of a data set, by arm. `only`: names of measures, None for all;
-    `judge`: have the job's judge read so many conversations of each arm, with the template `prompt` and these `overrides` of the job.
+    """The qualities of a data set, by arm. `only`: names of measures, None for all; `judge`: have the job's
+    judge read so many conversations of each arm, with the template `prompt` and these `overrides` of the job.
 
     Raises UsageError, and what reading and asking raise.
     """

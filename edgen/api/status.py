@@ -55,8 +55,8 @@ class OpenBatch(msgspec.Struct, frozen=True):
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """Why the last start ended before all was made. `reason` in one word: useless, budget, deadline, interrupted, killed,
-    refused, failures, short, bug, or another error's; `at`: when, ISO 8601, UTC."""
+    """Why the last start ended before all was made. `reason` in one word: useless, budget, deadline,
+    interrupted, killed, refused, failures, short, bug, or another error's; `at`: when, ISO 8601, UTC."""
 
     reason: str
     detail: str
@@ -66,7 +66,8 @@ class Stopped(msgspec.Struct, frozen=True):
 class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How the tasks of an asker's ledger stand.
 
-    done: the key that counts answered tasks. parts: where in the ledger's path, without its suffix, each of the names is.
+    done: the key that counts answered tasks. parts: where in the ledger's path, without its suffix, each of
+    the names is.
     """
 
     done: ClassVar[str]
@@ -136,8 +137,8 @@ class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class WriterStatus(TasksStatus, frozen=True, kw_only=True):
-    """How the texts of one writer stand: those for `written` of its `planned` turns. `writer` names in 16 hex digits who writes and
-    what is asked for; `writes` is the kind."""
+    """How the texts of one writer stand: those for `written` of its `planned` turns. `writer` names in 16 hex
+    digits who writes and what is asked for; `writes` is the kind."""
 
     done = "written"
     parts = {"writer": -1, "writes": -2}
@@ -148,7 +149,8 @@ class WriterStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class AskerStatus(TasksStatus, frozen=True, kw_only=True):
-    """How another asker stands: `answered` of its `planned` units. `answerer` names in 16 hex digits who answers and how."""
+    """How another asker stands: `answered` of its `planned` units. `answerer` names in 16 hex digits who
+    answers and how."""
 
     done = "answered"
     parts = {"asker": -2, "answerer": -1}
@@ -161,10 +163,13 @@ class AskerStatus(TasksStatus, frozen=True, kw_only=True):
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
-    `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set aside for what is out; `unanswered`: what is charged for calls
-    without a kept answer; `budget`: the one that it shares with other runs; `lost_replies`: those that were stored once, and are missing from the ledger; `last`: what the last session of a run that is not complete ended with; `judges`: how each
-    judge of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how
-    those of its layers stand; `layers`: those that have labels; `writers`: how those of its candidates stand; `asked`: how other askers stand.
+    `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
+    aside for what is out; `unanswered`: what is charged for calls without a kept answer; `budget`: the one
+    that it shares with other runs; `lost_replies`: those that were stored once, and are missing from the
+    ledger; `last`: what the last session of a run that is not complete ended with; `judges`: how each judge
+    of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how those
+    of its layers stand; `layers`: those that have labels; `writers`: how those of its candidates stand;
+    `asked`: how other askers stand.
     """
 
     run: str
@@ -243,7 +248,8 @@ _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] 
 def follow_status(
     folder: Path, note: Callable[[str], None], every: float = _FOLLOW_EVERY
 ) -> Iterator[Status]:
-    """How a run stands, whenever that changes, until nobody works on it; one that was not begun is waited for.
+    """How a run stands, whenever that changes, until nobody works on it; one that was not begun is waited
+    for.
 
     Raises RunError for what is no run, and where a ledger cannot be read.
     """

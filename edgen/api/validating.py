@@ -52,8 +52,8 @@ class FixedFiles(msgspec.Struct, frozen=True):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not. `repairs`: sentences about what
-    mends damaged files of runs; `restored`: the inputs of runs that were put back."""
+    """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not. `repairs`:
+    sentences about what mends damaged files of runs; `restored`: the inputs of runs that were put back."""
 
     records: int
     valid: int
@@ -75,11 +75,11 @@ def validate(
     *,
     restore: bool = False,
 ) -> Validation:
-    """Check records against the schema and the rules, whoever wrote them, and all that runs contain. `fix`: the folder for
-    repaired copies. `restore`: put back damaged inputs of runs from their ledgers first.
+    """Check records against the schema and the rules, whoever wrote them, and all that runs contain. `fix`:
+    the folder for repaired copies. `restore`: put back damaged inputs of runs from their ledgers first.
 
-    Raises DataError for what cannot be read, UsageError where the copies cannot be written, RunError for a run with
-    links in it.
+    Raises DataError for what cannot be read, UsageError where the copies cannot be written, RunError for a
+    run with links in it.
     """
     for path in paths:
         _refuse_links(path)
@@ -128,7 +128,8 @@ def _is_run(path: Path) -> bool:
 
 
 def _rewritten(runs: Iterable[RunFolder], reports: Sequence[FileReport]) -> list[str]:
-    """What repairs finished files that differ from their manifest, of each run that has such files and its ledger."""
+    """What repairs finished files that differ from their manifest, of each run that has such files and its
+    ledger."""
     differ = {Path(report.path) for report in reports for one in report.problems if one.kind == "manifest"}
     return [
         describe_rewriting(run)
@@ -157,7 +158,8 @@ def _refuse_links(path: Path) -> None:
 
 
 def _drop_strays(found: Inputs) -> Inputs:
-    """Without the files that its manifest does not list: they are told of, and are no part of the data set."""
+    """Without the files that its manifest does not list: they are told of, and are no part of the data
+    set."""
     if found.manifest is None:
         return found
     others = strays(found.manifest)
@@ -214,7 +216,8 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
 
 
 def _check_file(path: Path, found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> FileReport:
-    """The report on a file. Raises DataError for one that cannot be read, unless it is a run's: that is damage."""
+    """The report on a file. Raises DataError for one that cannot be read, unless it is a run's: that is
+    damage."""
     try:
         return checker.file(printable(path), read_records(path), vocabulary)
     except DataError as problem:
@@ -248,8 +251,8 @@ def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) 
 def _fix(
     data: Sequence[tuple[Inputs, Vocabulary | None]], targets: dict[Path, Path], out: Path
 ) -> FixedFiles:
-    """Write the repaired copies and the list of changes. They get their place when all of them are written: as a new folder,
-    or in one that is there already, the list of changes last."""
+    """Write the repaired copies and the list of changes. They get their place when all of them are written:
+    as a new folder, or in one that is there already, the list of changes last."""
     try:
         if not out.is_dir():
             with new_folder(out) as place:

@@ -1,4 +1,5 @@
-"""`edgen annotate`: labels on a run's turns or conversations by several annotators, and texts written for turns."""
+"""`edgen annotate`: labels on a run's turns or conversations by several annotators, and texts written for
+turns."""
 
 from __future__ import annotations
 
@@ -118,10 +119,10 @@ def command(
 ) -> None:
     """Have models or people label a run's turns or conversations.
 
-    Labels go to layers/NAME/labels.jsonl in the run, with what each annotator says and the majority. People's labels
-    come with --people, a CSV or JSON Lines file with id, turn, labels and annotator; then no model is asked unless
-    --backend names one. --layer alone reports on a layer that exists. --write has a model write texts for turns in place of
-    labels, to candidates/ in the run.
+    Labels go to layers/NAME/labels.jsonl in the run, with what each annotator says and the majority. People's
+    labels come with --people, a CSV or JSON Lines file with id, turn, labels and annotator; then no model is
+    asked unless --backend names one. --layer alone reports on a layer that exists. --write has a model write
+    texts for turns in place of labels, to candidates/ in the run.
 
     Every answer is stored, so a second start asks for no label or text twice.
 
@@ -156,7 +157,8 @@ def command(
 
 
 def _refuse_labelling(given: Mapping[str, object], sheet: Path | None) -> None:
-    """Raise UsageError for the first option that labels turns; those that have a value by themselves count if it is another."""
+    """Raise UsageError for the first option that labels turns; those that have a value by themselves count if
+    it is another."""
     usual = {"people": (), "annotators": 1, "unit": "turn"}
     named = {"sheet": sheet, **{name: value for name, value in given.items() if value != usual.get(name)}}
     _refuse(named, "labels turns, and --write writes texts; leave one of them out")

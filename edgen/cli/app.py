@@ -78,7 +78,8 @@ _add_domains()
 
 
 class _Root(Group):
-    """The command line. Its complaints are safe to print: a shell's * may have put any file's name into it."""
+    """The command line. Its complaints are safe to print: a shell's * may have put any file's name into
+    it."""
 
     sections: ClassVar = {title: tuple(commands) for title, commands in SECTIONS.items()}
 

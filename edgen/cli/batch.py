@@ -66,8 +66,9 @@ def cancel(
 ) -> None:
     """Cancel the open batches of a run at the provider.
 
-    It waits until the provider has ended them, and reads the answers that they have. Requests without an answer are sent again when the run is resumed.
-    Request files that were written for somebody to send, and batches that the provider has lost, are given up.
+    It waits until the provider has ended them, and reads the answers that they have. Requests without an
+    answer are sent again when the run is resumed. Request files that were written for somebody to send, and
+    batches that the provider has lost, are given up.
 
     Example: edgen batch cancel outputs/nightly
     """
@@ -95,8 +96,8 @@ def read(
 ) -> None:
     """Read result files of batches into a run.
 
-    The files come from a provider or from `vllm run-batch`, for the request files that `edgen generate JOB --via batch
-    --write-only DIR` wrote. Reading a result file twice changes nothing.
+    The files come from a provider or from `vllm run-batch`, for the request files that `edgen generate JOB
+    --via batch --write-only DIR` wrote. Reading a result file twice changes nothing.
 
     Example: edgen batch read outputs/nightly results/*.jsonl
     """

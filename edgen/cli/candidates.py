@@ -31,7 +31,8 @@ def print_candidates(
     json: bool,
     **more: Any,
 ) -> None:
-    """Have a model write texts for turns of a run, or print what that would call, as `edgen annotate --write` does."""
+    """Have a model write texts for turns of a run, or print what that would call, as `edgen annotate --write`
+    does."""
     from edgen.api.candidates import (
         CandidateOptions,
         estimate_candidates,

@@ -46,8 +46,9 @@ def command(
 ) -> None:
     """Compare the arms of an experiment, or runs, with 95% intervals.
 
-    They are compared on their common scenarios, metric by metric. The first arm or run is the baseline. Differences to it are paired by scenario where both have the same scenarios.
-    A * marks a difference that remains significant after Holm's correction for all tests.
+    They are compared on their common scenarios, metric by metric. The first arm or run is the baseline.
+    Differences to it are paired by scenario where both have the same scenarios. A * marks a difference that
+    remains significant after Holm's correction for all tests.
 
     Example: edgen compare outputs/experiment --arms published json --prompts
     """

@@ -1,8 +1,8 @@
 """What a shell offers when a word is completed: `edgen --install-completion` sets it up.
 
-Each function is the `autocompletion` of an option or argument. Words come from names and small files alone: no run is opened,
-no plugin is loaded. Whatever goes wrong, a shell gets fewer words and no message. Only words of harmless characters are
-offered, since bash expands patterns in them, and zsh evaluates them.
+Each function is the `autocompletion` of an option or argument. Words come from names and small files alone:
+no run is opened, no plugin is loaded. Whatever goes wrong, a shell gets fewer words and no message. Only
+words of harmless characters are offered, since bash expands patterns in them, and zsh evaluates them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def _find_backends(ctx: Any, incomplete: str) -> Iterator[str]:
 
 
 def _runs_of(ctx: Any) -> list[Path]:
-    """The runs that the command line names so far. Where an option lacks its value, they are words without a name."""
+    """The runs that the command line names so far. Where an option lacks its value, they are words without a
+    name."""
     named = [ctx.params.get("run"), *(ctx.params.get("runs") or ())]
     return [path for path in named if path] or [Path(word) for word in ctx.args]
 

@@ -1,4 +1,5 @@
-"""A command's `Control`: what the options say, questions on the terminal, signals, and who hears what happens."""
+"""A command's `Control`: what the options say, questions on the terminal, signals, and who hears what
+happens."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ def make_control(
     metrics: Path | None = None,
     notify: str | None = None,
 ) -> Control:
-    """To be made before anything else is, so that what goes wrong then is logged as well. Raises UsageError for
-    options that cannot be followed."""
+    """To be made before anything else is, so that what goes wrong then is logged as well. Raises UsageError
+    for options that cannot be followed."""
     recorder = _Recorder(log_format)
     at_end(recorder.end)
     recorder.keep_metrics(metrics)

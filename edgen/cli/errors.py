@@ -20,8 +20,8 @@ from edgen.core.system import ENDING_SIGNALS, is_hangup
 
 
 class End(NamedTuple):
-    """How a command ended: its exit code, the sentence that goes with it, the traceback of a bug, in one word why, and the
-    SystemExit that is passed on."""
+    """How a command ended: its exit code, the sentence that goes with it, the traceback of a bug, in one word
+    why, and the SystemExit that is passed on."""
 
     code: int
     text: str | None = None
@@ -48,8 +48,8 @@ class Interruption(BaseException):
 
 
 class _EndedBySignal(KeyboardInterrupt):
-    """As Ctrl-C. Where a plain KeyboardInterrupt leaves an `exec`, as those of imports, Python ends itself by SIGINT later,
-    whatever is made of it."""
+    """As Ctrl-C. Where a plain KeyboardInterrupt leaves an `exec`, as those of imports, Python ends itself by
+    SIGINT later, whatever is made of it."""
 
 
 def run_guarded(run: Callable[[], object]) -> int:
@@ -108,8 +108,8 @@ def find_signal() -> int:
 
 
 def _interrupted() -> End:
-    """Return the end by the signal that came. The traceback still holds what the signal left half made, so this is
-    before any of it is taken apart."""
+    """Return the end by the signal that came. The traceback still holds what the signal left half made, so
+    this is before any of it is taken apart."""
     _silence_half_made()
     number = find_signal()
     if number == signal.SIGINT:
@@ -119,8 +119,8 @@ def _interrupted() -> End:
 
 
 def ending_signals() -> list[signal.Signals]:
-    """The signals beside Ctrl-C that ask a command to end. A hangup that the caller ignores, as `nohup` does, is
-    none."""
+    """The signals beside Ctrl-C that ask a command to end. A hangup that the caller ignores, as `nohup` does,
+    is none."""
     others = [number for number in ENDING_SIGNALS if number != signal.SIGINT]
     return [each for each in others if not (is_hangup(each) and signal.getsignal(each) is signal.SIG_IGN)]
 

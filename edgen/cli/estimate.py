@@ -51,8 +51,9 @@ def command(
 ) -> None:
     """Estimate the calls, tokens, money and time that a job will take.
 
-    Each figure has an interval and its basis. The command calls nothing, needs no key and writes nothing. Answers that the job's run has stored are not counted again.
-    Earlier runs of the same templates make the interval narrow; without any, lengths of answers are assumed.
+    Each figure has an interval and its basis. The command calls nothing, needs no key and writes nothing.
+    Answers that the job's run has stored are not counted again. Earlier runs of the same templates make the
+    interval narrow; without any, lengths of answers are assumed.
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """
@@ -101,8 +102,8 @@ def _render(estimate: JobEstimate) -> Iterator[str]:
 
 
 def label_text(label: str, text: str) -> list[str]:
-    """A label and a text behind it, wrapped, its further lines below the first. What stands in backquotes stays on
-    one line, since it is there to be copied."""
+    """A label and a text behind it, wrapped, its further lines below the first. What stands in backquotes
+    stays on one line, since it is there to be copied."""
     whole = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
     lines = textwrap.wrap(whole, _WIDE - 10, break_long_words=False, break_on_hyphens=False)
     return [f"{'' if number else label:<10}{line}".replace("\0", " ") for number, line in enumerate(lines)]

@@ -142,7 +142,8 @@ class Command(groups.Command):
 
 @functools.cache
 def _own_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
-    """An option for each flag that any format has, with the formats that have it; `loaded`: of these formats alone."""
+    """An option for each flag that any format has, with the formats that have it; `loaded`: of these formats
+    alone."""
     from edgen.core.registry import find, find_all
     from edgen.export.own_options import Flag, flags_of
 
@@ -194,8 +195,8 @@ def command(
 ) -> None:
     """Write a run as a data set for a trainer or a library.
 
-    A data card next to it says what the data is and how to load it. Rows that a format cannot express are left out and counted by
-    reason. Nothing is uploaded. Without --to, the command lists all formats.
+    A data card next to it says what the data is and how to load it. Rows that a format cannot express are
+    left out and counted by reason. Nothing is uploaded. Without --to, the command lists all formats.
 
     Example: edgen export outputs/quickstart --to hf -o exports/hf
     """

@@ -62,8 +62,9 @@ def command(
 ) -> None:
     """Generate the conversations that a job file describes.
 
-    Train and test files go to the folder outputs/NAME, with every answer of the models. Run the same command again after a stop: it
-    resumes where it stopped and pays for no answer twice. --dry-run prints what `edgen estimate` prints.
+    Train and test files go to the folder outputs/NAME, with every answer of the models. Run the same command
+    again after a stop: it resumes where it stopped and pays for no answer twice. --dry-run prints what `edgen
+    estimate` prints.
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """

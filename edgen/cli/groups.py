@@ -1,4 +1,5 @@
-"""Commands and groups of commands: how their help looks, and how old names of commands and options are read."""
+"""Commands and groups of commands: how their help looks, and how old names of commands and options are
+read."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 class DomainCommand(NamedTuple):
     """A command that a domain adds to `edgen`, under an entry point of `edgen.commands`.
 
-    `section`: the title under which `edgen --help` lists it. `before`: the command that it stands before, empty for the
-    end of its section. `app`: a group of commands, or None; `command`: the function of a single command.
+    `section`: the title under which `edgen --help` lists it. `before`: the command that it stands before,
+    empty for the end of its section. `app`: a group of commands, or None; `command`: the function of a single
+    command.
     """
 
     name: str
@@ -36,7 +38,8 @@ def first_sentence(command: Any) -> str:
 
 
 class Command(TyperCommand):
-    """A command that also takes the old names of its options, and says its new name where it was called by an old one."""
+    """A command that also takes the old names of its options, and says its new name where it was called by an
+    old one."""
 
     def make_parser(self, ctx: Any) -> Any:
         parser = super().make_parser(ctx)

@@ -38,8 +38,9 @@ def command(
 
     Shipped ones come first, then those in this folder.
 
-    KIND is prompts, jobs, spaces, label-sets, machines, formats, measures, providers, protocols, families or plugins.
-    `prompts` says what each template expects and uses; `plugins` says which package brings each object, and which packages are skipped because they are not installed.
+    KIND is prompts, jobs, spaces, label-sets, machines, formats, measures, providers, protocols, families or
+    plugins. `prompts` says what each template expects and uses; `plugins` says which package brings each
+    object, and which packages are skipped because they are not installed.
 
     Example: edgen list formats
 

@@ -165,7 +165,8 @@ PeopleOption = Annotated[
 
 
 def only_one(values: list[Path] | None, option: str) -> Path | None:
-    """Return the only value of an option that other commands take several times. Raises UsageError for more."""
+    """Return the only value of an option that other commands take several times. Raises UsageError for
+    more."""
     if values and len(values) > 1:
         raise UsageError(f"{option} {values[1]}: this command takes one file; join the files.")
     return values[0] if values else None

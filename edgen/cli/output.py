@@ -1,8 +1,8 @@
 """What commands print: results to stdout, notes to stderr, model text made safe for a terminal.
 
-It is the same whether a terminal or a file takes it, except that sentences break between words at a terminal's edge. In
-lines for people, what a terminal would obey or hide is written out (`safe`); in JSON it is escaped, so that who reads the
-JSON has every character as it was.
+It is the same whether a terminal or a file takes it, except that sentences break between words at a
+terminal's edge. In lines for people, what a terminal would obey or hide is written out (`safe`); in JSON it
+is escaped, so that who reads the JSON has every character as it was.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 
 
 def json_text(value: Any) -> str:
-    """Return a value as one line of JSON that is safe to print. A lone surrogate, which a file's name may hold, becomes
-    U+FFFD."""
+    """Return a value as one line of JSON that is safe to print. A lone surrogate, which a file's name may
+    hold, becomes U+FFFD."""
     try:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -82,7 +82,8 @@ def note(text: str) -> None:
 
 
 def fold_behind(label: str, text: str) -> str:
-    """Return a text after its label. On a terminal that is too narrow, its further lines begin below the first."""
+    """Return a text after its label. On a terminal that is too narrow, its further lines begin below the
+    first."""
     width = _terminal_width(sys.stdout)
     line = label + text
     return "\n".join(wrap_behind(label, text, width)) if 0 < width < columns(line) else line
@@ -98,7 +99,8 @@ def _terminal_width(stream: TextIO) -> int:
 
 
 def _fold(text: str, width: int) -> str:
-    """Break lines longer than `width` between words: a terminal would break them anywhere. 0: leave them as they are."""
+    """Break lines longer than `width` between words: a terminal would break them anywhere. 0: leave them as
+    they are."""
     if not width:
         return text
     return "\n".join(_fold_line(line, width) if columns(line) > width else line for line in text.split("\n"))

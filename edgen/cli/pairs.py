@@ -78,9 +78,10 @@ def command(
 ) -> None:
     """Make preference pairs: two replies, and which of them is better.
 
-    Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and abstentions never become labels. Each pair keeps its evidence.
-    People's votes come with --people, one JSON object a line. Every verdict is stored, so a second start asks for none
-    again. --report without --signal reports on the pairs that exist.
+    Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and
+    abstentions never become labels. Each pair keeps its evidence. People's votes come with --people, one JSON
+    object a line. Every verdict is stored, so a second start asks for none again. --report without --signal
+    reports on the pairs that exist.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 
@@ -116,7 +117,8 @@ def command(
 
 
 def _print_bias(run: Path, *making: object, asked: bool, json: bool) -> None:
-    """Report on the pairs that exist. Raises UsageError where one of the options is given that are for `making` pairs."""
+    """Report on the pairs that exist. Raises UsageError where one of the options is given that are for
+    `making` pairs."""
     if any(making):
         raise UsageError("--signal is missing: name the evidence for labels, as in --signal oracle.")
     from edgen.api.pairs import report_bias

@@ -1,4 +1,5 @@
-"""`edgen preview`: scenarios and rendered prompts; calls nothing. `--diff` shows two versions side by side."""
+"""`edgen preview`: scenarios and rendered prompts; calls nothing. `--diff` shows two versions side by
+side."""
 
 from __future__ import annotations
 

@@ -73,11 +73,12 @@ def command(
 ) -> None:
     """Choose conversations of a run, and write them as a new run.
 
-    The run stays as it is. Clauses apply in this order: conditions (near-duplicates last), caps, balances, the draw.
-    Conversations that a clause removes count as rejected in the new run, with the clause as the reason. docs/selecting.md
-    explains the expressions.
+    The run stays as it is. Clauses apply in this order: conditions (near-duplicates last), caps, balances,
+    the draw. Conversations that a clause removes count as rejected in the new run, with the clause as the
+    reason. docs/selecting.md explains the expressions.
 
-    Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" --cap topic=5 -o outputs/chosen
+    Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" --cap topic=5 -o
+    outputs/chosen
     """
     if output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")

@@ -27,8 +27,9 @@ def command(
 ) -> None:
     """Show one conversation of a run, with its outcome and labels.
 
-    Scenario, turns and preference pairs are shown as well. A scenario's number shows all conversations of that scenario, those of arms side by side. A rejected or failed one
-    is shown with the reason and the last reply.
+    Scenario, turns and preference pairs are shown as well. A scenario's number shows all conversations of
+    that scenario, those of arms side by side. A rejected or failed one is shown with the reason and the last
+    reply.
 
     Example: edgen show outputs/quickstart 137
 

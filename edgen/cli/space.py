@@ -57,9 +57,9 @@ def show(
 ) -> None:
     """Show what a space holds, and how often N conversations use it.
 
-    It shows dimensions and weights, and for each design how often the rarest and the most frequent value of each
-    dimension occur in N conversations. A cell is one value of each dimension. A space with exercises also shows some
-    of them with their answers.
+    It shows dimensions and weights, and for each design how often the rarest and the most frequent value of
+    each dimension occur in N conversations. A cell is one value of each dimension. A space with exercises
+    also shows some of them with their answers.
 
     Example: edgen space show education_dialogue -n 40
     """
@@ -101,8 +101,9 @@ def expand(
 ) -> None:
     """Ask a model for more values of one dimension of a space.
 
-    A new space file gets the old and the new values. Near-duplicates of known values are dropped. No file is changed or overwritten. Every answer is stored in FILE.db
-    next to the new file, so a second start asks for none again. The hidden lock file there may be deleted afterwards.
+    A new space file gets the old and the new values. Near-duplicates of known values are dropped. No file is
+    changed or overwritten. Every answer is stored in FILE.db next to the new file, so a second start asks for
+    none again. The hidden lock file there may be deleted afterwards.
 
     Example: edgen space expand education_dialogue --dimension topics --count 200 --backend job.yaml
     """
@@ -188,7 +189,8 @@ _EXAMPLES = 5  # new values that are shown
 
 
 def _render_space(facts: dict[str, Any], *, needs: bool) -> Iterator[str]:
-    """Yield the facts for a person, within 80 columns where values are short. `needs`: what a balanced design needs, too."""
+    """Yield the facts for a person, within 80 columns where values are short. `needs`: what a balanced design
+    needs, too."""
     yield f"{'space':11} {facts['space']} ({facts['file']})"
     for key in ("description", "source"):
         yield from wrap_behind(f"{key:11} ", facts[key] or "")

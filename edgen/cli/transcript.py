@@ -175,8 +175,8 @@ def _describe_stand(p: float | None, *, tie: bool) -> str:
 
 
 def wrap_text(text: str, width: int, *, first: str = "", rest: str = "") -> Iterator[str]:
-    """The lines of a text, each no wider than `width`, white space at its beginning kept. The first begins with
-    `first`, all others with `rest`."""
+    """The lines of a text, each no wider than `width`, white space at its beginning kept. The first begins
+    with `first`, all others with `rest`."""
     lead = first
     for line in text.split("\n"):
         for piece in _pieces(line.expandtabs(4), max(width - max(cell_len(first), cell_len(rest)), 8)):

@@ -74,10 +74,11 @@ def command(
 ) -> None:
     """Check that records of conversations are valid, and repair copies.
 
-    Of a run, it also checks ledgers, inputs, layers, pairs, votes and finished files; the last lines say how to repair
-    what is damaged. Errors make a record or a file invalid; warnings do not. Exits with 0 if all are valid, and with 3
-    if some are not, also with --fix. --replies reads raw replies of a model as `edgen generate` does, and prints turns, probability
-    and repairs as JSON; it exits with 3 if a reply holds no conversation.
+    Of a run, it also checks ledgers, inputs, layers, pairs, votes and finished files; the last lines say how
+    to repair what is damaged. Errors make a record or a file invalid; warnings do not. Exits with 0 if all
+    are valid, and with 3 if some are not, also with --fix. --replies reads raw replies of a model as `edgen
+    generate` does, and prints turns, probability and repairs as JSON; it exits with 3 if a reply holds no
+    conversation.
 
     Example: edgen validate outputs/quickstart
 

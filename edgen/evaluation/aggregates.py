@@ -105,9 +105,9 @@ class Mean(Aggregate, frozen=True):
 
 
 class Histogram(Aggregate, frozen=True, kw_only=True):
-    """A distribution of numbers, or of lists of them; whole ones, unless they are `shares` in [0, 1]. `by_key`: a
-    distribution for each key of the (key, number) that the column lists, those of `keys` first, whether they occur or
-    not. `line`: words for its bars on the terminal."""
+    """A distribution of numbers, or of lists of them; whole ones, unless they are `shares` in [0, 1].
+    `by_key`: a distribution for each key of the (key, number) that the column lists, those of `keys` first,
+    whether they occur or not. `line`: words for its bars on the terminal."""
 
     shares: bool = False
     by_key: bool = False

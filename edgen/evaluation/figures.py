@@ -131,7 +131,8 @@ class Curves(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Counts over two dimensions: `rows` names the rows; a cell that was planned and has nothing is crossed."""
+    """Counts over two dimensions: `rows` names the rows; a cell that was planned and has nothing is
+    crossed."""
 
     rows: Sequence[str]
     columns: int
@@ -143,8 +144,8 @@ Chart = Bars | Stacks | Intervals | Histograms | Curves | Cells
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Text in rows. The first column names the row. A table with a `title` is folded away under it. `style` is
-    how it is set: "plain" for words, "wide" for many columns, "" for numbers."""
+    """Text in rows. The first column names the row. A table with a `title` is folded away under it. `style`
+    is how it is set: "plain" for words, "wide" for many columns, "" for numbers."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -153,9 +154,9 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A chart and all that goes with it: what to look for, a text alternative, its data as tables. `legend` is
-    (colour, words); `key` says what numbered rows and columns are: (which, their names). Pictures with the same `folded` are
-    folded away together under it."""
+    """A chart and all that goes with it: what to look for, a text alternative, its data as tables. `legend`
+    is (colour, words); `key` says what numbered rows and columns are: (which, their names). Pictures with the
+    same `folded` are folded away together under it."""
 
     name: str
     title: str
@@ -169,8 +170,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
-    """An SVG that is made elsewhere, shown at its own size: wider than a page it can be scrolled. All text in `svg` has to be
-    escaped."""
+    """An SVG that is made elsewhere, shown at its own size: wider than a page it can be scrolled. All text in
+    `svg` has to be escaped."""
 
     name: str
     title: str
@@ -184,7 +185,8 @@ Block = str | Table | Picture | Drawing  # a piece of a section; a str is a para
 def bars_picture(
     name: str, title: str, rows: Sequence[Bar], caption: str, most: int | None = None
 ) -> Iterator[Picture]:
-    """The first `most` of the rows (None: all) as bars of shares; the table has all. No picture without rows."""
+    """The first `most` of the rows (None: all) as bars of shares; the table has all. No picture without
+    rows."""
     drawn = rows[:most]
     if len(rows) > len(drawn):
         caption += f" The first {len(drawn)} of {len(rows)} bars; the numbers have all."

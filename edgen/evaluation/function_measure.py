@@ -1,7 +1,9 @@
-"""A function of the user's own as a measure: what it says of each conversation, counted, averaged and compared.
+"""A function of the user's own as a measure: what it says of each conversation, counted, averaged and
+compared.
 
-It takes a conversation and returns a number, a truth, a text, None (nothing to say), or a dict of these by column. Truths
-become shares, texts a share for each text, numbers means, each with its 95% interval; scenarios are the clusters.
+It takes a conversation and returns a number, a truth, a text, None (nothing to say), or a dict of these by
+column. Truths become shares, texts a share for each text, numbers means, each with its 95% interval;
+scenarios are the clusters.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class MeasureError(InputError):
 
 
 class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function is given. `str()` of it is the turns, a line each; `scenario["topic"]` is a value of the scenario."""
+    """What a function is given. `str()` of it is the turns, a line each; `scenario["topic"]` is a value of
+    the scenario."""
 
     id: str
     scenario: Scenario
@@ -50,7 +53,8 @@ class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """By column ("" where the function returns one value): means of numbers, shares of truths, shares of each text."""
+    """By column ("" where the function returns one value): means of numbers, shares of truths, shares of each
+    text."""
 
     means: dict[str, Estimate] = {}
     shares: dict[str, Estimate] = {}
@@ -215,9 +219,10 @@ def _estimates(
 
 
 def measure(function: F, name: str | None = None) -> F:
-    """Have a function be a measure under its own name, or another: `edgen stats`, `compare`, expressions and gates of this
-    process know it. It takes a conversation (`id`, `scenario`, `turns`, `probability`, `ended_by`, `outcome`, `events`) and
-    returns a number, a truth, a text, None, or a dict of these by column. Returns the function, so it is a decorator, too.
+    """Have a function be a measure under its own name, or another: `edgen stats`, `compare`, expressions and
+    gates of this process know it. It takes a conversation (`id`, `scenario`, `turns`, `probability`,
+    `ended_by`, `outcome`, `events`) and returns a number, a truth, a text, None, or a dict of these by
+    column. Returns the function, so it is a decorator, too.
 
     >>> @measure
     ... def question_marks(conversation):

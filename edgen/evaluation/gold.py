@@ -1,4 +1,5 @@
-"""A layer against what is taken for right: each annotator, and what most of them say. Memory: counts, by cluster of scenarios."""
+"""A layer against what is taken for right: each annotator, and what most of them say. Memory: counts, by
+cluster of scenarios."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from edgen.store.layers import UnitLabels
 
 
 class GoldFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """`gold`: the file or the layer; `units` have labels by both, of which `ties` have none by most annotators: there the majority
-    says nothing, and is wrong; `unlabelled` units are in gold alone. `majority` and each of `annotators` against gold: precision,
-    recall, F1, Jaccard, by label, micro and macro, and bias by label: how much more often than gold it gives the label."""
+    """`gold`: the file or the layer; `units` have labels by both, of which `ties` have none by most
+    annotators: there the majority says nothing, and is wrong; `unlabelled` units are in gold alone.
+    `majority` and each of `annotators` against gold: precision, recall, F1, Jaccard, by label, micro and
+    macro, and bias by label: how much more often than gold it gives the label."""
 
     gold: str
     units: int

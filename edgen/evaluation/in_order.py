@@ -1,8 +1,9 @@
-"""Expressions that ask for near-duplicates, decided conversation after conversation, in the order in which they were told.
+"""Expressions that ask for near-duplicates, decided conversation after conversation, in the order in which
+they were told.
 
-A conversation is a near-duplicate where it is nearly the same (`texts.near_duplicates`) as an earlier one that is kept; so
-what is kept is one of each kind, whatever was made first. In memory are some hundred bytes a conversation; words
-wait in a temporary file.
+A conversation is a near-duplicate where it is nearly the same (`texts.near_duplicates`) as an earlier one
+that is kept; so what is kept is one of each kind, whatever was made first. In memory are some hundred bytes a
+conversation; words wait in a temporary file.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class InOrder:
             found.append(next(missed, KEPT))
 
     def decide(self) -> Iterator[int]:
-        """Of each conversation, in order, the place of the first expression that it does not meet; KEPT if it meets all."""
+        """Of each conversation, in order, the place of the first expression that it does not meet; KEPT if it
+        meets all."""
         found = array("h")
 
         def keep(place: int, near: bool) -> bool:

@@ -1,7 +1,9 @@
-"""What a layer of labels says of conversations: how frequent labels are, what follows what, how far annotators agree.
+"""What a layer of labels says of conversations: how frequent labels are, what follows what, how far
+annotators agree.
 
-What is counted is what most annotators say; a tie is counted as one, and has no label. Memory: some numbers for every two labels,
-and for every label of each two annotators, for each cluster of scenarios, of which there are at most 500 (`edgen.stats.clusters`).
+What is counted is what most annotators say; a tie is counted as one, and has no label. Memory: some numbers
+for every two labels, and for every label of each two annotators, for each cluster of scenarios, of which
+there are at most 500 (`edgen.stats.clusters`).
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ THIRDS = ("first", "middle", "last")
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """How frequent labels are among the units that have any (`units`, without `ties`): in how many each is (`counts`), and in
-    which share of them. `mean`: of labels that are numbers on a scale. `thirds`: the same in each third of the conversations'
-    turns, where turns are labelled."""
+    """How frequent labels are among the units that have any (`units`, without `ties`): in how many each is
+    (`counts`), and in which share of them. `mean`: of labels that are numbers on a scale. `thirds`: the same
+    in each third of the conversations' turns, where turns are labelled."""
 
     units: int
     ties: int
@@ -40,9 +42,10 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told of a layer. `annotators`: how many units each labels; `several`: whether a unit carries more than one label
-    anywhere; `roles`: by who speaks, where turns are labelled; `transitions`: (label, label of the next labelled turn, how often);
-    `against_rest`: each annotator against what most of the others say, where that is no tie."""
+    """What is told of a layer. `annotators`: how many units each labels; `several`: whether a unit carries
+    more than one label anywhere; `roles`: by who speaks, where turns are labelled; `transitions`: (label,
+    label of the next labelled turn, how often); `against_rest`: each annotator against what most of the
+    others say, where that is no tie."""
 
     units: int
     ties: int

@@ -32,7 +32,8 @@ Layers = Sequence[tuple[str, LayerFigures]]  # of each arm
 
 
 def layer_blocks(name: str, layers: Layers) -> Iterator[Block]:
-    """Everything about one layer: pictures of frequencies, transitions, agreement and confusion, with their numbers."""
+    """Everything about one layer: pictures of frequencies, transitions, agreement and confusion, with their
+    numbers."""
     yield from _frequencies(name, layers)
     for place, (arm, layer) in enumerate(layers):
         yield from _transitions(f"labels-{name}-next-{place}", label_with_arm(name, arm), layer)
@@ -100,7 +101,8 @@ def _heat(
     name: str, title: str, layer: LayerFigures, counts: Mapping[tuple[str, str], int], caption: str,
     heads: tuple[str, str],
 ) -> Picture:  # fmt: skip
-    """Counts over labels and labels, drawn as percent of their rows: the most frequent labels, in the order of the set."""
+    """Counts over labels and labels, drawn as percent of their rows: the most frequent labels, in the order
+    of the set."""
     totals = Counter[str]()
     often = Counter[str]()
     for (a, b), count in counts.items():
@@ -145,7 +147,8 @@ def _percent(count: int, of: int) -> int:
 
 
 def _agreement(name: str, layers: Layers) -> Iterator[Block]:
-    """Alphas and kappas as a picture, with those of further pairs in a table; each annotator against the others."""
+    """Alphas and kappas as a picture, with those of further pairs in a table; each annotator against the
+    others."""
     rows, pairs = [], []
     for place, (arm, layer) in enumerate(layers):
         found = layer.agreement

@@ -67,8 +67,9 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeAsking(NamedTuple):
-    """How a judge is asked for a measure. `control`: callbacks and consent of the call; `sample`: conversations of each arm;
-    `overrides`: keys of the job, as `--set` takes them; `prompt`: the template, None for the measure's own."""
+    """How a judge is asked for a measure. `control`: callbacks and consent of the call; `sample`:
+    conversations of each arm; `overrides`: keys of the job, as `--set` takes them; `prompt`: the template,
+    None for the measure's own."""
 
     control: Any
     sample: int
@@ -224,14 +225,16 @@ class Measure(Generic[V]):
         return columns if "" in columns else {"": columns.get(self.name), **columns}
 
     def lost(self, value: V) -> tuple[int, Mapping[str, int]] | None:  # noqa: ARG002
-        """How many conversations were planned, and the reasons why some were not accepted with their counts; None for a
-        measure that does not know. It is asked of one that `tells_of_plan`, where nothing was accepted."""
+        """How many conversations were planned, and the reasons why some were not accepted with their counts;
+        None for a measure that does not know. It is asked of one that `tells_of_plan`, where nothing was
+        accepted."""
         return None
 
     # ---- for one that is `judged`
 
     def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, Any]:
-        """Have a run's judge read conversations of each arm that was begun. Return its answers by the arm's name."""
+        """Have a run's judge read conversations of each arm that was begun. Return its answers by the arm's
+        name."""
         raise NotImplementedError
 
     def estimate_judge(self, run: Path, asking: JudgeAsking) -> Any:
@@ -336,7 +339,8 @@ class Shared:
         return Corpus()
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these measures, and those that they ask for. One that a plugin brings and that raises is left out."""
+        """Start these measures, and those that they ask for. One that a plugin brings and that raises is left
+        out."""
         for name in names:
             if name not in self._counts and name not in self.faults:
                 try:
@@ -366,8 +370,8 @@ class Shared:
         return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
 
     def result(self, name: str) -> Any:
-        """The value of a measure that was started, once everything was seen. Raises its FaultyPluginError where it was left
-        out."""
+        """The value of a measure that was started, once everything was seen. Raises its FaultyPluginError
+        where it was left out."""
         if name in self.faults:
             raise self.faults[name]
         if name not in self._results:

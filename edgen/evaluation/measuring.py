@@ -26,9 +26,9 @@ _TELL_EVERY = 500  # conversations
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of a data set. `sources`: where it was read from; `values`: what each measure found, in the
-    measures' order; `definitions`: how each is defined and where that is from; `notes`: what limits it, in sentences;
-    `faults`: of plugins' measures that raised, and so have no value."""
+    """What was measured of a data set. `sources`: where it was read from; `values`: what each measure found,
+    in the measures' order; `definitions`: how each is defined and where that is from; `notes`: what limits
+    it, in sentences; `faults`: of plugins' measures that raised, and so have no value."""
 
     name: str
     sources: tuple[str, ...]
@@ -98,8 +98,8 @@ def measure(
 ) -> Quality:
     """What the measures in `only`, or all, find in a data set.
 
-    `progress` is told from time to time how many samples are done. `beside` see every sample too; what they find
-    is the caller's to ask for.
+    `progress` is told from time to time how many samples are done. `beside` see every sample too; what they
+    find is the caller's to ask for.
     """
     notes, others = list(data.notes), measures_of_other_families(data.family)
     skipped = [name for name in others if only is not None and name in only]

@@ -1,4 +1,5 @@
-"""What is measured: data sets, their conversations as samples, and the outcome of each planned conversation."""
+"""What is measured: data sets, their conversations as samples, and the outcome of each planned
+conversation."""
 
 from __future__ import annotations
 
@@ -35,11 +36,12 @@ class Words(list[list[str]]):
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation, from a run or from anybody's file.
 
-    `scenario.index` is the run's, else the conversation's place in what was read: conversations that share it are
-    one cluster. `turns` are without debris, end marker and empty turns; `entries` counts the turns as the file has
-    them. `defects` are the kinds of debris found (`validation.KINDS`), each once. `marker` says where the end
-    marker stands. `split` is None where it is not known. `outcome` is what the conversation
-    came to, `events` what happened besides turns, where that is known. `labels` is what each layer of the run says of it.
+    `scenario.index` is the run's, else the conversation's place in what was read: conversations that share it
+    are one cluster. `turns` are without debris, end marker and empty turns; `entries` counts the turns as the
+    file has them. `defects` are the kinds of debris found (`validation.KINDS`), each once. `marker` says
+    where the end marker stands. `split` is None where it is not known. `outcome` is what the conversation
+    came to, `events` what happened besides turns, where that is known. `labels` is what each layer of the run
+    says of it.
     """
 
     id: str
@@ -123,15 +125,16 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
 class DataSet:
     """A data set to be measured. `name` is for people, `sources` are the paths it was read from.
 
-    `family` is what kind of conversations these are, None for several kinds; `roles` are those that may speak, with
-    what each may know, () where nothing tells; `guide`: see `ConversationProtocol.guide`. `arm` is the
-    arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()` the outcome of
-    everything planned (None for files, which know no plan). `calibration` tells how the conversations' own probabilities agree with judges,
-    `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there
-    are pairs. `count` is how many samples there will be, None where nobody knows yet. `unread` counts records
-    that cannot be read, by reason, and is complete when `samples()` is at its end, as is `stale_labels`, which counts units of
-    layers that are left out, by layer and why. `label_sets` are those of the layers, by the layer's name, where they are known.
-    `notes` are sentences about what limits the data set.
+    `family` is what kind of conversations these are, None for several kinds; `roles` are those that may
+    speak, with what each may know, () where nothing tells; `guide`: see `ConversationProtocol.guide`. `arm`
+    is the arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()`
+    the outcome of everything planned (None for files, which know no plan). `calibration` tells how the
+    conversations' own probabilities agree with judges, `{"judges": [{"judge", "model", "compare",
+    "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there are pairs. `count` is how
+    many samples there will be, None where nobody knows yet. `unread` counts records that cannot be read, by
+    reason, and is complete when `samples()` is at its end, as is `stale_labels`, which counts units of layers
+    that are left out, by layer and why. `label_sets` are those of the layers, by the layer's name, where they
+    are known. `notes` are sentences about what limits the data set.
     """
 
     name: str

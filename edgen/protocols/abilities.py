@@ -1,7 +1,8 @@
-"""What a protocol may add to its required methods, a class for each purpose. Each has defaults that suit most protocols.
+"""What a protocol may add to its required methods, a class for each purpose. Each has defaults that suit most
+protocols.
 
-`ConversationProtocol` inherits from all of them. A protocol overrides a method of the group that it needs; the others
-need not be read.
+`ConversationProtocol` inherits from all of them. A protocol overrides a method of the group that it needs;
+the others need not be read.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class SeveralRoles:
     """Whether requests carry the schemas of their templates."""
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """The roles that conversations ask, as `backends` names them; the one that a record names comes first."""
+        """The roles that conversations ask, as `backends` names them; the one that a record names comes
+        first."""
         return ("default",)
 
     def role_of(self, job: Job, step: int) -> str:
@@ -51,13 +53,13 @@ class NamedFiles:
     """Read files that the protocol's settings name."""
 
     def with_files(self, job: Job, find: FindFile) -> Job:
-        """The job with what its settings name by file in place of the names, so that a run's copy of it stands by itself
-        and all that shapes answers is in it. Raises FileErrors."""
+        """The job with what its settings name by file in place of the names, so that a run's copy of it
+        stands by itself and all that shapes answers is in it. Raises FileErrors."""
         return job
 
     def guide(self, job: Job) -> Any:
-        """What guides a job's conversations (a state machine), for the protocol's own measures and formats, which alone
-        know its type; None where nothing guides them."""
+        """What guides a job's conversations (a state machine), for the protocol's own measures and formats,
+        which alone know its type; None where nothing guides them."""
         return None
 
 
@@ -65,8 +67,8 @@ class SharedPreparation:
     """Prepare what conversations share: once for a job, or anew for each of several rounds."""
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """What all conversations of a job share, made once; each finds it in its rules. Raises JobError where the
-        space is none for the protocol."""
+        """What all conversations of a job share, made once; each finds it in its rules. Raises JobError where
+        the space is none for the protocol."""
         return None
 
     def rounds(self, job: Job) -> Rounds:
@@ -74,8 +76,9 @@ class SharedPreparation:
         return Rounds()
 
     def prepare_round(self, prepared: Any, made: Iterable[Recorded]) -> Any:
-        """What the conversations of the next round share, out of what those of the last one shared and the accepted ones
-        that it made, in the order of scenarios. Pure; memory does not grow with how many there are."""
+        """What the conversations of the next round share, out of what those of the last one shared and the
+        accepted ones that it made, in the order of scenarios. Pure; memory does not grow with how many there
+        are."""
         return prepared
 
 
@@ -94,7 +97,8 @@ class Staged:
     """Let somebody else play one of the agents: a policy under training."""
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage | None:
-        """The agents of a scenario, turn by turn; None where no single one of them can be played by others."""
+        """The agents of a scenario, turn by turn; None where no single one of them can be played by
+        others."""
         return None
 
 

@@ -68,8 +68,8 @@ _NO_MORE_ROOM = (FailureKind.BAD_REQUEST, FailureKind.CONTEXT_OVERFLOW)
 class Protocol(ABC):
     """Whatever asks models. `name` is that of its entry point.
 
-    `precedence`: of the protocols that take a prompt for theirs, the served simulator believes the lowest. `answers`:
-    the kinds of answers that it reads, which templates name under `expects`.
+    `precedence`: of the protocols that take a prompt for theirs, the served simulator believes the lowest.
+    `answers`: the kinds of answers that it reads, which templates name under `expects`.
     """
 
     name: ClassVar[str]
@@ -94,8 +94,9 @@ class ConversationProtocol(
 ):
     """How a scenario becomes a conversation.
 
-    Required are `name` and the four methods here. All else has a default and stands in `abilities`, a class for each
-    purpose. `PlayedProtocol` (in `session`) has two of the four for a protocol that plays a conversation turn by turn.
+    Required are `name` and the four methods here. All else has a default and stands in `abilities`, a class
+    for each purpose. `PlayedProtocol` (in `session`) has two of the four for a protocol that plays a
+    conversation turn by turn.
     """
 
     Config: ClassVar[type[msgspec.Struct]] = NoSettings
@@ -103,14 +104,15 @@ class ConversationProtocol(
 
     @abstractmethod
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """The templates that conversations are asked with, by what they are for. Without a space, nobody asks what
-        they may use."""
+        """The templates that conversations are asked with, by what they are for. Without a space, nobody asks
+        what they may use."""
 
     @abstractmethod
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
-        """The work on one conversation: a generator that yields requests, is sent replies and returns the result."""
+        """The work on one conversation: a generator that yields requests, is sent replies and returns the
+        result."""
 
     @abstractmethod
     def opening(
@@ -130,9 +132,9 @@ def call_seed(seed: int, address: Address) -> int:
 
 
 class Question(NamedTuple):
-    """One thing to be asked: where, with what, by which protocol, and which role of the job answers; `schema`: that of
-    the template; `logprobs`: see Request; `alike`: where the very same will be asked again, for an answer of its own;
-    `speakers`: see Request."""
+    """One thing to be asked: where, with what, by which protocol, and which role of the job answers;
+    `schema`: that of the template; `logprobs`: see Request; `alike`: where the very same will be asked again,
+    for an answer of its own; `speakers`: see Request."""
 
     address: Address
     messages: tuple[Message, ...]

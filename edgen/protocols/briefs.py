@@ -1,4 +1,5 @@
-"""What templates for any space are told: who talks, and what each may know of a scenario, in the space's own words.
+"""What templates for any space are told: who talks, and what each may know of a scenario, in the space's own
+words.
 
 A role is told of the dimensions that it sees and of no others.
 """
@@ -43,7 +44,8 @@ def _fields(scenario: Scenario, name: str) -> str:
 
 
 def is_worded(value: Any) -> bool:
-    """Return whether what an entry says of itself can stand in a line: a text, a number, a list of these, or nothing."""
+    """Return whether what an entry says of itself can stand in a line: a text, a number, a list of these, or
+    nothing."""
     if isinstance(value, list | tuple):
         return all(isinstance(one, str | int | float) for one in value)
     return value is None or isinstance(value, str | int | float)
@@ -67,8 +69,8 @@ def turn_variables(
 def conversation_variables(
     scenario: Scenario, roles: Sequence[SpaceRole], labels: Labels, goal: str
 ) -> dict[str, Any]:
-    """Return what a template of whole conversations is told besides the dimensions: `roles` says by name what each knows,
-    `probability` of what it is, empty where nobody is taught."""
+    """Return what a template of whole conversations is told besides the dimensions: `roles` says by name what
+    each knows, `probability` of what it is, empty where nobody is taught."""
     seen = {
         role.name: ", ".join(
             labels.get(name, name.replace("_", " ")) for name in scenario.values if name in role.sees

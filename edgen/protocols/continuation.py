@@ -1,9 +1,10 @@
 """A conversation played on from turns that it has: a rollout.
 
-What an outcome is worth as credit for one turn is estimated by playing on from it several times and taking the mean, as
-Monte Carlo methods do (Sutton and Barto 2018, chapter 5). Math-Shepherd (Wang et al. 2024, arXiv 2312.08935) does so
-for the steps of a proof, VinePPO (Kazemnejad et al. 2024, arXiv 2410.01679) for those of any long answer; REFUEL (Gao
-et al. 2024, arXiv 2410.04612) draws two responses at a turn and plays on from each.
+What an outcome is worth as credit for one turn is estimated by playing on from it several times and taking
+the mean, as Monte Carlo methods do (Sutton and Barto 2018, chapter 5). Math-Shepherd (Wang et al. 2024, arXiv
+2312.08935) does so for the steps of a proof, VinePPO (Kazemnejad et al. 2024, arXiv 2410.01679) for those of
+any long answer; REFUEL (Gao et al. 2024, arXiv 2410.04612) draws two responses at a turn and plays on from
+each.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from edgen.protocols.stage import Played, PlayedTurn, Stage
 
 
 def play_on(stage: Stage, task: TaskId, turns: Sequence[Turn], ended_by: Role | None) -> Conversing:
-    """Yields the requests of the turns behind `turns`, then of the closing question, where there is one; returns the whole
-    conversation, or why it is none. `ended_by`: who ended it with the last of `turns`, None where it goes on.
+    """Yields the requests of the turns behind `turns`, then of the closing question, where there is one;
+    returns the whole conversation, or why it is none. `ended_by`: who ended it with the last of `turns`, None
+    where it goes on.
 
     Each role is told what it was told before: its own brief, and what was said.
     """

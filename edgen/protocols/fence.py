@@ -1,9 +1,9 @@
 """Fences around what a judge, a labeller or any other reader of a conversation is shown.
 
-Turns are written by others, and one may imitate the prompt's headings, another turn, or the end of the conversation. So
-templates show them `guarded`: every line of a turn after its first begins with a bar, whatever ends the line, and the
-whole stands between two lines with a mark. The mark is a digest of the job's seed and of all that is shown: who writes a
-turn cannot know it, and it stands in none of the texts.
+Turns are written by others, and one may imitate the prompt's headings, another turn, or the end of the
+conversation. So templates show them `guarded`: every line of a turn after its first begins with a bar,
+whatever ends the line, and the whole stands between two lines with a mark. The mark is a digest of the job's
+seed and of all that is shown: who writes a turn cannot know it, and it stands in none of the texts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A conversation that has to pass gates: what comes to none that passes is asked for again.
 
-It wraps the work of any protocol, which knows nothing of it. Each further try begins the conversation anew, at attempts
-that no try before has used; so no call is asked for more often than the job's `asks` allows, whether an answer could not
-be read or what it came to did not pass. What decides may ask itself, for labels: these calls are part of the try.
+It wraps the work of any protocol, which knows nothing of it. Each further try begins the conversation anew,
+at attempts that no try before has used; so no call is asked for more often than the job's `asks` allows,
+whether an answer could not be read or what it came to did not pass. What decides may ask itself, for labels:
+these calls are part of the try.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class _Tried(NamedTuple):
 
 
 def gated(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) -> Gated:
-    """The first conversation that passes; the last one's rejection if none does. Where replicates leave the first one
-    (`branch`), a conversation is what others rest on, and is tried once."""
+    """The first conversation that passes; the last one's rejection if none does. Where replicates leave the
+    first one (`branch`), a conversation is what others rest on, and is tried once."""
     used = 0
     while True:
         left = msgspec.structs.replace(rules, asks=rules.asks - used)
@@ -61,7 +62,8 @@ def _try(work: Conversing, rules: Rules, decide: Decide) -> Generator[Request, R
 def _shifted(
     work: Generator[Request, Reply, _Tried], by: int, seed: int
 ) -> Generator[Request, Reply, tuple[_Tried, int]]:
-    """The work with every attempt counted from `by` on; also how many attempts the call that took most has used."""
+    """The work with every attempt counted from `by` on; also how many attempts the call that took most has
+    used."""
     used = 1
     try:
         request = next(work)

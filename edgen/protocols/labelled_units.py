@@ -1,7 +1,8 @@
-"""What of a conversation is labelled, and what annotators say of it: afterwards, in a layer, or while it is made.
+"""What of a conversation is labelled, and what annotators say of it: afterwards, in a layer, or while it is
+made.
 
-`Layer.label` labels a conversation that is just made, within the generator that made it. Its calls have steps from `ABOUT`
-on: they ask about the conversation and make nothing of it.
+`Layer.label` labels a conversation that is just made, within the generator that made it. Its calls have steps
+from `ABOUT` on: they ask about the conversation and make nothing of it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _TURNS = 1_000  # steps that an annotator has; turns beyond them share the last
 
 
 class LabelledUnit(msgspec.Struct, frozen=True, array_like=True):
-    """A unit's labels by one annotator: the turn, counted from 0, or None for the conversation; the digest of what
-    was said up to it."""
+    """A unit's labels by one annotator: the turn, counted from 0, or None for the conversation; the digest of
+    what was said up to it."""
 
     turn: int | None
     said: str
@@ -39,7 +40,8 @@ Said = dict[str, tuple[LabelledUnit, ...]]
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """What annotators are asked: labels of which set, for what, and whether for all turns of a conversation at once."""
+    """What annotators are asked: labels of which set, for what, and whether for all turns of a conversation
+    at once."""
 
     labels: LabelSet
     unit: UnitKind = "turn"
@@ -57,7 +59,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         return [units] if units and (self.unit == "conversation" or self.together) else [[u] for u in units]
 
     def shown(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
-        """What an annotator sees who labels these units in one request: a turn with those before it, several with all."""
+        """What an annotator sees who labels these units in one request: a turn with those before it, several
+        with all."""
         if units == [None]:
             return [*turns, Unit(self.labels)]
         wanted = {*units}
@@ -68,7 +71,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layer(NamedTuple):
-    """Labels that a job puts on its conversations while they are made; `place` is its own among the job's layers."""
+    """Labels that a job puts on its conversations while they are made; `place` is its own among the job's
+    layers."""
 
     name: str
     place: int
@@ -110,7 +114,8 @@ class Layer(NamedTuple):
         return ABOUT + (self.place * MOST_ANNOTATORS + annotator) * _TURNS + turn
 
     def most(self, turns: Sequence[Turn], said: Said) -> list[tuple[int | None, Labels]]:
-        """What most annotators say of each unit that is labelled: its turn, None for the conversation, and the labels."""
+        """What most annotators say of each unit that is labelled: its turn, None for the conversation, and
+        the labels."""
         given: dict[int | None, list[Labels]] = {}
         for units in said.values():
             for unit in units:

@@ -1,9 +1,10 @@
-"""A labeller labels turns of a conversation: one in its context, several, or the whole conversation, in one request.
+"""A labeller labels turns of a conversation: one in its context, several, or the whole conversation, in one
+request.
 
-What is to be labelled has a number, and the answer names the labels of each number. An answer with an unknown label,
-without one, or for another number of units is asked for again. Whoever has something to be labelled (a protocol, a layer
-of labels) runs `label_units` within its own generator. The conversation is fenced as for a judge (see
-`edgen.protocols.fence`).
+What is to be labelled has a number, and the answer names the labels of each number. An answer with an unknown
+label, without one, or for another number of units is asked for again. Whoever has something to be labelled (a
+protocol, a layer of labels) runs `label_units` within its own generator. The conversation is fenced as for a
+judge (see `edgen.protocols.fence`).
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ LABELLING = Labelling()
 
 
 def labelling_template(name: str | None, key: str, asked: str, sets: Sequence[LabelSet] = ()) -> Template:
-    """A labeller's template: `key` is the job's that names it, `asked` who is asked, `sets` what will be labelled with."""
+    """A labeller's template: `key` is the job's that names it, `asked` who is asked, `sets` what will be
+    labelled with."""
     return Template(
         name=name or TEMPLATE,
         key=key,
@@ -73,7 +75,8 @@ def labelling_template(name: str | None, key: str, asked: str, sets: Sequence[La
 def label_units(
     shown: Sequence[Turn | Unit], address: Address, prompt: Prompting, rules: Rules, role: str
 ) -> Generator[Request, Reply, tuple[Labels, ...] | Rejection]:
-    """The labels of the units among what is shown, in their order; or why there are none. `role`: who is asked."""
+    """The labels of the units among what is shown, in their order; or why there are none. `role`: who is
+    asked."""
     units = [one for one in shown if isinstance(one, Unit)]
     choices = [Choice(unit.labels.names, unit.labels.several) for unit in units]
 

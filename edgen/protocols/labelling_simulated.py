@@ -1,9 +1,10 @@
 """How the simulator labels: truthfully, but for the mistakes that its backend is told to make.
 
-The truth of a turn that the simulator said is what the protocol knows that had it said (`Protocol.simulated_labels`); that
-of any other is drawn from its words and the labels, so that whoever plants mistakes can tell what is right. A backend's
-`confusion` says how often a label is taken for which other; `*` is any. Draws come from the request's seed: two labellers that
-are asked the very same, at one address, make the same mistakes unless their backends have a `seed` of their own.
+The truth of a turn that the simulator said is what the protocol knows that had it said
+(`Protocol.simulated_labels`); that of any other is drawn from its words and the labels, so that whoever
+plants mistakes can tell what is right. A backend's `confusion` says how often a label is taken for which
+other; `*` is any. Draws come from the request's seed: two labellers that are asked the very same, at one
+address, make the same mistakes unless their backends have a `seed` of their own.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def answer(request: Simulation) -> str | None:
 
 
 def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) -> Labels:
-    """What a turn does; `names` are the labels of the set. Without a role, the text is a whole conversation's."""
+    """What a turn does; `names` are the labels of the set. Without a role, the text is a whole
+    conversation's."""
     for protocol in _protocols(tuple(registry.names("protocol"))):
         said = [label for label in protocol.simulated_labels(role, text) or () if label in names]
         if said:
@@ -67,7 +69,8 @@ def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) ->
 
 
 def mistaken(labels: Labels, names: Sequence[str], request: Simulation) -> Labels:
-    """What a labeller makes of the true labels: each is taken for another as often as `request.confusion` says."""
+    """What a labeller makes of the true labels: each is taken for another as often as `request.confusion`
+    says."""
     confusion = request.confusion
     if not confusion:
         return labels

@@ -1,13 +1,14 @@
 """A judge is shown two conversations, in both orders, and says which is the better one.
 
-It sees transcripts without the end marker, or what both share and the two responses it parts in; of
-the scenario only what its template asks for. An answer that names neither side is asked for
-again, and is unread in the end: it never counts for anybody.
+It sees transcripts without the end marker, or what both share and the two responses it parts in; of the
+scenario only what its template asks for. An answer that names neither side is asked for again, and is unread
+in the end: it never counts for anybody.
 
-A template takes the texts plain, as the published ones do, or guarded: fenced, and no line of them mistaken for the
-prompt's own. Every line of a turn after its first begins with a bar, so a line inside a fence begins with a role that
-edgen wrote or with that bar. The mark of the fence is a digest of the job's seed, the pair and all that is shown: who
-wrote the texts could not know it, a later start makes the same one, and both orders have the same.
+A template takes the texts plain, as the published ones do, or guarded: fenced, and no line of them mistaken
+for the prompt's own. Every line of a turn after its first begins with a bar, so a line inside a fence begins
+with a role that edgen wrote or with that bar. The mark of the fence is a digest of the job's seed, the pair
+and all that is shown: who wrote the texts could not know it, a later start makes the same one, and both
+orders have the same.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def usual_template(space: Space) -> str:
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Two candidates of a scenario of a space; `task` names them among all pairs that the scenario can have."""
+    """Two candidates of a scenario of a space; `task` names them among all pairs that the scenario can
+    have."""
 
     space: Space
     scenario: Scenario
@@ -136,7 +138,8 @@ def oracle(
     comparison: Comparison, prompt: Prompting, pairs: Pairs, rules: Rules
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
     """Yields a request per vote and order (and per further ask); returns every verdict, in both orders as
-    often, or why there is none. Of `pairs` it goes by what is compared, by the votes and by the log probabilities."""
+    often, or why there is none. Of `pairs` it goes by what is compared, by the votes and by the log
+    probabilities."""
     compare = pairs.compare
     if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Result = Conversation | Rejection
 Conversing = Generator[Request, Reply, Result]
 FindFile = Callable[[Folder, str, str], Path]
-"""Where a file is that a job names: the shipped folder of its kind, the name, the job's key. Raises a FileError for one that
-the job may not have read."""
+"""Where a file is that a job names: the shipped folder of its kind, the name, the job's key. Raises a
+FileError for one that the job may not have read."""
 
 
 class Prompting(Face):
-    """What a protocol needs of a template: variables in, messages out, which variables it reads, and the schema that its
-    answers have to fit."""
+    """What a protocol needs of a template: variables in, messages out, which variables it reads, and the
+    schema that its answers have to fit."""
 
     @property
     def schema(self) -> bytes | None: ...
@@ -41,9 +41,9 @@ class Prompting(Face):
 
 
 class Rules(msgspec.Struct, frozen=True, dict=True):
-    """How a job asks. `asks`: how often one answer is asked for before the last one counts as rejected. `settings`:
-    the protocol's own. `words`: a job's own for the roles, by which replies are read. `roles`: the space's.
-    `prepared`: what the protocol made once for all of a job's conversations."""
+    """How a job asks. `asks`: how often one answer is asked for before the last one counts as rejected.
+    `settings`: the protocol's own. `words`: a job's own for the roles, by which replies are read. `roles`:
+    the space's. `prepared`: what the protocol made once for all of a job's conversations."""
 
     asks: int
     seed: int
@@ -90,8 +90,9 @@ class Template:
 class ExpectedCall(NamedTuple):
     """A call that a conversation is expected to make, for an estimate.
 
-    `tokens`: of its answer: low, expected, high. `hears`: its prompt holds what was said before. `heard`: what it
-    says is in later prompts. `own`: a replicate that leaves another one makes it for itself all the same.
+    `tokens`: of its answer: low, expected, high. `hears`: its prompt holds what was said before. `heard`:
+    what it says is in later prompts. `own`: a replicate that leaves another one makes it for itself all the
+    same.
     """
 
     role: str
@@ -103,8 +104,8 @@ class ExpectedCall(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """How a job's scenarios are divided by their index: `total` rounds of `size` scenarios each, the last with all that
-    are left. What a round has made, later ones may build on; they begin when it is settled."""
+    """How a job's scenarios are divided by their index: `total` rounds of `size` scenarios each, the last
+    with all that are left. What a round has made, later ones may build on; they begin when it is settled."""
 
     total: int = 1
     size: int = 0
@@ -123,9 +124,9 @@ class Rounds(NamedTuple):
 
 
 class Starter(NamedTuple):
-    """What `edgen init` begins with: a shipped job, shipped templates by the names of their copies, the role whose
-    backend the job's first lines show, and a sentence for the help text. `folders`: shipped folders that the job names, by the
-    key that names each."""
+    """What `edgen init` begins with: a shipped job, shipped templates by the names of their copies, the role
+    whose backend the job's first lines show, and a sentence for the help text. `folders`: shipped folders
+    that the job names, by the key that names each."""
 
     job: str
     templates: Mapping[str, str]
@@ -137,10 +138,10 @@ class Starter(NamedTuple):
 class Simulation(Face):
     """What the simulator offers to a protocol that answers its own prompts.
 
-    `messages` are those of the request, `text` what all of them say, `fault` a content fault or None, `random` in [0, 1)
-    drawn from the request's seed; `confusion` how often a labeller takes a label for which other, empty for one that makes no mistakes.
-    `say` speaks a rule of the phrase book, `pick` takes one of several texts, `as_json` puts words
-    under a key where the request asks for JSON. The others answer what
+    `messages` are those of the request, `text` what all of them say, `fault` a content fault or None,
+    `random` in [0, 1) drawn from the request's seed; `confusion` how often a labeller takes a label for which
+    other, empty for one that makes no mistakes. `say` speaks a rule of the phrase book, `pick` takes one of
+    several texts, `as_json` puts words under a key where the request asks for JSON. The others answer what
     edgen's own protocols ask: each returns None where the messages ask something else.
     """
 

@@ -1,7 +1,7 @@
 """A judge scores one conversation by the criteria of a rubric, in one call.
 
-The answer is a JSON object with a number from 0 to 10 for each criterion; anything else is asked for again, and is
-unread in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.fence`).
+The answer is a JSON object with a number from 0 to 10 for each criterion; anything else is asked for again,
+and is unread in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.fence`).
 """
 
 from __future__ import annotations

@@ -65,19 +65,21 @@ class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
     first: Text | None = None
     """Who speaks first; null: the first of the space's roles."""
     order: tuple[Text, ...] | dict[str, Weight] | None = None
-    """Who speaks when: null: the roles in turn; a list: as listed, over and over; weights by role: drawn anew for each
-    turn, and nobody speaks twice in a row."""
+    """Who speaks when: null: the roles in turn; a list: as listed, over and over; weights by role: drawn anew
+    for each turn, and nobody speaks twice in a row."""
     max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
     """Turns after which a conversation ends by itself."""
     closing: Text | None = None
-    """Who says at the end how probable it is that the student understood: a role, or `judge`; null: nobody is asked."""
+    """Who says at the end how probable it is that the student understood: a role, or `judge`; null: nobody is
+    asked."""
     leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
     """What becomes of a turn that tells a secret of its brief: asked for again, or kept with a flag."""
     loop: Literal["reject", "flag"] = "reject"
     """What becomes of a turn that repeats an earlier one: asked for again, or kept with a flag."""
 
     def speakers(self, roles: Sequence[Role], seed: int = 0, scenario: int = 0) -> Iterator[Role]:
-        """The roles in the order in which they speak, without end: the same for all replicates of a scenario."""
+        """The roles in the order in which they speak, without end: the same for all replicates of a
+        scenario."""
         named = {role.lower(): role for role in roles}
         first = named.get((self.first or "").lower())
         if isinstance(self.order, dict):
@@ -152,7 +154,8 @@ class SelfplayProtocol(ConversationProtocol):
             )
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
-        """Roles that the space has not, an order that leaves nobody to answer, a branch behind the last turn."""
+        """Roles that the space has not, an order that leaves nobody to answer, a branch behind the last
+        turn."""
         settings: Selfplay = settings_of(job)
         roles = [role.lower() for role in job.speakers]
         order = [role.lower() for role in settings.order or roles]
@@ -265,8 +268,8 @@ class SelfplayProtocol(ConversationProtocol):
         return tuple(calls)
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
-        """The turn that the job names; else the last one for what is low, the first one for what is high, all of the
-        role's for what is expected."""
+        """The turn that the job names; else the last one for what is low, the first one for what is high, all
+        of the role's for what is expected."""
         assert job.branch is not None
         turns = _turns_of(job)
         if job.branch.at != "sampled":

@@ -14,8 +14,9 @@ from edgen.space.model import Space, SpaceRole
 
 
 class Session(ABC):
-    """A scenario's conversation: what each may know of the scenario, and where the next thing is asked. `protocol`: the
-    name of the one that asks. `_repairs` and `_flags` stand once each, in the order in which they came."""
+    """A scenario's conversation: what each may know of the scenario, and where the next thing is asked.
+    `protocol`: the name of the one that asks. `_repairs` and `_flags` stand once each, in the order in which
+    they came."""
 
     protocol: ClassVar[str]
 

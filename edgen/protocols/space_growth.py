@@ -116,8 +116,8 @@ def draw_shown(values: Sequence[str], seed: int, number: int) -> list[str]:
 
 
 def why_dropped(value: str, known: KnownValues) -> str | None:
-    """Why a value is not taken, None if it is: `too_long`, `not_allowed` (by the space's own rules, or for want
-    of any letter or digit), `identical` or `near_duplicate`."""
+    """Why a value is not taken, None if it is: `too_long`, `not_allowed` (by the space's own rules, or for
+    want of any letter or digit), `identical` or `near_duplicate`."""
     if len(value) > LONGEST:
         return "too_long"
     if value_problem(value) is not None or not any(map(str.isalnum, value)):

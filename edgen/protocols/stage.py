@@ -1,7 +1,7 @@
 """Agents on a stage: what each knows, how each is asked, and what is made of what they say.
 
-A role's brief is rendered from the dimensions that it sees; what it knows of the others is what they said. `Stage`
-yields requests, as protocols do; `play` and the environment for online methods drive it.
+A role's brief is rendered from the dimensions that it sees; what it knows of the others is what they said.
+`Stage` yields requests, as protocols do; `play` and the environment for online methods drive it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ class Stage:
     def play(
         self, task: TaskId, start: list[PlayedTurn], until: int | None = None, but: Role | None = None
     ) -> Generator[Request, Reply, Played]:
-        """The conversation from `start` on, to its end, until it has so many turns, or until it is the turn of `but`."""
+        """The conversation from `start` on, to its end, until it has so many turns, or until it is the turn
+        of `but`."""
         entries = list(start)
         most = self.settings.max_turns if until is None else min(self.settings.max_turns, until)
         while len(entries) < most and self.speaker(len(entries)) != but:
@@ -157,8 +158,8 @@ class Stage:
         return PlayedTurn(Turn(role, said.text), said.repairs, flags, said.ended)
 
     def messages(self, role: Role, entries: Sequence[PlayedTurn]) -> tuple[Message, ...]:
-        """What a role is asked with: its brief, what it said as assistant, what it heard as user. Where it hears more
-        than one other, each turn begins with the name of who speaks."""
+        """What a role is asked with: its brief, what it said as assistant, what it heard as user. Where it
+        hears more than one other, each turn begins with the name of who speaks."""
         messages = list(self._brief[role])
         named = len(self._names) > 2
         for entry in entries:
@@ -168,8 +169,8 @@ class Stage:
         return tuple(messages)
 
     def closing(self, turns: Sequence[Turn]) -> tuple[Message, ...]:
-        """What the closing question is asked with: the judge's prompt, or the history of the role that is asked and
-        the question behind it."""
+        """What the closing question is asked with: the judge's prompt, or the history of the role that is
+        asked and the question behind it."""
         prompt = self._prompts["closing"]
         asked = self._names.get((self.settings.closing or "").lower())
         if asked is None:
@@ -217,8 +218,8 @@ def _read_probability(reply: Reply) -> float | Rejection:
 def play(stage: Stage, replicate: int) -> Conversing:
     """Yields a turn's request at a time; returns the conversation, or why it is none.
 
-    Replicates beyond the first may leave replicate 0 at a turn: they ask its requests, which the ledger answers, up to
-    there, and their own from there on.
+    Replicates beyond the first may leave replicate 0 at a turn: they ask its requests, which the ledger
+    answers, up to there, and their own from there on.
     """
     start: list[PlayedTurn] = []
     branch = None

@@ -54,7 +54,8 @@ def _one_line(name: str) -> str:
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """How a task ended: a record, or a reason why there is none. `beside`: what else is kept of it, as JSON, by names."""
+    """How a task ended: a record, or a reason why there is none. `beside`: what else is kept of it, as JSON,
+    by names."""
 
     status: Status
     reason: str | None = None
@@ -77,8 +78,8 @@ class Settled(msgspec.Struct, frozen=True):
 class Task:
     """`protocol` yields requests and returns a result; `settled` makes an outcome of that.
 
-    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name, where a job
-    names one.
+    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name, where
+    a job names one.
     """
 
     protocol: Generator[Request, Reply, Any]
@@ -88,8 +89,9 @@ class Task:
 
 
 class Tasks(Protocol):
-    """Where a scheduler's tasks come from. `sharers`: how many tasks may ask the same request, to the address; 1 where
-    none does. `useless_help`: what a person can do where hardly any answer is usable; empty: the reasons tell."""
+    """Where a scheduler's tasks come from. `sharers`: how many tasks may ask the same request, to the
+    address; 1 where none does. `useless_help`: what a person can do where hardly any answer is usable; empty:
+    the reasons tell."""
 
     call_settings: CallSettings
     sharers: int = 1
@@ -100,7 +102,8 @@ class Tasks(Protocol):
         ...
 
     def twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
-        """The other tasks of a scenario that may begin with the same question, each for an answer of its own."""
+        """The other tasks of a scenario that may begin with the same question, each for an answer of its
+        own."""
         return ()
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:

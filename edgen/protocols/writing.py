@@ -1,9 +1,10 @@
-"""A writer writes texts beside a turn of a conversation: the same in other words, or replies that are wrong in its place.
+"""A writer writes texts beside a turn of a conversation: the same in other words, or replies that are wrong
+in its place.
 
-What is said in vain is dropped, by reason: what says the same as the turn or as another text (`same`, `twice`), and of wrong
-replies those that nearly say what is right (`right`), since they would count as mistakes where they are none. An answer of which
-nothing is left is asked for again. The conversation up to the turn is fenced as for a judge (see `edgen.protocols.fence`);
-what comes later is not shown.
+What is said in vain is dropped, by reason: what says the same as the turn or as another text (`same`,
+`twice`), and of wrong replies those that nearly say what is right (`right`), since they would count as
+mistakes where they are none. An answer of which nothing is left is asked for again. The conversation up to
+the turn is fenced as for a judge (see `edgen.protocols.fence`); what comes later is not shown.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ WRITING = Writing()
 
 
 def writing_template(kind: Kind, name: str | None, asked: str) -> Template:
-    """A writer's template; `name`: the one that a person names, None for the shipped one. `asked`: who is asked."""
+    """A writer's template; `name`: the one that a person names, None for the shipped one. `asked`: who is
+    asked."""
     return Template(
         name=name or TEMPLATES[kind],
         key="--prompt",

@@ -1,4 +1,5 @@
-"""How the simulator writes texts beside a turn: with openings and endings of its own, now and then to no avail.
+"""How the simulator writes texts beside a turn: with openings and endings of its own, now and then to no
+avail.
 
 About one text in eight says again what is there, as models do, so that a rehearsal meets what is dropped.
 """

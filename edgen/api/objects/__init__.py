@@ -1,1 +1,2 @@
-"""What people hold in Python: jobs, runs, conversations, pairs and comparisons, and the functions that make them."""
+"""What people hold in Python: jobs, runs, conversations, pairs and comparisons, and the functions that make
+them."""

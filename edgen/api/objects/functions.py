@@ -102,11 +102,11 @@ def _takes(read: Callable[P, _Call]) -> Callable[[Callable[[_Call], T]], Callabl
 def generate(call: _Call) -> Run:
     """Make the conversations that a job asks for, and write them as train and test files; returns the run.
 
-    `job` is the path of a job file, a dict of its keys, or an `edgen.Job`; `overrides` are keys in the place of its own.
-    `backends` may hold asynchronous functions, which take a request and return the answer as a text. Started again, it
-    goes on where it stopped and asks nothing twice; `resume="never"` refuses a folder that holds a run. `scenarios`
-    makes only those of a range; `yes` agrees to whatever is undone or paid for again; `trust_hosts` are as
-    `--trust-host` takes them, `trust_code` as `--trust-code` does.
+    `job` is the path of a job file, a dict of its keys, or an `edgen.Job`; `overrides` are keys in the place
+    of its own. `backends` may hold asynchronous functions, which take a request and return the answer as a
+    text. Started again, it goes on where it stopped and asks nothing twice; `resume="never"` refuses a folder
+    that holds a run. `scenarios` makes only those of a range; `yes` agrees to whatever is undone or paid for
+    again; `trust_hosts` are as `--trust-host` takes them, `trust_code` as `--trust-code` does.
 
     >>> job = {
     ...     "name": "few",
@@ -120,11 +120,12 @@ def generate(call: _Call) -> Run:
     >>> generate(job, conversations=3, output="few").status.calls.made  # goes on
     3
 
-    `on_event` is called, where the caller is, with whatever happens meanwhile. Interrupted, or where `on_event` raises,
-    it stops cleanly, and the same call goes on. It works inside a running event loop, too.
+    `on_event` is called, where the caller is, with whatever happens meanwhile. Interrupted, or where
+    `on_event` raises, it stops cleanly, and the same call goes on. It works inside a running event loop, too.
 
-    Raises what `edgen generate` ends with: ShortError where less was accepted than asked for (`edgen.open` has the run),
-    UselessError where hardly any answer is usable, StoppedError, ProviderError, LockedError; and UsageError, JobError, SpaceError or TemplateError for bad input.
+    Raises what `edgen generate` ends with: ShortError where less was accepted than asked for (`edgen.open`
+    has the run), UselessError where hardly any answer is usable, StoppedError, ProviderError, LockedError;
+    and UsageError, JobError, SpaceError or TemplateError for bad input.
     """
     made = run_in_thread(
         lambda control: asyncio.run(make_run(call.source, call.options, control)),

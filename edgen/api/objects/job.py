@@ -19,7 +19,8 @@ Functions = dict[str, Callable[..., Any]]
 
 
 class Job:
-    """What is to be made: the keys of a job file, as keyword arguments. It is checked at once, and never changes.
+    """What is to be made: the keys of a job file, as keyword arguments. It is checked at once, and never
+    changes.
 
     >>> job = Job(
     ...     name="lessons",
@@ -107,8 +108,8 @@ def read_source(
 
 
 def copy_keys(keys: Mapping[str, Any]) -> tuple[dict[str, Any], Functions]:
-    """Plain values that nobody else can change, with functions named by what they are; and these, by their names in
-    `backends`. Raises UsageError for values that no job holds."""
+    """Plain values that nobody else can change, with functions named by what they are; and these, by their
+    names in `backends`. Raises UsageError for values that no job holds."""
     functions: Functions = {}
     backends = keys.get("backends")
     if isinstance(backends, Mapping):
@@ -147,8 +148,8 @@ def _name_type(value: object) -> str:
 
 
 def read_overrides(overrides: Mapping[str, Any]) -> tuple[tuple[str, ...], Functions]:
-    """Overrides by key, as `--set` takes them, and the functions among them: a key's value is replaced, a backend's alone
-    where `backends` is overridden. Raises UsageError for values that no job holds."""
+    """Overrides by key, as `--set` takes them, and the functions among them: a key's value is replaced, a
+    backend's alone where `backends` is overridden. Raises UsageError for values that no job holds."""
     plain, functions = copy_keys(overrides)
     backends = plain.pop("backends", None)
     if isinstance(backends, dict):

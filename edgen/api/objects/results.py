@@ -63,8 +63,8 @@ class Tabular:
 
 
 class Pairs(Tabular):
-    """The pairs of a run, as its pairs.jsonl has them; iterated, each is a value with all its evidence. `made` says
-    how many were labelled, and how the judge stands; None where they were made before."""
+    """The pairs of a run, as its pairs.jsonl has them; iterated, each is a value with all its evidence.
+    `made` says how many were labelled, and how the judge stands; None where they were made before."""
 
     def __init__(self, folder: Path, made: PairedRun | None) -> None:
         self.folder = folder
@@ -113,8 +113,8 @@ def _pair_row(pair: Pair) -> dict[str, Any]:
 
 
 class Layer(Tabular):
-    """A layer of labels on a run; iterated, each unit is a value with what every annotator says. `made` says how the
-    annotators stand; None where they were asked before."""
+    """A layer of labels on a run; iterated, each unit is a value with what every annotator says. `made` says
+    how the annotators stand; None where they were asked before."""
 
     def __init__(self, folder: Path, name: str, made: AnnotatedRun | None = None) -> None:
         from edgen.annotation.layer import LayerFolder  # which brings all that asks annotators
@@ -140,8 +140,8 @@ class Layer(Tabular):
 
 
 class Candidates(Tabular):
-    """Texts that a model wrote beside a run's turns (`write`: "paraphrases" or "wrong"); iterated, each turn with its texts is a
-    value. `made` says how the writer stands; None where it was asked before."""
+    """Texts that a model wrote beside a run's turns (`write`: "paraphrases" or "wrong"); iterated, each turn
+    with its texts is a value. `made` says how the writer stands; None where it was asked before."""
 
     def __init__(self, folder: Path, write: str, made: WrittenCandidates | None = None) -> None:
         self.folder = folder
@@ -216,8 +216,9 @@ class Comparison(Tabular):
 
 
 class Stats:
-    """What conversations are like, measured. `arms` has a quality for each arm, under "" where the run has none:
-    `stats.arms["x"]["overview"]` is one measure of the arm x, `stats["overview"]` one of a run without arms."""
+    """What conversations are like, measured. `arms` has a quality for each arm, under "" where the run has
+    none: `stats.arms["x"]["overview"]` is one measure of the arm x, `stats["overview"]` one of a run without
+    arms."""
 
     def __init__(self, arms: Mapping[str, Quality]) -> None:
         self.arms = arms

@@ -28,11 +28,11 @@ from edgen.store.run_reader import RunReader
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """`id` as the shards have it; `scenario["topic"]` is a value of the scenario; `split` is the side it is on;
-    `probability` that the student understood, None where none was told; `ended_by` who spoke the end marker;
-    `provenance` says how it was made; `arm` is empty where the run has no arms; `outcome` is what it came to and `events` are
-    what happened besides turns, where its protocol tells. `labels["moves"]` are the units of it that the layer `moves` has, each
-    with what every annotator says.
+    """`id` as the shards have it; `scenario["topic"]` is a value of the scenario; `split` is the side it is
+    on; `probability` that the student understood, None where none was told; `ended_by` who spoke the end
+    marker; `provenance` says how it was made; `arm` is empty where the run has no arms; `outcome` is what it
+    came to and `events` are what happened besides turns, where its protocol tells. `labels["moves"]` are the
+    units of it that the layer `moves` has, each with what every annotator says.
 
     >>> one = Conversation(
     ...     id="lessons-000000-r0",
@@ -66,8 +66,9 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     labels: LabelsByLayer = {}
 
     def as_row(self) -> dict[str, Any]:
-        """As a table has it: the scenario's index, a column for every dimension and for every field of its entries; and one for
-        what most annotators say in each layer, `labels.<layer>`: a list, or where turns are labelled a list for each turn."""
+        """As a table has it: the scenario's index, a column for every dimension and for every field of its
+        entries; and one for what most annotators say in each layer, `labels.<layer>`: a list, or where turns
+        are labelled a list for each turn."""
         scenario = self.scenario.as_row()
         return {
             "id": self.id,
@@ -134,7 +135,8 @@ class Run(Tabular):
         return read_status(self.folder)
 
     def conversations(self, split: Literal["train", "test"] | None = None) -> Iterator[Conversation]:
-        """Every accepted conversation, by scenario and replicate, one at a time; those of one side, if asked for.
+        """Every accepted conversation, by scenario and replicate, one at a time; those of one side, if asked
+        for.
 
         Raises RunError where a ledger holds other conversations than the run's job says.
         """
@@ -183,9 +185,9 @@ class Run(Tabular):
         trust_hosts: Iterable[str] = (),
         **overrides: Any,
     ) -> Pairs:
-        """Preference pairs of conversations of one scenario. `by`: whose verdict makes the labels, "oracle" (a judge
-        model), "probability" or "human"; of responses to one turn "flag" or "judged"; None: the pairs that were made before. See
-        `edgen pairs` for the others.
+        """Preference pairs of conversations of one scenario. `by`: whose verdict makes the labels, "oracle"
+        (a judge model), "probability" or "human"; of responses to one turn "flag" or "judged"; None: the
+        pairs that were made before. See `edgen pairs` for the others.
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
@@ -214,8 +216,8 @@ class Run(Tabular):
         return Pairs(self.folder, made)
 
     def export(self, format: str, output: str | Path, **options: Any) -> Exported:  # noqa: A002 - the field's word
-        """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such as
-        `train="student"`. Returns the rows by table and split, and what was left out by reason."""
+        """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such
+        as `train="student"`. Returns the rows by table and split, and what was left out by reason."""
         known = {*ExportOptions.__struct_fields__} - {"own"}
         own = {name: value for name, value in options.items() if name not in known}
         if own and find("format", format).Options is None:
@@ -237,8 +239,8 @@ class Run(Tabular):
         **overrides: Any,
     ) -> Stats:
         """Measure the conversations. `only`: names of measures; `judge`: have the job's judge read so many
-        conversations of each arm for adherence, with the template `prompt`. Measures of the run's own job are taken if you
-        agreed to run their files."""
+        conversations of each arm for adherence, with the template `prompt`. Measures of the run's own job are
+        taken if you agreed to run their files."""
         from edgen.api.run_measures import load_run_measures
         from edgen.api.stats import measure, split_names
 

@@ -1,4 +1,5 @@
-"""`edgen.select`, `edgen.annotate`, `edgen.candidates` and `edgen.compare`: what is made of runs that are there."""
+"""`edgen.select`, `edgen.annotate`, `edgen.candidates` and `edgen.compare`: what is made of runs that are
+there."""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ def select(
     in_order: bool = False,
     test: float | None = None,
 ) -> Run:
-    """A run, in the folder `output`, of the conversations of a run that are chosen: those for which every expression in
-    `where` holds; at most `cap[name]` of each value of a name; as many of each value of the names in `balance` as of the
-    rarest; `draw` of them at random. `seed` decides what the last three take. What is kept is split anew by the values of
-    the name `split_by`, `test` being the share of the test side: no value is on both sides, or `in_order` the latest
-    values are the test side. See docs/selecting.md.
+    """A run, in the folder `output`, of the conversations of a run that are chosen: those for which every
+    expression in `where` holds; at most `cap[name]` of each value of a name; as many of each value of the
+    names in `balance` as of the rarest; `draw` of them at random. `seed` decides what the last three take.
+    What is kept is split anew by the values of the name `split_by`, `test` being the share of the test side:
+    no value is on both sides, or `in_order` the latest values are the test side. See docs/selecting.md.
 
     Raises UsageError for what cannot be used, and ShortError where nothing is left.
     """
@@ -75,10 +76,11 @@ def annotate(
     trust_hosts: Iterable[str] = (),
     **overrides: Any,
 ) -> Layer:
-    """A layer of labels on a run: its turns, or whole conversations, labelled from a label set (a shipped one's name, or a
-    file) by the run's backends `by`, each being so many `annotators`, and by `people`: files of labels that they give. Without
-    `labels` and `by`, nobody is asked, and the layer of that name is looked at. `made` on what is returned has the `figures` of the
-    layer and those against `gold`, a file or another layer. See `edgen annotate` for the others.
+    """A layer of labels on a run: its turns, or whole conversations, labelled from a label set (a shipped
+    one's name, or a file) by the run's backends `by`, each being so many `annotators`, and by `people`: files
+    of labels that they give. Without `labels` and `by`, nobody is asked, and the layer of that name is looked
+    at. `made` on what is returned has the `figures` of the layer and those against `gold`, a file or another
+    layer. See `edgen annotate` for the others.
 
     Raises ShortError where something got no label for want of an answer, and what stopped the annotators.
     """
@@ -120,8 +122,8 @@ def candidates(
     trust_hosts: Iterable[str] = (),
     **overrides: Any,
 ) -> Candidates:
-    """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies that are wrong in
-    its place. See `edgen annotate --write` for the others.
+    """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies
+    that are wrong in its place. See `edgen annotate --write` for the others.
 
     Raises ShortError where a turn got no answer, and what stopped the writer.
     """
@@ -147,9 +149,11 @@ def candidates(
 def compare(
     *runs: Run | str | Path, arms: Iterable[str] = (), prompts: bool = False, output: str | Path | None = None
 ) -> Comparison:
-    """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the baseline.
+    """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the
+    baseline.
 
-    Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be compared.
+    Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be
+    compared.
     """
     folders = [run.folder if isinstance(run, Run) else Run(run).folder for run in runs]
     target = None if output is None else Path(output)

@@ -1,8 +1,9 @@
-"""Work of a caller who is no command: its events heard where the caller is, the stop button, a loop of its own.
+"""Work of a caller who is no command: its events heard where the caller is, the stop button, a loop of its
+own.
 
-The work runs in a thread with an event loop of its own, so that it works where a loop runs already, as in a notebook.
-What listens is called in the caller's thread. An interrupt, or a listener that raises, stops the work cleanly: what
-was answered is stored, and the same call goes on where it stopped.
+The work runs in a thread with an event loop of its own, so that it works where a loop runs already, as in a
+notebook. What listens is called in the caller's thread. An interrupt, or a listener that raises, stops the
+work cleanly: what was answered is stored, and the same call goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class Asked:
 
 
 def run_in_thread(work: Callable[[Control], T], control: Control, listeners: list[Listener]) -> T:
-    """Do the work in a thread, and wait for it. Raises what it raises, or what a listener raised; KeyboardInterrupt
-    where it was stopped by one."""
+    """Do the work in a thread, and wait for it. Raises what it raises, or what a listener raised;
+    KeyboardInterrupt where it was stopped by one."""
     button, events = StopButton(), queue.SimpleQueue[Event | None]()
     control.interrupts = button.interrupts
     control.events.listen(events.put)

@@ -1,4 +1,5 @@
-"""The facts of a space: sizes, cells and weights, what a number of conversations gives, and what a design needs."""
+"""The facts of a space: sizes, cells and weights, what a number of conversations gives, and what a design
+needs."""
 
 from __future__ import annotations
 
@@ -70,8 +71,8 @@ def describe_space(
 
 
 def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
-    """Draw so many examples of what a space's sections make into a new folder. Return the number of pictures, and the page
-    that shows them. Raises SpaceError, UsageError."""
+    """Draw so many examples of what a space's sections make into a new folder. Return the number of pictures,
+    and the page that shows them. Raises SpaceError, UsageError."""
     space = load_space(unlimited().require("preference_space", name, "space"))
     for one, _ in sections_of(space):
         return one.draw(space, folder, examples)

@@ -1,4 +1,5 @@
-"""A table to a space file: a column a dimension, and columns like `topic.grade` for what a value says of itself."""
+"""A table to a space file: a column a dimension, and columns like `topic.grade` for what a value says of
+itself."""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ def make_space_from_csv(
 ) -> NewSpace:
     """Write a space file of what the rows of a table hold; without `output` it is only returned.
 
-    Values come in the order in which they first appear; `weights` are how often each does, or all the same. An empty
-    cell says nothing. Raises DataError for a table that makes no space, UsageError where it cannot be written.
+    Values come in the order in which they first appear; `weights` are how often each does, or all the same.
+    An empty cell says nothing. Raises DataError for a table that makes no space, UsageError where it cannot
+    be written.
     """
     name = choose_name(name, output, file.stem)
     source = str(file)

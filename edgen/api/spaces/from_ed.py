@@ -1,9 +1,9 @@
 """Released Education Dialogue (ED) files to a space file.
 
 It counts what the records were drawn from and writes it as a space, the counts as weights. Values that a
-reader cannot tell apart are counted as the first of them. Of a record only `background_info` is read, and `scenario`,
-in which edgen's own records have what a space holds besides ED's five texts, or all of it; conversations may be broken
-in any way that leaves the file JSON.
+reader cannot tell apart are counted as the first of them. Of a record only `background_info` is read, and
+`scenario`, in which edgen's own records have what a space holds besides ED's five texts, or all of it;
+conversations may be broken in any way that leaves the file JSON.
 """
 
 from __future__ import annotations
@@ -164,9 +164,11 @@ _TYPES = {
 def make_space_from_ed(
     files: Sequence[Path], output: Path | None, name: str | None = None, *, force: bool = False
 ) -> NewSpace:
-    """Write a space file with observed frequencies out of released ED files; without `output` it is only returned.
+    """Write a space file with observed frequencies out of released ED files; without `output` it is only
+    returned.
 
-    Raises DataError for files that cannot be read, UsageError where it cannot be written; `force`: over another.
+    Raises DataError for files that cannot be read, UsageError where it cannot be written; `force`: over
+    another.
     """
     name = choose_name(name, output, "from-ed")
     observed = _observe(files)

@@ -1,4 +1,5 @@
-"""More values for one list of a space: a model is asked for them, and a new file holds the old and the new ones."""
+"""More values for one list of a space: a model is asked for them, and a new file holds the old and the new
+ones."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ from edgen.store.ledger import run_status
 
 
 class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it, as `--json` prints it. `dropped` answers are counted by reason; `file` is None where nothing
-    new was found."""
+    """What came of it, as `--json` prints it. `dropped` answers are counted by reason; `file` is None where
+    nothing new was found."""
 
     space: str
     dimension: str
@@ -72,11 +73,12 @@ def grow_space(
     output: Path | None = None,
     overrides: tuple[str, ...] = (),
 ) -> GrownSpace:
-    """Ask for `count` new values of a dimension, and write the new file. Values nearly the same as one that is there
-    are dropped; every answer is kept in a ledger beside the new file, so nothing is asked twice.
+    """Ask for `count` new values of a dimension, and write the new file. Values nearly the same as one that
+    is there are dropped; every answer is kept in a ledger beside the new file, so nothing is asked twice.
 
     `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template that asks; `output`: the new file,
-    <name>-expanded.yaml where none is named. Raises UsageError where the file cannot be made, and what stops the asking.
+    <name>-expanded.yaml where none is named. Raises UsageError where the file cannot be made, and what stops
+    the asking.
     """
     asker, path, out = _plan(space, dimension, count, control, job, prompt, output, overrides)
     known, grown = asker.space, asker.space[asker.dimension]
@@ -109,7 +111,8 @@ def estimate_growth(
     output: Path | None = None,
     overrides: tuple[str, ...] = (),
 ) -> NeededCalls:
-    """Return the calls that `grow_space` would make without stored answers. Raises what it raises before its first call."""
+    """Return the calls that `grow_space` would make without stored answers. Raises what it raises before its
+    first call."""
     asker, _, _ = _plan(space, dimension, count, control, job, prompt, output, overrides)
     return NeededCalls(
         units="values",
@@ -131,7 +134,8 @@ def _plan(
     output: Path | None,
     overrides: tuple[str, ...],
 ) -> tuple[GrowthAsker, Path, Path]:
-    """Return what is to be asked, the file of the space, and the new file. Raises UsageError and what reading files raises."""
+    """Return what is to be asked, the file of the space, and the new file. Raises UsageError and what reading
+    files raises."""
     path = unlimited().require("preference_space", space, "space")
     known = load_space(path)
     # Also what ED's files call the list.

@@ -24,14 +24,16 @@ def clean(text: str) -> str:
 
 
 def choose_name(name: str | None, output: Path | None, otherwise: str) -> str:
-    """The space's name: the one given, else after the new file, else `otherwise`. Raises UsageError for a blank one."""
+    """The space's name: the one given, else after the new file, else `otherwise`. Raises UsageError for a
+    blank one."""
     if not (chosen := clean(name if name is not None else output.stem if output else otherwise)):
         raise UsageError("--name: a space needs a name that is not blank.")
     return chosen
 
 
 class NewSpace(NamedTuple):
-    """The text of a space file, of how many records it was made, the values of each dimension, and remarks."""
+    """The text of a space file, of how many records it was made, the values of each dimension, and
+    remarks."""
 
     text: str
     records: int
@@ -40,7 +42,8 @@ class NewSpace(NamedTuple):
 
 
 def dump(space: Space, source: str, too_large: str) -> str:
-    """The space as a file's text. Raises DataError where edgen could not read it back; `too_large` says what to do."""
+    """The space as a file's text. Raises DataError where edgen could not read it back; `too_large` says what
+    to do."""
     text = dump_space(space)
     if len(text.encode()) > MAX_BYTES:
         size = f"{MAX_BYTES // 1024 // 1024} MiB"

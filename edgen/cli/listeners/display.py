@@ -23,7 +23,8 @@ def make_display() -> Display:
 
 
 class Display:
-    """Lines, now and then one for each part of the work. A terminal that went away is no reason to stop the work."""
+    """Lines, now and then one for each part of the work. A terminal that went away is no reason to stop the
+    work."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Snapshot] = {}  # those at work, as they stood last
@@ -111,7 +112,8 @@ class Display:
 
 
 class _Bar(Display):
-    """A bar for each part of the work, and below them the figures of each, so that both fit a narrow terminal."""
+    """A bar for each part of the work, and below them the figures of each, so that both fit a narrow
+    terminal."""
 
     def begin(self, snapshot: Snapshot) -> None:
         if self._unfinished == 1:

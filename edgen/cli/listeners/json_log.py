@@ -1,8 +1,9 @@
 """`--log-format json`: what happens, on stderr, one JSON object a line and nothing else.
 
-Each has `time` (ISO 8601, UTC), `run`, `event` and, where there is one, `text`, a sentence that says the same as
-the keys behind it. Events are start · progress · rate · retries · circuit_opened · circuit_closed · batch · note ·
-end; `end` is the last line, once, whatever happened. No key, no prompt and no answer is in any of them.
+Each has `time` (ISO 8601, UTC), `run`, `event` and, where there is one, `text`, a sentence that says the same
+as the keys behind it. Events are start · progress · rate · retries · circuit_opened · circuit_closed · batch
+· note · end; `end` is the last line, once, whatever happened. No key, no prompt and no answer is in any of
+them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`--metrics FILE`: figures in Prometheus' text format, for a node exporter's textfile collector.
 
-The format is version 0.0.4 of Prometheus' documentation ("Exposition formats"): a family's HELP and TYPE, then its
-samples. The file is replaced as a whole, so that whoever reads it never reads half of it.
+The format is version 0.0.4 of Prometheus' documentation ("Exposition formats"): a family's HELP and TYPE,
+then its samples. The file is replaced as a whole, so that whoever reads it never reads half of it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class MetricsFile:
         self._last_success = self._check()
 
     def _check(self) -> str | None:
-        """See that the file may be written; returns the line about the last success in the one that is there."""
+        """See that the file may be written; returns the line about the last success in the one that is
+        there."""
         path, parent = self.path, self.path.parent
         if path.is_dir():
             raise UsageError(
@@ -96,8 +97,8 @@ class MetricsFile:
     def write(
         self, run: str, unit: str, parts: Iterable[Snapshot], state: str, end: End | None
     ) -> str | None:
-        """Replace the file; returns why that could not be done, if it could not. `end`: how the command ended, once it
-        has."""
+        """Replace the file; returns why that could not be done, if it could not. `end`: how the command
+        ended, once it has."""
         found, labels = Families(), {"run": run}
         for part in parts:
             _add_counts(found, part, unit, labels | ({"arm": part.title.arm} if part.title.arm else {}))

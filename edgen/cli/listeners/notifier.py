@@ -1,8 +1,9 @@
 """`--notify`: tells a command or a web address, once, how a command of edgen's ended.
 
-Whoever types the option consents to it: no job can. The status has no key, no prompt and no answer in it. A command gets
-it on its standard input, in an environment without keys; an address gets it by POST, over https or on this machine.
-Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes edgen's exit code.
+Whoever types the option consents to it: no job can. The status has no key, no prompt and no answer in it. A
+command gets it on its standard input, in an environment without keys; an address gets it by POST, over https
+or on this machine. Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes
+edgen's exit code.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _WEB = ("http", "https")
 
 
 class Notifier:
-    """Where to tell it: `target` is a command for the shell, or a web address. Raises UsageError for neither."""
+    """Where to tell it: `target` is a command for the shell, or a web address. Raises UsageError for
+    neither."""
 
     def __init__(self, target: str) -> None:
         self._target = target.strip()
@@ -55,7 +57,8 @@ class Notifier:
         self._host += f":{port}" if port else ""
 
     def send(self, facts: Mapping[str, Any], keys: Collection[str]) -> str | None:
-        """Tell it; returns why that failed, in a clause, None if it did not. `keys`: variables that hold keys."""
+        """Tell it; returns why that failed, in a clause, None if it did not. `keys`: variables that hold
+        keys."""
         body = json_text(facts).encode()
         if not self._host:
             return self._run(body, facts, keys)

@@ -27,11 +27,11 @@ from edgen.store.run_reader import RunReader
 def judge_adherence(
     run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
 ) -> dict[str, Adherence]:
-    """Return the answers of the job's `judge` about `sample` conversations of each arm that was begun, by the arm's name. `prompt`: the
-    template, shipped or a file; None for the shipped one that guards the judge.
+    """Return the answers of the job's `judge` about `sample` conversations of each arm that was begun, by the
+    arm's name. `prompt`: the template, shipped or a file; None for the shipped one that guards the judge.
 
-    Locks the run. Raises UsageError where the job has no judge or a setting does not count here, RunError where there
-    is nothing to ask about, and what stops the judge.
+    Locks the run. Raises UsageError where the job has no judge or a setting does not count here, RunError
+    where there is nothing to ask about, and what stops the judge.
     """
     if sample < 1:
         raise UsageError("--adherence: give the number of conversations to rate, 1 or more.")

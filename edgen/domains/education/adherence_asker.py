@@ -1,7 +1,8 @@
 """Adherence sheets: which conversations of a run a judge is asked about, and what is kept of its answers.
 
-A unit is a conversation; its record holds the five answers. The sample is drawn by hash: the same scenarios in every arm, and a
-larger sample holds the smaller one. Its size shapes no answer. `evaluation.adherence_sheets` counts the answers.
+A unit is a conversation; its record holds the five answers. The sample is drawn by hash: the same scenarios
+in every arm, and a larger sample holds the smaller one. Its size shapes no answer.
+`evaluation.adherence_sheets` counts the answers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A judge is shown one conversation and its scenario, and answers a sheet of five questions.
 
-The sheet is a line a question, `student_asks: yes`, with yes, no or cannot tell. It counts only if each of the
-five is answered, and none in two ways; anything else is asked for again, and is unread in the end.
+The sheet is a line a question, `student_asks: yes`, with yes, no or cannot tell. It counts only if each of
+the five is answered, and none in two ways; anything else is asked for again, and is unread in the end.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ _decode = msgspec.json.Decoder(Sheet).decode
 def count_sheets(
     reader: RunReader, units: Iterable[tuple[int, str]], ledger: Path, model: str
 ) -> dict[str, Adherence]:
-    """Return what the judge `model` found in the conversations `units`, by arm, once all of them are settled."""
+    """Return what the judge `model` found in the conversations `units`, by arm, once all of them are
+    settled."""
     counts = {arm: _ArmCount() for arm in reader.views}
     with LedgerReader(ledger) as view:
         for index, name in units:

@@ -57,7 +57,8 @@ def _turns(lesson: str) -> tuple[Turn, ...]:
 
 
 def answer(request: Simulation) -> str | None:
-    """Return what the judge answers, None where the messages ask for no sheet; every error is drawn from the request's seed."""
+    """Return what the judge answers, None where the messages ask for no sheet; every error is drawn from the
+    request's seed."""
     sheet = read(request.messages)
     return sheet and request.as_json("answer", _say(sheet, request))
 

@@ -1,4 +1,5 @@
-"""Who is in a thread: what each is called and is, which words of a text are a person's name, and when things happen.
+"""Who is in a thread: what each is called and is, which words of a text are a person's name, and when things
+happen.
 
 All of it follows from the job's seed and the scenario: it is the same in all replicates.
 """
@@ -104,7 +105,8 @@ class Anonymous:
 
 
 class Clock:
-    """The simulated clock of a thread: when it begins, and when each post is there, in whole seconds since then."""
+    """The simulated clock of a thread: when it begins, and when each post is there, in whole seconds since
+    then."""
 
     def __init__(self, prepared: Prepared, settings: Forum, scenario: Scenario, seed: int) -> None:
         self._seed = f"{seed}/{scenario.index}/clock"

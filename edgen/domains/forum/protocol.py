@@ -1,8 +1,8 @@
 """Threads of a forum: one asks, several who know different things answer, others have the same question.
 
-What the protocol is to the rest of edgen; how a thread goes is in `session`, who is in it in `members`. What a record tells
-of a thread is what MSDialog has (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and Characterizing User Intent in
-Information-seeking Conversations", SIGIR 2018).
+What the protocol is to the rest of edgen; how a thread goes is in `session`, who is in it in `members`. What
+a record tells of a thread is what MSDialog has (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and
+Characterizing User Intent in Information-seeking Conversations", SIGIR 2018).
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class ForumProtocol(PlayedProtocol):
         return Thread
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call a post, and one for who passes; one of the moderator before each but the first. The asker has every
-        other post, about."""
+        """A call a post, and one for who passes; one of the moderator before each but the first. The asker
+        has every other post, about."""
         settings: Forum = settings_of(job)
         posts = settings.turns if level == 2 else min(_POSTS[level], settings.turns)
         asker, *others = [

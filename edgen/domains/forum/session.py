@@ -1,7 +1,8 @@
-"""A thread of a forum as requests and replies: who posts next, who is told what, what votes and marks come to.
+"""A thread of a forum as requests and replies: who posts next, who is told what, what votes and marks come
+to.
 
-Everybody is told what its own role sees, and reads the thread; nobody reads what another only was told, and the moderator
-reads the thread alone.
+Everybody is told what its own role sees, and reads the thread; nobody reads what another only was told, and
+the moderator reads the thread alone.
 """
 
 from __future__ import annotations

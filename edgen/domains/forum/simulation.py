@@ -1,5 +1,5 @@
-"""How the simulator plays a forum: the asker asks about what its brief tells, others answer with what theirs tell, and
-now and then somebody votes, passes or marks an answer.
+"""How the simulator plays a forum: the asker asks about what its brief tells, others answer with what theirs
+tell, and now and then somebody votes, passes or marks an answer.
 
 Prompts are known by their lines: those of the shipped templates.
 """

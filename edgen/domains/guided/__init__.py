@@ -1,1 +1,2 @@
-"""Guided conversations: a state machine offers one role what it may say, and a world changes with what is said."""
+"""Guided conversations: a state machine offers one role what it may say, and a world changes with what is
+said."""

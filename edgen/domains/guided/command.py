@@ -48,8 +48,8 @@ def check(
 ) -> None:
     """Check a state machine for mistakes.
 
-    It checks unknown names, unreachable states, loops without an end, probabilities, gates and locks that never open, conditions, effects and slots. Exits with 3 if it
-    finds anything.
+    It checks unknown names, unreachable states, loops without an end, probabilities, gates and locks that
+    never open, conditions, effects and slots. Exits with 3 if it finds anything.
 
     Example: edgen machine check my_machine --space my_space.yaml
     """
@@ -112,9 +112,9 @@ def learn(
 ) -> None:
     """Learn the transition probabilities of a machine from a run.
 
-    With K transitions that are always offered, a probability is (n + S) / (N + S K). Where gates, locks or conditions
-    offered fewer, probabilities maximise the likelihood of the choices (Luce's rule). States without visits keep
-    theirs.
+    With K transitions that are always offered, a probability is (n + S) / (N + S K). Where gates, locks or
+    conditions offered fewer, probabilities maximise the likelihood of the choices (Luce's rule). States
+    without visits keep theirs.
 
     Example: edgen machine learn outputs/guided -o my_machine
     """

@@ -1,12 +1,14 @@
-"""The course of a guided conversation: what may be said now, and what saying it does to state, world and clock.
+"""The course of a guided conversation: what may be said now, and what saying it does to state, world and
+clock.
 
-Pure: replies go in by `say_state`, `say_fixed`, `say_freely` and `answer`, events and turns come out, and the same calls
-give the same. The rules are those of `edgen.domains.guided.machines.model`: gates, conditions and locks decide what is offered; where a
-state has nothing left to offer, what earlier states lead to and was not used yet is offered, the latest first, as CRWIZ
-does. A hint is drawn by the probabilities of what is really offered, and stays as long as the state does.
+Pure: replies go in by `say_state`, `say_fixed`, `say_freely` and `answer`, events and turns come out, and the
+same calls give the same. The rules are those of `edgen.domains.guided.machines.model`: gates, conditions and
+locks decide what is offered; where a state has nothing left to offer, what earlier states lead to and was not
+used yet is offered, the latest first, as CRWIZ does. A hint is drawn by the probabilities of what is really
+offered, and stays as long as the state does.
 
-A choice counts from the moment it is made: its state, sub-task, lock and effects begin then, and the clock goes on while
-it is said.
+A choice counts from the moment it is made: its state, sub-task, lock and effects begin then, and the clock
+goes on while it is said.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Option(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What the guided role may say. `fixed`: replies by name, which change nothing. `hint`: one of the options."""
+    """What the guided role may say. `fixed`: replies by name, which change nothing. `hint`: one of the
+    options."""
 
     options: tuple[Option, ...]
     fixed: Mapping[str, str]
@@ -58,8 +61,8 @@ class _Due(NamedTuple):
 
 
 class Course:
-    """A conversation under way. `values`: the scenario's, by name, for slots and for variables of those names. `seed`
-    decides formulations and hints. `most_turns`: it ends when so many were said."""
+    """A conversation under way. `values`: the scenario's, by name, for slots and for variables of those
+    names. `seed` decides formulations and hints. `most_turns`: it ends when so many were said."""
 
     def __init__(
         self, machine: Machine, values: Mapping[str, Any], seed: str, *, most_turns: int, hints: bool = True
@@ -91,7 +94,8 @@ class Course:
 
     @property
     def success(self) -> bool | None:
-        """What an end that the machine does not name says of success: False where others tell, None where none does."""
+        """What an end that the machine does not name says of success: False where others tell, None where
+        none does."""
         machine = self.machine
         ends = (*machine.ends, *(state.end for state in machine.states.values() if state.end))
         return False if any(end.success is not None for end in ends) else None
@@ -145,7 +149,8 @@ class Course:
         ]
 
     def _utterance(self, name: str) -> str:
-        """How a state is said: the formulation that was drawn when it was first offered, with the values of now."""
+        """How a state is said: the formulation that was drawn when it was first offered, with the values of
+        now."""
         ways = self._sayable(self.machine.states[name])
         way = self._ways.get(name)
         if way not in ways:

@@ -1,9 +1,9 @@
-"""Logs of a room as CRWIZ's server writes them (`log_utils.get_room_logs` of JChiyah/crwiz), and `edgen export --to crwiz`
-too: read as guided conversations, for whoever counts and compares.
+"""Logs of a room as CRWIZ's server writes them (`log_utils.get_room_logs` of JChiyah/crwiz), and `edgen
+export --to crwiz` too: read as guided conversations, for whoever counts and compares.
 
-What is said is said by the users with numbers above 2; the others are bots. Logs have no dialogue acts and no answers to
-questionnaires. Of CRWIZ's own, nothing tells a fixed reply from free text: where no change of the state follows, it
-counts as free.
+What is said is said by the users with numbers above 2; the others are bots. Logs have no dialogue acts and no
+answers to questionnaires. Of CRWIZ's own, nothing tells a fixed reply from free text: where no change of the
+state follows, it counts as free.
 """
 
 from __future__ import annotations

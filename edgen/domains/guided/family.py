@@ -1,5 +1,5 @@
-"""Logs of rooms as CRWIZ's server writes them, read as conversations. Guided conversations that edgen makes are of the
-family `dialogue`."""
+"""Logs of rooms as CRWIZ's server writes them, read as conversations. Guided conversations that edgen makes
+are of the family `dialogue`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The machine and the questionnaire that a job names: read once, held by the run's copy of the job as JSON, and checked
-against the space."""
+"""The machine and the questionnaire that a job names: read once, held by the run's copy of the job as JSON,
+and checked against the space."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def players_of(settings: Guided) -> Players | None:
 
 
 def prepare(job: Job, space: Space) -> Prepared:
-    """What all conversations of a job share. Raises JobError with all that keeps the machine from being run on this
-    space."""
+    """What all conversations of a job share. Raises JobError with all that keeps the machine from being run
+    on this space."""
     settings: Guided = settings_of(job)
     assert settings.machine is not None
     machine = machine_in(settings.machine)

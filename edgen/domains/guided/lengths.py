@@ -1,5 +1,5 @@
-"""How long conversations of a machine are, for an estimate: some are played by chance, with a partner who mostly gives the
-answers that are waited for. Nobody is asked."""
+"""How long conversations of a machine are, for an estimate: some are played by chance, with a partner who
+mostly gives the answers that are waited for. Nobody is asked."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _ANSWERS = 0.8  # how often the partner gives the answer that is waited for
 
 @functools.lru_cache(maxsize=8)
 def sides_of_turns(settings: Guided, level: int) -> str:
-    """Who takes the turns of a conversation, a letter each: `w` for the guided role, `p` for its partner. Of a short one
-    (level 0), one of middle length (1), and the longest that the settings and the clock allow (2)."""
+    """Who takes the turns of a conversation, a letter each: `w` for the guided role, `p` for its partner. Of
+    a short one (level 0), one of middle length (1), and the longest that the settings and the clock allow
+    (2)."""
     assert settings.machine is not None
     machine = machine_in(settings.machine)
     if level == 2:

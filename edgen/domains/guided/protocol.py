@@ -1,8 +1,9 @@
 """Conversations in which a state machine offers what one role may say, while a world changes.
 
-What the protocol is to the rest of edgen; what the machine does is in `course`, who is asked what in `session`. The way of
-working is CRWIZ's (Chiyah Garcia, Lopes, Liu and Hastie, "CRWIZ: A Framework for Crowdsourcing Real-Time Wizard-of-Oz
-Dialogues", LREC 2020): there a person chooses among the utterances that are offered.
+What the protocol is to the rest of edgen; what the machine does is in `course`, who is asked what in
+`session`. The way of working is CRWIZ's (Chiyah Garcia, Lopes, Liu and Hastie, "CRWIZ: A Framework for
+Crowdsourcing Real-Time Wizard-of-Oz Dialogues", LREC 2020): there a person chooses among the utterances that
+are offered.
 """
 
 from __future__ import annotations
@@ -222,7 +223,8 @@ _STAND_INS: dict[str, Any] = {
 
 
 def _names(job: Job) -> tuple[str, str]:
-    """The guided role and its partner, as `backends` names them. Until the machine is read: the first role and the last."""
+    """The guided role and its partner, as `backends` names them. Until the machine is read: the first role
+    and the last."""
     from edgen.domains.guided.files import players_of
 
     players = players_of(settings_of(job))

@@ -32,8 +32,8 @@ class QuestionnaireError(JobError):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A question. `scale` is the lowest and the highest rating, None where it is answered freely; `least` and `most` say
-    what these mean."""
+    """A question. `scale` is the lowest and the highest rating, None where it is answered freely; `least` and
+    `most` say what these mean."""
 
     name: _Name
     text: _Line
@@ -103,6 +103,7 @@ def read_questionnaire(value: Any, source: str) -> Questionnaire:
 
 
 def token_of(seed: int, scenario: int, replicate: int) -> str:
-    """What joins a conversation's log with the answers afterwards: 10 letters and digits, the same whenever it is made."""
+    """What joins a conversation's log with the answers afterwards: 10 letters and digits, the same whenever
+    it is made."""
     place = f"{seed}/{scenario}/{replicate}/token"
     return hashlib.blake2b(place.encode(), digest_size=5).hexdigest().upper()

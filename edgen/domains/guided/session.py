@@ -1,7 +1,8 @@
 """A guided conversation as requests and replies: who is asked what, and what the course makes of the answers.
 
-The guided role is shown the conversation and what it may say, and answers a number or something of its own; or chance
-chooses for it, without any call. Its partner says what it likes, and knows what its role sees of scenario and world.
+The guided role is shown the conversation and what it may say, and answers a number or something of its own;
+or chance chooses for it, without any call. Its partner says what it likes, and knows what its role sees of
+scenario and world.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ class GuidedSession(Session):
         self.course.say_state(state, words, seconds)
 
     def _reworded(self, state: str) -> Generator[Request, Reply, str | None]:
-        """A state's utterance in other words that keep the values of its slots; None where there are none such."""
+        """A state's utterance in other words that keep the values of its slots; None where there are none
+        such."""
         role, keep = self._prepared.wizard.name, self.course.slot_values(state)
 
         def read(reply: Reply) -> TurnReply | Rejection:
@@ -262,7 +264,8 @@ class GuidedSession(Session):
         return None
 
     def partners_messages(self) -> tuple[Message, ...]:
-        """What the partner is asked with: its brief as things stand, what it said as assistant, what it heard as user."""
+        """What the partner is asked with: its brief as things stand, what it said as assistant, what it heard
+        as user."""
         role = self._prepared.partner
         variables = {**self._known(role), "labels": list(self._prepared.labels)}
         messages = list(in_one_message(self._prompts["partner"].messages(variables)))
@@ -316,7 +319,8 @@ class GuidedSession(Session):
         return token_of(self._rules.seed, self._scenario.index, self._replicate)
 
     def _shown(self, use: str) -> dict[str, str]:
-        """Return the conversation so far as templates may show it: as it is, and fenced; both empty before the first turn."""
+        """Return the conversation so far as templates may show it: as it is, and fenced; both empty before
+        the first turn."""
         turns = self.course.turns
         task = f"{use}/{self._replicate}/{len(turns)}"
         return {
@@ -325,8 +329,8 @@ class GuidedSession(Session):
         }
 
     def _known(self, role: SpaceRole) -> dict[str, Any]:
-        """What a template may be told by somebody who knows what the role knows: the scenario's values, with a line for
-        each, and a line for each variable of the world."""
+        """What a template may be told by somebody who knows what the role knows: the scenario's values, with
+        a line for each, and a line for each variable of the world."""
         prepared = self._prepared
         other = prepared.partner if role is prepared.wizard else prepared.wizard
         return {
@@ -350,7 +354,8 @@ class GuidedSession(Session):
         return (yield from ask(self._question(use, messages, backend), self._rules, read_timed))
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """Each template's first request: the partner's and those behind it as if the most probable was said."""
+        """Each template's first request: the partner's and those behind it as if the most probable was
+        said."""
         found = {"wizard": self.choice()} if "wizard" in self._prompts else {}
         if options := self.course.offer().options:
             state = likeliest(options)

@@ -1,5 +1,6 @@
-"""How the simulator plays guided conversations: it mostly takes the hint, sometimes another offer or words of its own;
-answers questions as they are put (yes or no, one of two, something that it heard); and rates by how it ended.
+"""How the simulator plays guided conversations: it mostly takes the hint, sometimes another offer or words of
+its own; answers questions as they are put (yes or no, one of two, something that it heard); and rates by how
+it ended.
 
 Prompts are known by their lines: those of the shipped templates.
 """

@@ -1,11 +1,11 @@
 """Simple rankings of candidates: by chance, and by the words that they share with what was said before.
 
-Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by one, so
-that no index is made and nothing is needed beside the standard library.
-TF-IDF: the cosine of vectors of (1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to
-Information Retrieval, section 6.4). BM25: k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in
-Lucene (Robertson and Zaragoza 2009, Foundations and Trends in Information Retrieval 3). Candidates that are
-equally good are in an order by chance, drawn from the seed and the example's id.
+Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by
+one, so that no index is made and nothing is needed beside the standard library. TF-IDF: the cosine of vectors
+of (1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, section
+6.4). BM25: k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in Lucene (Robertson and
+Zaragoza 2009, Foundations and Trends in Information Retrieval 3). Candidates that are equally good are in an
+order by chance, drawn from the seed and the example's id.
 """
 
 from __future__ import annotations

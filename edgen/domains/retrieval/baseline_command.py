@@ -55,8 +55,8 @@ def command(
 ) -> None:
     """Rank candidate replies by chance, shared words or a model.
 
-    EXAMPLES is a response-selection test file. `edgen score` scores the ranking. A model orders 20 candidates at a time; its answers are stored in FILE.db, so a
-    second start asks for none of them again.
+    EXAMPLES is a response-selection test file. `edgen score` scores the ranking. A model orders 20 candidates
+    at a time; its answers are stored in FILE.db, so a second start asks for none of them again.
 
     Example: edgen baseline test.json -o bm25.json --method bm25
     """

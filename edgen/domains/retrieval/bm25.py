@@ -68,8 +68,9 @@ class Bm25:
             yield known.setdefault(word, len(known))
 
     def best(self, query: str) -> list[int] | None:
-        """The numbers of up to MOST texts that share a word with the query: those with the highest scores, by their
-        place in the index; of equal scores the first. None where the query has nothing but stop words."""
+        """The numbers of up to MOST texts that share a word with the query: those with the highest scores,
+        by their place in the index; of equal scores the first. None where the query has nothing but stop
+        words."""
         said = list(_content(query))
         if not said:
             return None
@@ -91,8 +92,8 @@ def _content(text: str) -> Iterator[str]:
 
 
 def _highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The places of the MOST highest scores above 0, in order; of the lowest of them the first places. No place depends
-    on how a machine partitions."""
+    """The places of the MOST highest scores above 0, in order; of the lowest of them the first places. No
+    place depends on how a machine partitions."""
     places = np.flatnonzero(scores > _floor(scores))
     if len(places) <= MOST:
         return places

@@ -1,7 +1,7 @@
 """The texts of a run that stand for choice, and which of them are right where.
 
-In memory are the different texts, each once, with some thirty bytes about each, and sixteen bytes and a few numbers for
-each context.
+In memory are the different texts, each once, with some thirty bytes about each, and sixteen bytes and a few
+numbers for each context.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _BITS = 63
 
 
 class Looks(NamedTuple):
-    """What tells quickly that two texts differ. `form` stands for a text's words in order; `words` and `shingles` are how
-    many there are; `signature` has a bit set for each of its different word 3-grams, several of which may share a bit."""
+    """What tells quickly that two texts differ. `form` stands for a text's words in order; `words` and
+    `shingles` are how many there are; `signature` has a bit set for each of its different word 3-grams,
+    several of which may share a bit."""
 
     form: int
     words: int
@@ -31,7 +32,8 @@ class Looks(NamedTuple):
 
 
 class Candidates:
-    """Different texts by their numbers, in the order in which they came, and the groups that may be drawn from."""
+    """Different texts by their numbers, in the order in which they came, and the groups that may be drawn
+    from."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -56,8 +58,8 @@ class Candidates:
         return number
 
     def among(self, group: Hashable) -> Sequence[int]:
-        """The numbers of a group's texts, in the order in which they came to it. Nothing is added to a group that was
-        asked for."""
+        """The numbers of a group's texts, in the order in which they came to it. Nothing is added to a group
+        that was asked for."""
         if group not in self._frozen:
             self._frozen[group] = array("I", self._groups.pop(group, ()))
         return self._frozen[group]

@@ -1,8 +1,8 @@
 """The entries of a file, a JSON list or JSON Lines, one after the other.
 
-A file with an object a line, as edgen writes them, is read a line at a time, however long it is. Any other is read whole, and
-may have as many bytes as a file of records; whether it can be cut into entries, and what is wrong where it cannot, is said
-there.
+A file with an object a line, as edgen writes them, is read a line at a time, however long it is. Any other is
+read whole, and may have as many bytes as a file of records; whether it can be cut into entries, and what is
+wrong where it cannot, is said there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class _OtherwiseError(Exception):
 
 
 class Entries:
-    """The entries of a file, which can be gone through several times. What is no file, like a pipe, is kept in memory."""
+    """The entries of a file, which can be gone through several times. What is no file, like a pipe, is kept
+    in memory."""
 
     def __init__(self, path: Path) -> None:
         """Raises DataError for what cannot be read."""

@@ -24,15 +24,17 @@ def score(
     candidates: int = CANDIDATES,
     examples: Path | str | None = None,
 ) -> RankingScore | LabelScore:
-    """Score a ranking of candidates, or labels of turns, against the truth; `findings` says what is wrong with it.
+    """Score a ranking of candidates, or labels of turns, against the truth; `findings` says what is wrong
+    with it.
 
-    `truth`: lines `example-id TAB id[,id…] TAB utterance` for a ranking, else labelled turns. `predictions`: a JSON list
-    of `{example-id, candidate-ranking: [{candidate-id, confidence}, …]}`, or labelled turns (`labels TAB utterance TAB
-    User|Agent`, a blank line between dialogs; or JSON `{id, turn, labels}`). `candidates`: how many each ranking has.
-    `examples`: a file in DSTC7's layout, to check that what is ranked is among its example's candidates.
+    `truth`: lines `example-id TAB id[,id…] TAB utterance` for a ranking, else labelled turns. `predictions`:
+    a JSON list of `{example-id, candidate-ranking: [{candidate-id, confidence}, …]}`, or labelled turns
+    (`labels TAB utterance TAB User|Agent`, a blank line between dialogs; or JSON `{id, turn, labels}`).
+    `candidates`: how many each ranking has. `examples`: a file in DSTC7's layout, to check that what is
+    ranked is among its example's candidates.
 
-    Raises DataError for a truth that cannot be used and for predictions of which nothing can; what is wrong with some
-    of them is in the score, and `score.sound` is False.
+    Raises DataError for a truth that cannot be used and for predictions of which nothing can; what is wrong
+    with some of them is in the score, and `score.sound` is False.
     """
     if candidates < 1:
         raise UsageError(f"candidates is {candidates}; expected at least 1.")
@@ -59,12 +61,12 @@ def baseline(
     on_event: Listener | None = None,
     **overrides: Any,
 ) -> Baseline:
-    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`, `tfidf`, `bm25`, or a
-    `model`, that of `backend` (`JOB[:ROLE]`; without one the simulator; or a function, `backends={"default": function}`). What
-    else goes with a model: see `edgen baseline`.
+    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`,
+    `tfidf`, `bm25`, or a `model`, that of `backend` (`JOB[:ROLE]`; without one the simulator; or a function,
+    `backends={"default": function}`). What else goes with a model: see `edgen baseline`.
 
-    Raises DataError for a file that holds no such examples; of a model, ShortError where some have no ranking, and what
-    stopped it.
+    Raises DataError for a file that holds no such examples; of a model, ShortError where some have no
+    ranking, and what stopped it.
     """
     from edgen.api.objects.runner import Asked
 

@@ -1,8 +1,9 @@
-"""Labels of turns, right or predicted: lines `labels TAB utterance TAB User|Agent`, or objects `{id, turn, labels}`.
+"""Labels of turns, right or predicted: lines `labels TAB utterance TAB User|Agent`, or objects `{id, turn,
+labels}`.
 
-In the table `_` joins the labels of a turn and a blank line ends a dialog, as in MSDialog's intent prediction; a turn is
-known by the numbers of dialog and turn (from 1). Objects, one a line or in a list, name their dialog (`id`) and turn;
-`labels` is a list.
+In the table `_` joins the labels of a turn and a blank line ends a dialog, as in MSDialog's intent
+prediction; a turn is known by the numbers of dialog and turn (from 1). Objects, one a line or in a list, name
+their dialog (`id`) and turn; `labels` is a list.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Labels:
 
 
 def read_labels(path: Path) -> Labels:
-    """Read a file of labelled turns. What cannot be used is among the findings. Raises DataError for what is no text or no
-    JSON, and where no line is a labelled turn."""
+    """Read a file of labelled turns. What cannot be used is among the findings. Raises DataError for what is
+    no text or no JSON, and where no line is a labelled turn."""
     data = read_data(path)
     entries = _objects(data, str(path)) if holds_json(data) else _table(data, str(path))
     turns: dict[Key, Labelled] = {}

@@ -1,8 +1,8 @@
 """Wrong answers for a context: drawn uniformly without replacement, and never one that is right.
 
-The rules are those of MSDialog's own program (Yang et al., SIGIR 2018): none twice, and no more than ten thousand draws;
-its limits on length are what MSDialog's format asks for. Besides, what says nearly the same as a right answer counts as
-right.
+The rules are those of MSDialog's own program (Yang et al., SIGIR 2018): none twice, and no more than ten
+thousand draws; its limits on length are what MSDialog's format asks for. Besides, what says nearly the same
+as a right answer counts as right.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ MOST_DRAWS = 10_000
 
 
 class WrongAnswers:
-    """Up to `count` texts for one context, which may be drawn from several groups, one after the other: none is right, or
-    nearly so, and no two have the same words. The same `seed`, the same draws. `lengths`: how many words each may have."""
+    """Up to `count` texts for one context, which may be drawn from several groups, one after the other: none
+    is right, or nearly so, and no two have the same words. The same `seed`, the same draws. `lengths`: how
+    many words each may have."""
 
     def __init__(
         self,
@@ -67,7 +68,8 @@ class WrongAnswers:
 
 
 def _draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
-    """One after the other without replacement, MOST_DRAWS at most: a shuffle that is made as far as it is read."""
+    """One after the other without replacement, MOST_DRAWS at most: a shuffle that is made as far as it is
+    read."""
     moved: dict[int, int] = {}
     last = len(among) - 1
     for at in range(min(len(among), MOST_DRAWS)):
@@ -78,6 +80,7 @@ def _draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
 
 def may_be_alike(a: Looks, b: Looks) -> bool:
     """False only for texts that are not alike. Of two sets with a Jaccard index of at least j, no more than
-    (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one of those."""
+    (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one of
+    those."""
     apart = (a.signature ^ b.signature).bit_count()
     return apart <= (a.shingles + b.shingles) * (1 - ALIKE) / (1 + ALIKE) + 1e-9

@@ -18,8 +18,8 @@ from edgen.validation.reading import lines_of, read_data
 
 
 class Pools:
-    """A file of examples in DSTC7's layout (`example-id`, `options-for-next`), or of the candidates of all examples, lines
-    `candidate-id TAB utterance`."""
+    """A file of examples in DSTC7's layout (`example-id`, `options-for-next`), or of the candidates of all
+    examples, lines `candidate-id TAB utterance`."""
 
     def __init__(self, path: Path) -> None:
         """Raises DataError where the file holds no example, and for a line of a pool that has no id."""

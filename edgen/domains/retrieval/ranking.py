@@ -36,7 +36,8 @@ WAYS = (*BASELINES, MODEL)
 class ModelOptions(AskOptions):
     """The options of a model that ranks.
 
-    backend: `JOB[:ROLE]`; None for ./job.yaml, else the simulator. none: rank "no candidate is right" as well.
+    backend: `JOB[:ROLE]`; None for ./job.yaml, else the simulator. none: rank "no candidate is right" as
+    well.
     """
 
     backend: str | None = None
@@ -56,11 +57,12 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 def rank_examples(
     examples: Path, output: Path, by: str, seed: int, control: Control, options: ModelOptions | None = None
 ) -> Baseline:
-    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking. A model is asked as `options` say,
-    and its answers are kept in a ledger beside the file, so that nothing is asked twice.
+    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking. A model is
+    asked as `options` say, and its answers are kept in a ledger beside the file, so that nothing is asked
+    twice.
 
-    Raises UsageError, DataError for a file that holds no such examples, ShortError where a model ranked none of them, and what
-    stops the asking.
+    Raises UsageError, DataError for a file that holds no such examples, ShortError where a model ranked none
+    of them, and what stops the asking.
     """
     if by not in WAYS:
         raise UsageError(f"by is {by!r}; expected one of {', '.join(WAYS)}{nearest(by, WAYS)}.")
@@ -96,7 +98,8 @@ def _require_examples(count: int, source: str) -> None:
 def estimate_ranking(
     examples: Path, output: Path, seed: int, control: Control, options: ModelOptions
 ) -> NeededCalls:
-    """Return the calls that a model's ranking by `rank_examples` would make. Raises what it raises before its first call."""
+    """Return the calls that a model's ranking by `rank_examples` would make. Raises what it raises before its
+    first call."""
     entries = Entries(examples)
     kept = list(entries)
     _require_examples(len(kept), entries.source)

@@ -1,7 +1,8 @@
-"""The examples of a response-selection set as tasks: a model ranks the candidates of each, behind the order that BM25 gives.
+"""The examples of a response-selection set as tasks: a model ranks the candidates of each, behind the order
+that BM25 gives.
 
-A task is an example, by its place in the file. Its record is the example's entry of a submission, with what could not be read
-of the answers.
+A task is an example, by its place in the file. Its record is the example's entry of a submission, with what
+could not be read of the answers.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ _COUNTED = ("windows", "unread", "unknown", "repeated", "missing")
 
 
 class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's rankings of the examples. `rejected` and `failed` ones, by reason, have no ranking. Each of the `windows` is a
-    list that it put in order; those `unread` kept theirs. `unknown` and `repeated` numbers were dropped, `missing` ones put
-    last."""
+    """A model's rankings of the examples. `rejected` and `failed` ones, by reason, have no ranking. Each of
+    the `windows` is a list that it put in order; those `unread` kept theirs. `unknown` and `repeated` numbers
+    were dropped, `missing` ones put last."""
 
     ranked: int
     rejected: dict[str, int]
@@ -94,9 +95,11 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankingAsker(FileAsker):
-    """The examples in `entries`, which were read from `source`, to be ranked by the backend of `job`, for the file `out`.
+    """The examples in `entries`, which were read from `source`, to be ranked by the backend of `job`, for the
+    file `out`.
 
-    seed: decides between candidates that are equally good at first. none: "no candidate is right" is a candidate, too.
+    seed: decides between candidates that are equally good at first. none: "no candidate is right" is a
+    candidate, too.
     """
 
     outcomes = ("ranked", "unread")
@@ -242,8 +245,8 @@ def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def load_ranking_prompt(name: str) -> Prompt:
-    """The template that asks for a ranking, shipped or a file. Raises TemplateError, as where it does not show what is to be
-    ranked."""
+    """The template that asks for a ranking, shipped or a file. Raises TemplateError, as where it does not
+    show what is to be ranked."""
     path = unlimited().require("prompts", name, "--prompt")
     prompt = load_prompt(path, VARIABLES, expects="ranking")
     if missing := [one for one in SHOWN if one not in prompt.variables_used]:

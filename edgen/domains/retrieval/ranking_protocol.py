@@ -1,9 +1,9 @@
 """A model ranks candidates for what comes next, some of them at a time.
 
-Listwise, by windows that slide from the last candidate to the first (RankGPT: Sun, Yan, Ma, Ren, Yin and Ren, "Is ChatGPT Good at
-Search?", EMNLP 2023, arXiv 2304.09542): of each `WINDOW` candidates the model says the order, and the better half of them is
-ranked again with those before. A hundred candidates are nine requests, one after the other. A window whose answers
-cannot be read keeps its order.
+Listwise, by windows that slide from the last candidate to the first (RankGPT: Sun, Yan, Ma, Ren, Yin and Ren,
+"Is ChatGPT Good at Search?", EMNLP 2023, arXiv 2304.09542): of each `WINDOW` candidates the model says the
+order, and the better half of them is ranked again with those before. A hundred candidates are nine requests,
+one after the other. A window whose answers cannot be read keeps its order.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _CANDIDATE = re.compile(r"(?m)^Candidate (\d{1,4}): (.*(?:\n  \| .*)*)")
 
 
 class Ranked(msgspec.Struct, frozen=True):
-    """The order of all candidates, by their places; of how many windows, of which so many could not be read (`detail`: why
-    the last could not); numbers that were dropped, and candidates that were not named."""
+    """The order of all candidates, by their places; of how many windows, of which so many could not be read
+    (`detail`: why the last could not); numbers that were dropped, and candidates that were not named."""
 
     places: tuple[int, ...]
     windows: int
@@ -57,7 +57,8 @@ class Ranking(Protocol):
     answers = (AnswerKind("ranking", "numbers of candidates, the best first: [2] > [1]", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
-        """The order by how many different words a candidate shares with the conversation; of equal ones, the one listed first."""
+        """The order by how many different words a candidate shares with the conversation; of equal ones, the
+        one listed first."""
         if "] The list of candidates begins" not in request.text:
             return None
         said, listed = _SAID.search(request.text), _LISTED.search(request.text)
@@ -84,7 +85,8 @@ def rank_by_windows(
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, Ranked]:
-    """The order of candidates for what comes after what was `said`; `first` is the order to begin with, the best first."""
+    """The order of candidates for what comes after what was `said`; `first` is the order to begin with, the
+    best first."""
     order = [*first]
     ranked = Ranked((), 0)
     for start, end in windows(len(order)):

@@ -1,4 +1,5 @@
-"""What somebody ranked or labelled, against the truth: checked, and scored all the same where something is wrong."""
+"""What somebody ranked or labelled, against the truth: checked, and scored all the same where something is
+wrong."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ class LabelScore(_Score, frozen=True, kw_only=True, tag="labels"):
 def score_files(
     truth: Path, predictions: Path, candidates: int, examples: Path | None = None
 ) -> RankingScore | LabelScore:
-    """Score a ranking of so many candidates an example, or labels of turns: what the predictions are, they tell
-    themselves. `examples`: a file of what each example offers, to check the ranking by.
+    """Score a ranking of so many candidates an example, or labels of turns: what the predictions are, they
+    tell themselves. `examples`: a file of what each example offers, to check the ranking by.
 
     Raises DataError for a file that cannot be used, and for predictions of which nothing can.
     """
@@ -111,9 +112,11 @@ def _why_none(truth: Truth, path: Path, findings: Sequence[Finding]) -> str:
 def _find_answers(
     truth: Truth, entries: Entries, candidates: int, pools: Pools | None
 ) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
-    """Return the places (from 1) of each ranked example's right answers, 0 for a missing one, and all findings.
+    """Return the places (from 1) of each ranked example's right answers, 0 for a missing one, and all
+    findings.
 
-    An entry costs as much as it is long, also where an example with many right answers is ranked many times.
+    An entry costs as much as it is long, also where an example with many right answers is ranked many
+    times.
     """
     ranked: dict[str, dict[str, int]] = {}
     right: dict[str, frozenset[str]] = {}

@@ -37,9 +37,9 @@ def command(
 ) -> None:
     """Score a ranking of replies, or predicted labels of turns.
 
-    A ranking gets R@k, MRR, MAP and DSTC7's official mean of R@10 and MRR, with 95% intervals; labels get Jaccard,
-    precision, recall and F1. Problems of the file are listed with examples, and the command exits with 3; a missing
-    example counts as not found.
+    A ranking gets R@k, MRR, MAP and DSTC7's official mean of R@10 and MRR, with 95% intervals; labels get
+    Jaccard, precision, recall and F1. Problems of the file are listed with examples, and the command exits
+    with 3; a missing example counts as not found.
 
     Example: edgen score truth.tsv submission.json
     """

@@ -1,8 +1,9 @@
-"""A submission: `[{"example-id", "candidate-ranking": [{"candidate-id", "confidence"}, …]}, …]`, or such objects a line.
+"""A submission: `[{"example-id", "candidate-ranking": [{"candidate-id", "confidence"}, …]}, …]`, or such
+objects a line.
 
-The order of the list is the ranking. Ids may be text or integers, in upper or lower case; where DSTC7's own program
-would count such an id as wrong, a warning says so. `NONE` may stand in the ranking as one of its candidates, or beside
-them.
+The order of the list is the ranking. Ids may be text or integers, in upper or lower case; where DSTC7's own
+program would count such an id as wrong, a warning says so. `NONE` may stand in the ranking as one of its
+candidates, or beside them.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Ranking:
 
 
 def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> Ranking | Finding:
-    """The `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many candidates it
-    has to have."""
+    """The `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many
+    candidates it has to have."""
     where, entry = f"entry {number}", plain(raw)
     if not isinstance(entry, dict):
         return finding("not_a_ranking", where, f"expected an object, found {_kind(entry)}")
@@ -62,8 +63,8 @@ def holds_json(data: bytes) -> bool:
 
 
 def plain(raw: msgspec.Raw) -> Any:
-    """Return a JSON value, None for invalid JSON. NaN and lone surrogates, which Python's json writes, are accepted;
-    each surrogate becomes U+FFFD, so that the value can be written again."""
+    """Return a JSON value, None for invalid JSON. NaN and lone surrogates, which Python's json writes, are
+    accepted; each surrogate becomes U+FFFD, so that the value can be written again."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):

@@ -1,7 +1,8 @@
 """The right answers of a response-selection set: lines `example-id TAB id[,id…] TAB utterance`.
 
-Ids of candidates are compared in upper case, as DSTC7's own program has them; those of examples to the letter. `NONE`
-is the answer where no candidate is right (sub-task 4). What stands behind the second tab is not read.
+Ids of candidates are compared in upper case, as DSTC7's own program has them; those of examples to the
+letter. `NONE` is the answer where no candidate is right (sub-task 4). What stands behind the second tab is
+not read.
 """
 
 from __future__ import annotations

@@ -42,21 +42,29 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
     responses: Annotated[int, Meta(ge=1, le=20)] = 3
     """Responses of the tutor to each turn of the student, none of which knows the others."""
     tutors: tuple[Text, ...] | None = None
-    """The backends that respond, each once, by their names; null: all responses are the tutor's, with seeds of their own."""
+    """The backends that respond, each once, by their names; null: all responses are the tutor's, with seeds
+    of their own."""
     choose: Literal["draw", "first", "judge", "pool"] = "draw"
-    """Which response goes on: one that is drawn, the first, the best by the backend `judge`, or (`pool`) one that was given to such a turn in an earlier round."""
+    """Which response goes on: one that is drawn, the first, the best by the backend `judge`, or (`pool`) one
+    that was given to such a turn in an earlier round."""
     rounds: Annotated[int, Meta(ge=1, le=1_000)] = 1
-    """For `choose: pool`: rounds of sessions, each served from the responses of those before it; the first, from templates."""
+    """For `choose: pool`: rounds of sessions, each served from the responses of those before it; the first,
+    from templates."""
     sessions_per_round: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-    """Scenarios of a round; the last round has all that are left. null: all rounds have the same share of `conversations`."""
+    """Scenarios of a round; the last round has all that are left. null: all rounds have the same share of
+    `conversations`."""
     pool: PoolSettings = PoolSettings()
     """How students are served with `choose: pool`."""
     actions: dict[Text, Text | dict[Text, Text]] | None = None
-    """What utterances do, for `student` and for `tutor`: the name or the path of a label set, or actions by name, each with a clause that says what it is. null: cima_student and cima_tutor."""
+    """What utterances do, for `student` and for `tutor`: the name or the path of a label set, or actions by
+    name, each with a clause that says what it is. null: cima_student and cima_tutor."""
     labelled_by: Literal["speaker", "labeller", "both"] = "speaker"
-    """Who says what an utterance does: who speaks it, the backend `labeller` (which labels a turn and the responses to it in one request), or both: the speaker's are the turn's labels then, the labeller's stand in its data."""
+    """Who says what an utterance does: who speaks it, the backend `labeller` (which labels a turn and the
+    responses to it in one request), or both: the speaker's are the turn's labels then, the labeller's stand
+    in its data."""
     wanted: dict[Text, Weight | dict[Text, Weight]] | None = None
-    """How often the tutor is asked for each action, relative to the others: one is drawn for each response. Such weights may stand under each action of the student, for responses to it. null: the tutor chooses."""
+    """How often the tutor is asked for each action, relative to the others: one is drawn for each response.
+    Such weights may stand under each action of the student, for responses to it. null: the tutor chooses."""
 
     @property
     def named_actions(self) -> dict[str, dict[str, str]]:
@@ -80,8 +88,8 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
         return any(isinstance(weights, dict) for weights in (self.wanted or {}).values())
 
     def weights_after(self, done: Sequence[str]) -> dict[str, float]:
-        """The weights of wanted actions in responses to a turn that does this: those of the first of its actions that has
-        some. Empty where the tutor chooses."""
+        """The weights of wanted actions in responses to a turn that does this: those of the first of its
+        actions that has some. Empty where the tutor chooses."""
         if self.wanted is None:
             return {}
         if not self.wanted_by_student:

@@ -1,8 +1,8 @@
-"""The layout of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020): a context of one exercise and the
-tutors' responses to it, each with its actions as booleans.
+"""The layout of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020): a context of one
+exercise and the tutors' responses to it, each with its actions as booleans.
 
-There are two: of prepositional phrases, where the student's actions are the texts "True" and "False" and the tutors'
-booleans, and of shapes, where the context is one text and all booleans are texts.
+There are two: of prepositional phrases, where the student's actions are the texts "True" and "False" and the
+tutors' booleans, and of shapes, where the context is one text and all booleans are texts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def _concepts(space: Space) -> tuple[str, ...] | None:
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
-    """A row for each turn of a student that has responses, however many conversations have the turns before it."""
+    """A row for each turn of a student that has responses, however many conversations have the turns before
+    it."""
     from edgen.domains.tutoring.exercises.grammar import Grammar
 
     grammar = Grammar(run.space)
@@ -76,7 +77,8 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
 
 
 def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Sequence[Turn], Any]]:
-    """The responses to each turn of a student, with what was said of its exercise before, and the exercise."""
+    """The responses to each turn of a student, with what was said of its exercise before, and the
+    exercise."""
     exercises = (conversation.record.get("outcome") or {}).get("exercises") or []
     context: list[Turn] = []
     exercise: Any = None

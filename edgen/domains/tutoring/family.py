@@ -1,4 +1,5 @@
-"""Sessions of exercises: the dialogue layout with what became of each exercise; and CIMA's released files, to be read."""
+"""Sessions of exercises: the dialogue layout with what became of each exercise; and CIMA's released files, to
+be read."""
 
 from __future__ import annotations
 

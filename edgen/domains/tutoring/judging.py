@@ -1,7 +1,8 @@
-"""The judge of a session: sees the conversation and the responses to its last turn, and says which is best and which worst.
+"""The judge of a session: sees the conversation and the responses to its last turn, and says which is best
+and which worst.
 
-Responses have letters in an order that is drawn for each turn, so that a letter tells nothing of who spoke. Conversation and
-responses are fenced as for any judge (see `edgen.protocols.fence`).
+Responses have letters in an order that is drawn for each turn, so that a letter tells nothing of who spoke.
+Conversation and responses are fenced as for any judge (see `edgen.protocols.fence`).
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def judge_responses(
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, tuple[int, int] | None]:
-    """The places of the best and of the worst response; None where the judge cannot be read. `told` is what it is told
-    besides."""
+    """The places of the best and of the worst response; None where the judge cannot be read. `told` is what
+    it is told besides."""
     places = order.sample(range(len(responses)), len(responses))
     letters = string.ascii_uppercase[: len(places)]
 

@@ -36,18 +36,23 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
 
 
 class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """For `choose: pool`: the student is served a response that a tutor gave to such a turn in an earlier round."""
+    """For `choose: pool`: the student is served a response that a tutor gave to such a turn in an earlier
+    round."""
 
     fallback: dict[Text, Share] = msgspec.field(default_factory=lambda: {"Guess": 0.3, "Question": 0.1})
-    """How often a template is served without a look at the pool, by the student's action: of several, the largest share."""
+    """How often a template is served without a look at the pool, by the student's action: of several, the
+    largest share."""
     shared: Annotated[int, Meta(ge=1, le=20)] = 2
-    """Keywords that the turn which a response was given to has to share with the student's: values of the exercise, and words."""
+    """Keywords that the turn which a response was given to has to share with the student's: values of the
+    exercise, and words."""
     longest: Annotated[int, Meta(ge=2, le=1_000)] | None = 10
-    """Turns about one exercise beyond which no tutor is asked for responses any more; null: tutors are asked at every turn."""
+    """Turns about one exercise beyond which no tutor is asked for responses any more; null: tutors are asked
+    at every turn."""
     most: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     """Responses that the pool holds; of more, so many are drawn."""
     templates: dict[Text, tuple[Text, ...]] | None = None
-    """What is served where the pool is not, by the student's action and under `solved`, each with its actions in brackets in front; null: shipped ones, for CIMA's actions."""
+    """What is served where the pool is not, by the student's action and under `solved`, each with its actions
+    in brackets in front; null: shipped ones, for CIMA's actions."""
 
     @property
     def named_templates(self) -> Mapping[str, tuple[str, ...]]:
@@ -76,8 +81,8 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_template(text: str, actions: Mapping[str, str]) -> ActedTurn | Rejection:
-    """A template: a reply of the tutor, in which `{point}` stands for one of the exercise's points and `{answer}` for the
-    right answer."""
+    """A template: a reply of the tutor, in which `{point}` stands for one of the exercise's points and
+    `{answer}` for the right answer."""
     return _read(text, tuple(actions))
 
 

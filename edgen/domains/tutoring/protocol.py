@@ -1,7 +1,8 @@
-"""Tutoring that is grounded in exercises with right answers: a student, and several tutors' responses to each turn.
+"""Tutoring that is grounded in exercises with right answers: a student, and several tutors' responses to each
+turn.
 
-What the protocol is to the rest of edgen; how a session goes is in `session`. The way of working is CIMA's (Stasaski, Kao
-and Hearst, "CIMA: A Large Open Access Dialogue Dataset for Tutoring", BEA 2020).
+What the protocol is to the rest of edgen; how a session goes is in `session`. The way of working is CIMA's
+(Stasaski, Kao and Hearst, "CIMA: A Large Open Access Dialogue Dataset for Tutoring", BEA 2020).
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
 
 
 class TutoringProtocol(PlayedProtocol):
-    """A student goes through exercises; each of its turns gets responses from tutors who do not see each other."""
+    """A student goes through exercises; each of its turns gets responses from tutors who do not see each
+    other."""
 
     name = "tutoring"
     summary = "A student goes through exercises with right answers; several tutors respond to each turn."
@@ -69,7 +71,8 @@ class TutoringProtocol(PlayedProtocol):
     about_probability = "sessions of exercises have none; whether exercises were solved is in the outcome"
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """A prompt for the whole conversation, tutors that are not as many as responses, actions that are not there."""
+        """A prompt for the whole conversation, tutors that are not as many as responses, actions that are not
+        there."""
         settings: Tutoring = settings_of(job)
         if job.prompt is not None:
             yield Problem(
@@ -122,7 +125,8 @@ class TutoringProtocol(PlayedProtocol):
         return tuple(dict.fromkeys(names))
 
     def _student_names(self, job: Job) -> list[str]:
-        """The roles of the space but the tutor's, as `backends` names them. Which is the tutor's, the space tells."""
+        """The roles of the space but the tutor's, as `backends` names them. Which is the tutor's, the space
+        tells."""
         names = [role.lower() for role in job.speakers]
         return [name for name in names if name != "tutor"] or names[-1:]
 
@@ -163,7 +167,8 @@ class TutoringProtocol(PlayedProtocol):
         return msgspec.structs.replace(prepared, responses=prepared.responses.grown(made))
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """A template for the student and one for each tutor; a tutor without one of its own has that of `tutor`."""
+        """A template for the student and one for each tutor; a tutor without one of its own has that of
+        `tutor`."""
         (student,) = self._student_names(job)[:1]
         seats = [(student, "student", student)]
         seats += [(use, "tutor", backend) for backend, use in self._tutor_uses(job).items()]
@@ -221,8 +226,8 @@ class TutoringProtocol(PlayedProtocol):
         return TutoringSession
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call for each turn of the student and for each response; with a pool, not where a conversation is shown to no
-        tutor any more, which is the sooner the fewer exercises are solved."""
+        """A call for each turn of the student and for each response; with a pool, not where a conversation is
+        shown to no tutor any more, which is the sooner the fewer exercises are solved."""
         settings: Tutoring = settings_of(job)
         (student,) = self._student_names(job)[:1]
         uses = self._tutor_uses(job)
@@ -274,7 +279,8 @@ class TutoringProtocol(PlayedProtocol):
 
 
 def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
-    """The student, who does not see the answer, and the tutor, who does. Raises JobError for a space without these."""
+    """The student, who does not see the answer, and the tutor, who does. Raises JobError for a space without
+    these."""
     if exercises_of(space) is None:
         message = f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, italian_prepositions and fractions"
         raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
@@ -319,7 +325,8 @@ def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
 
 
 def _labelling_problems(settings: Tutoring) -> Iterator[Problem]:
-    """What needs the student's actions before a labeller can tell them, and tutors with the names of others."""
+    """What needs the student's actions before a labeller can tell them, and tutors with the names of
+    others."""
     if not settings.speaker_names and settings.wanted_by_student:
         late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
         yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")

@@ -1,7 +1,8 @@
 """The responses that tutors gave in earlier rounds, to be found by a student's action and keywords.
 
-Memory is bounded: of more responses than `most`, those with the smallest digests are kept, a sample that depends on no
-order; each list of the index holds at most 64 of them. What a pool is made of is told by conversations alone.
+Memory is bounded: of more responses than `most`, those with the smallest digests are kept, a sample that
+depends on no order; each list of the index holds at most 64 of them. What a pool is made of is told by
+conversations alone.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _WORD = re.compile(r"\w{3,40}")
 
 
 class Naming:
-    """Finds which values of a space a text names: by the value itself, or by what its entry alone says of it, such as its
-    word in another language."""
+    """Finds which values of a space a text names: by the value itself, or by what its entry alone says of it,
+    such as its word in another language."""
 
     def __init__(self, space: Space, concepts: Iterable[str]) -> None:
         named: defaultdict[str, set[str]] = defaultdict(set)
@@ -58,7 +59,8 @@ def _plain(text: str) -> str:
 
 
 class Moment(NamedTuple):
-    """A student's turn as responses are looked for: its actions, whether it solves the exercise, and its keywords."""
+    """A student's turn as responses are looked for: its actions, whether it solves the exercise, and its
+    keywords."""
 
     actions: tuple[str, ...]
     solved: bool
@@ -73,8 +75,8 @@ class Moment(NamedTuple):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What a tutor said, what it does, and the turn that it was said to. `about`: the values of its exercise that it
-    names, as keywords; it fits no exercise without them. `digest` is of all that but the origin."""
+    """What a tutor said, what it does, and the turn that it was said to. `about`: the values of its exercise
+    that it names, as keywords; it fits no exercise without them. `digest` is of all that but the origin."""
 
     text: str
     actions: tuple[str, ...]
@@ -85,8 +87,8 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class ResponsePool:
-    """What students of one round are served from. `naming` finds the values of the space in a text; `number` is the
-    round's, from 0."""
+    """What students of one round are served from. `naming` finds the values of the space in a text; `number`
+    is the round's, from 0."""
 
     def __init__(
         self,
@@ -117,8 +119,8 @@ class ResponsePool:
         return self._exposures.get(response.origin, 0)
 
     def find(self, moment: Moment, shown: Collection[str], rng: random.Random) -> Response | None:
-        """The response that fits best: the most keywords shared, then the same actions, then the fewest exposures; of
-        several, one is drawn. None where none of those that were not `shown` fits."""
+        """The response that fits best: the most keywords shared, then the same actions, then the fewest
+        exposures; of several, one is drawn. None where none of those that were not `shown` fits."""
         listed = {
             place
             for action in moment.actions
@@ -139,7 +141,8 @@ class ResponsePool:
         return rng.choice(found) if found else None
 
     def grown(self, made: Iterable[Recorded]) -> ResponsePool:
-        """The next round's: with the responses of these conversations, without those that a student called nonsense."""
+        """The next round's: with the responses of these conversations, without those that a student called
+        nonsense."""
         kept = {response.digest: response for response in self._responses}
         exposures, nonsense = Counter(self._exposures), set[Origin]()
         for recorded in made:
@@ -159,8 +162,8 @@ class ResponsePool:
         return ResponsePool(self.settings, self._naming, self.number + 1, responses, counted)
 
     def _responses_of(self, recorded: Recorded) -> Iterator[Response]:
-        """What tutors said to the student's turns of a conversation, but for an exercise at which a student called
-        something nonsense."""
+        """What tutors said to the student's turns of a conversation, but for an exercise at which a student
+        called something nonsense."""
         exercises = (recorded.conversation.outcome or {}).get("exercises")
         if not isinstance(exercises, list):
             return

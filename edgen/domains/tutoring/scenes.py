@@ -1,4 +1,5 @@
-"""What each turn of a session is said in: its exercise, made anew by the grammar, and what the speaker knows of it."""
+"""What each turn of a session is said in: its exercise, made anew by the grammar, and what the speaker knows
+of it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What a turn of a tutor says of where it comes from, in sessions whose students are served from a pool.
 
-Its `data` has `served`: `pool`, a response that some tutor gave to another turn, with the conversation that it is `from`,
-its `turn` and number of the `response` there, and its `exposure`, how often it had been served before; `template`, as was
-drawn; `dry`, a template since nothing in the pool fitted; `new`, a response to the turn before it, since nothing else was
-left. What tutors responded to that turn are its alternatives.
+Its `data` has `served`: `pool`, a response that some tutor gave to another turn, with the conversation that
+it is `from`, its `turn` and number of the `response` there, and its `exposure`, how often it had been served
+before; `template`, as was drawn; `dry`, a template since nothing in the pool fitted; `new`, a response to the
+turn before it, since nothing else was left. What tutors responded to that turn are its alternatives.
 """
 
 from __future__ import annotations
@@ -36,5 +36,6 @@ def origin_of(turn: Turn) -> Origin | None:
 
 
 def responses_to(turn: Turn) -> tuple[Turn, ...]:
-    """The tutors' responses to the turn before a turn of the tutor: itself is one, unless it was served from elsewhere."""
+    """The tutors' responses to the turn before a turn of the tutor: itself is one, unless it was served from
+    elsewhere."""
     return turn.alternatives if source_of(turn) in ("pool", "template", "dry") else (turn, *turn.alternatives)

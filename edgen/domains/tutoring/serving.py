@@ -1,7 +1,7 @@
 """What a student is served in one session: a response of an earlier round, or a template; nothing twice.
 
-Which it is depends on (seed, scenario, replicate, turn) and on the session so far. Served turns say in their `data` where
-they come from.
+Which it is depends on (seed, scenario, replicate, turn) and on the session so far. Served turns say in their
+`data` where they come from.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ DRY = "pool_dry"  # a flag of a conversation
 
 
 class Serving:
-    """One session's exposure log, and what it is served from `pool` by the tutor of that name, who has these actions."""
+    """One session's exposure log, and what it is served from `pool` by the tutor of that name, who has these
+    actions."""
 
     def __init__(self, pool: ResponsePool, tutor: str, actions: Mapping[str, str]) -> None:
         self._pool, self._tutor, self._actions = pool, tutor, actions
@@ -36,8 +37,8 @@ class Serving:
         return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
 
     def next(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
-        """What a student is served who said that about an exercise; None where the pool has nothing and every template was
-        shown already."""
+        """What a student is served who said that about an exercise; None where the pool has nothing and every
+        template was shown already."""
         shares = self._pool.settings.fallback
         by_template = rng.random() < max([shares.get(action, 0.0) for action in said.labels], default=0.0)
         template = self._template(said, exercise, rng) if by_template else None

@@ -1,7 +1,8 @@
-"""One session: a student goes through exercises, and each turn is answered by several tutors who do not see each other.
+"""One session: a student goes through exercises, and each turn is answered by several tutors who do not see
+each other.
 
-The student is told what its role sees of the space and of the exercise at hand; so is the tutor. Both know what was said
-in the session so far. A response that cannot be had is left out while another one is there.
+The student is told what its role sees of the space and of the exercise at hand; so is the tutor. Both know
+what was said in the session so far. A response that cannot be had is left out while another one is there.
 """
 
 from __future__ import annotations
@@ -227,7 +228,8 @@ class TutoringSession(Session):
     # ---- the labeller
 
     def _label(self, found: list[Turn]) -> Generator[Request, Reply, list[Turn]]:
-        """The responses with the labeller's labels, where there is one; the turn that they respond to gets its own."""
+        """The responses with the labeller's labels, where there is one; the turn that they respond to gets
+        its own."""
         settings = self._settings
         if settings.labelled_by == "speaker":
             return found
@@ -274,7 +276,8 @@ class TutoringSession(Session):
         return found | self._opening_of_others()
 
     def _opening_of_others(self) -> dict[str, tuple[Message, ...]]:
-        """What labeller and judge would be asked with, were the first turn and the responses to it said already."""
+        """What labeller and judge would be asked with, were the first turn and the responses to it said
+        already."""
         settings, address = self._settings, Address(self._scenario.index, self._replicate)
         student, tutor = self._prepared.student, self._prepared.tutor
         turns = [*self._turns, Turn(student.name, "…")]
@@ -296,15 +299,16 @@ class TutoringSession(Session):
     def _messages(
         self, role: SpaceRole, side: str, use: str, wanted: str | None = None
     ) -> tuple[Message, ...]:
-        """What a role is asked with: its brief about the exercise at hand, by the template of that use, what it said as
-        assistant, what it heard as user."""
+        """What a role is asked with: its brief about the exercise at hand, by the template of that use, what
+        it said as assistant, what it heard as user."""
         messages = list(self._brief(role, side, use, wanted))
         for turn in self._turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
         return tuple(messages)
 
     def _brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
-        """What a template says of the exercise at hand: the same at each of its turns, so it is rendered once."""
+        """What a template says of the exercise at hand: the same at each of its turns, so it is rendered
+        once."""
         key = use, wanted
         if key not in self._briefs:
             brief = self._prompts[use].messages(self._variables(role, side, wanted))

@@ -1,10 +1,11 @@
-"""How the simulator plays tutor and student in a session of exercises. The actions that it names are true: it chooses
-them first, and the words after them.
+"""How the simulator plays tutor and student in a session of exercises. The actions that it names are true: it
+chooses them first, and the words after them.
 
-The prompts are known by their line about actions; the tutor's by the right answer in it. A tutor hints by quoting its
-points, and tells the answer once it was asked often enough, or as often as a line of its prompt says (`Tell the answer
-in 20% of your turns.`), by which measures and comparisons can be held against a planted truth. A student asks, tries what was quoted, and makes the mistake
-that its prompt tells it to make first.
+The prompts are known by their line about actions; the tutor's by the right answer in it. A tutor hints by
+quoting its points, and tells the answer once it was asked often enough, or as often as a line of its prompt
+says (`Tell the answer in 20% of your turns.`), by which measures and comparisons can be held against a
+planted truth. A student asks, tries what was quoted, and makes the mistake that its prompt tells it to make
+first.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def true_actions(role: str, text: str) -> tuple[str, ...] | None:
 
 
 def judge(request: Simulation) -> str | None:
-    """The best and the worst response; None where the prompt asks for none. A response is worth what its words are
-    drawn for, and nothing where it gives the answer away."""
+    """The best and the worst response; None where the prompt asks for none. A response is worth what its
+    words are drawn for, and nothing where it gives the answer away."""
     body = _RESPONSES.search(request.text) if "] Responses begins" in request.text else None
     if body is None:
         return None

@@ -53,11 +53,12 @@ class Arm:
     """One run, and how it can be compared.
 
     `outcomes` gives what is settled, by scenario and replicate; `turns` one accepted conversation.
-    `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what its scenarios are drawn by: arms that
-    share it are paired. `roles` speak, the first one leads. `asking` says how the probability is asked for, `probability_words` what it is called. `earlier`: its ledger
-    holds answers of an earlier form of the job; `branching`: replicates rest on the answers of the first. `measures` are
-    those that have something to compare in conversations about `space`. `stale_labels` counts units that are left out of
-    layers, once `outcomes` were told to their end.
+    `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what
+    its scenarios are drawn by: arms that share it are paired. `roles` speak, the first one leads. `asking`
+    says how the probability is asked for, `probability_words` what it is called. `earlier`: its ledger holds
+    answers of an earlier form of the job; `branching`: replicates rest on the answers of the first.
+    `measures` are those that have something to compare in conversations about `space`. `stale_labels` counts
+    units that are left out of layers, once `outcomes` were told to their end.
     """
 
     label: str
@@ -83,12 +84,14 @@ class Arm:
 
 
 class ArmSums:
-    """An arm's numbers, each a column of sums by scenario, made in one pass over its outcomes. A column has a place for each
-    settled scenario, never for what is only planned; `align` gives several arms the same places.
+    """An arm's numbers, each a column of sums by scenario, made in one pass over its outcomes. A column has a
+    place for each settled scenario, never for what is only planned; `align` gives several arms the same
+    places.
 
     Columns: `settled`, `accepted`, `rejected_<reason>`, `failed_<reason>`, `calls`, `tokens`, `cost`,
     `repaired`, `repair_<kind>`, `turns`, `words`, `turns of <role>`, `words of <role>`, `probability`,
-    `with_probability`, `without_probability`, `ended`, `ended by <role>`; and of measures `<measure>: <column>`.
+    `with_probability`, `without_probability`, `ended`, `ended by <role>`; and of measures `<measure>:
+    <column>`.
     """
 
     def __init__(self, arm: Arm) -> None:
@@ -104,7 +107,8 @@ class ArmSums:
         self.align(np.array(sorted(self._rows), dtype=np.int64))
 
     def align(self, scenarios: Indices) -> None:
-        """Give each of these scenarios, in ascending order, a place in every column: at least those that are settled."""
+        """Give each of these scenarios, in ascending order, a place in every column: at least those that are
+        settled."""
         self.scenarios = scenarios
         self._places = np.searchsorted(scenarios, np.array(list(self._rows), dtype=np.int64))
 
@@ -169,7 +173,8 @@ class ArmSums:
 
     @property
     def digests(self) -> NDArray[np.uint64]:
-        """Return by scenario, at its place, a digest of all that its accepted conversations say; 0 where there is none."""
+        """Return by scenario, at its place, a digest of all that its accepted conversations say; 0 where
+        there is none."""
         found = np.zeros(len(self.scenarios), dtype=np.uint64)
         found[self._places] = self._digests
         return found
@@ -203,8 +208,9 @@ def _count_conversation(said: Sample, words: Words) -> Iterator[tuple[str, float
 
 
 def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> None:
-    """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many scenarios
-    and replicates, those with another one that is nearly the same; and say which scenarios these link."""
+    """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many
+    scenarios and replicates, those with another one that is nearly the same; and say which scenarios these
+    link."""
     corpus, keys = Corpus(), []
     for outcome in table.arm.outcomes():
         if outcome.scenario >= scenarios:

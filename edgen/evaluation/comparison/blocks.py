@@ -26,8 +26,8 @@ Indices = NDArray[np.int64]
 def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, dict[str, Array]]:
     """The block metrics (blocks) of each arm, by its label and the metric's name.
 
-    Arms that share the first one's scenarios have the same scenarios in their blocks, those accepted in all of
-    them; another arm has its own. Arms with too few conversations have no part, and are left out.
+    Arms that share the first one's scenarios have the same scenarios in their blocks, those accepted in all
+    of them; another arm has its own. Arms with too few conversations have no part, and are left out.
     """
     taking_part = _rich(tables)
     if not taking_part:

@@ -118,8 +118,8 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
 
 
 class _Resampling:
-    """The values of the metrics and their differences, by drawing. `refused`: which metrics of which arms there is no sense
-    in, as (metric, arm's label)."""
+    """The values of the metrics and their differences, by drawing. `refused`: which metrics of which arms
+    there is no sense in, as (metric, arm's label)."""
 
     def __init__(
         self,
@@ -167,8 +167,9 @@ class _Resampling:
         return found | {name: RatioDifference() for name, label in self._refused if label in labels}
 
     def _parts(self, table: ArmSums, beside: ArmSums | None) -> list[tuple[list[MetricSpec], Columns | None]]:
-        """The metrics over scenarios, over groups of the scenarios that near-duplicates link (in the arm `beside` as
-        well, of which only what both have counts), and over blocks; each with where its columns are."""
+        """The metrics over scenarios, over groups of the scenarios that near-duplicates link (in the arm
+        `beside` as well, of which only what both have counts), and over blocks; each with where its columns
+        are."""
         mine = self._blocks.get(table.arm.label)
         both = [table] if beside is None else [table, beside]
         links = np.array([link for one in both for link in one.linked], dtype=np.int64).reshape(-1, 2)

@@ -59,7 +59,8 @@ _WORDS = "Words are cut as `edgen stats` cuts them."
 
 
 def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """The metrics of these arms in the order in which they are shown; what occurs in none of them is left out."""
+    """The metrics of these arms in the order in which they are shown; what occurs in none of them is left
+    out."""
     for group, specs in (
         ("outcomes", _outcomes(tables)),
         ("effort", _effort(tables)),

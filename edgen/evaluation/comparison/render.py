@@ -204,7 +204,8 @@ def _interval(metric: Metric, difference: Difference) -> str:
 
 
 def _formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:
-    """How a difference and its interval are shown: with decimals that give the farthest of them two digits."""
+    """How a difference and its interval are shown: with decimals that give the farthest of them two
+    digits."""
     factor, least = _unit(metric)
     ends = (difference.value, difference.low, difference.high)
     widest = factor * max(abs(end) for end in ends if end is not None)

@@ -32,8 +32,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     together, or did not, whichever is the rarer.
 
     `low` and `high` are the 95% bootstrap interval, `p` the two-sided p-value, `p_holm` the same adjusted by
-    Holm for all metrics of all arms (None where no scenario differs, so that nothing is tested); all None where
-    there is too little to tell."""
+    Holm for all metrics of all arms (None where no scenario differs, so that nothing is tested); all None
+    where there is too little to tell.
+    """
 
     arm: str
     value: float | None
@@ -52,8 +53,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is stable, `title` for people; `over` what it is an average over (planned conversations, accepted
-    conversations, blocks). `kind` tells how to print it."""
+    """`name` is stable, `title` for people; `over` what it is an average over (planned conversations,
+    accepted conversations, blocks). `kind` tells how to print it."""
 
     name: str
     title: str

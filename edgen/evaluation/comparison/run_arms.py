@@ -77,8 +77,8 @@ def open_comparison(
 
 
 def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
-    """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or to
-    the file `output`; returns where it is. Raises UsageError if something else is there."""
+    """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or
+    to the file `output`; returns where it is. Raises UsageError if something else is there."""
     run = RunFolder(path)
     if output is None:
         output = run.comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
@@ -246,7 +246,8 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
 
 
 def _outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConversation]:
-    """What is settled, each with what it took and what was said; at the end `stale` has what was left out of layers."""
+    """What is settled, each with what it took and what was said; at the end `stale` has what was left out of
+    layers."""
     view = reader.views[""]
     spent, records = _Sought(view.spent()), _Sought(view.records())
     with LayerJoin(reader.rundir) as layers:
@@ -296,7 +297,8 @@ def _turns(reader: RunReader, index: int, replicate: int) -> tuple[Turn, ...]:
 
 
 def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
-    """How the prompts of the first scenario differ, rendered as they are sent when the conversation begins."""
+    """How the prompts of the first scenario differ, rendered as they are sent when the conversation
+    begins."""
     plans = [plan_of(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
     # An arm with other weights draws another scenario: its templates are shown with the baseline's.
     plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]

@@ -51,8 +51,8 @@ def files_at(path: Path, number: int) -> DataSet:
 def _read(
     path: Path, files: Sequence[Path], family: Family, unread: Counter[str], offset: int
 ) -> Iterator[Sample]:
-    """The samples in files; what cannot be read is counted in `unread`, which begins anew. Raises DataError if nothing
-    in any of them can be read."""
+    """The samples in files; what cannot be read is counted in `unread`, which begins anew. Raises DataError
+    if nothing in any of them can be read."""
     unread.clear()
     clusters: dict[tuple[str, int], int] = {}
     count = 0

@@ -1,5 +1,5 @@
-"""One scenario of a run, or one conversation of it, with all that the run knows: what was asked for, what was said,
-what it came to, the raw replies, and the pairs it is in.
+"""One scenario of a run, or one conversation of it, with all that the run knows: what was asked for, what was
+said, what it came to, the raw replies, and the pairs it is in.
 
 A run may be at work meanwhile; nothing is locked and nothing is written.
 """
@@ -35,8 +35,9 @@ class StoredReply(msgspec.Struct, frozen=True):
 
 
 class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """One planned conversation. `status` is accepted, rejected, failed or pending; `turns` and what follows are there
-    where it was accepted. `replies` are the latest raw answers to each of its calls, `labels` what each layer says of it."""
+    """One planned conversation. `status` is accepted, rejected, failed or pending; `turns` and what follows
+    are there where it was accepted. `replies` are the latest raw answers to each of its calls, `labels` what
+    each layer says of it."""
 
     id: str
     arm: str
@@ -57,8 +58,9 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
 def find_conversations(
     rundir: RunFolder, named: str
 ) -> tuple[list[ConversationDetails], list[Pair], list[str]]:
-    """The conversation of that id, or all of the scenario of that number: those of the arms side by side; the pairs
-    they are in; and notes on what could not be read. Raises UsageError for what the run does not have."""
+    """The conversation of that id, or all of the scenario of that number: those of the arms side by side;
+    the pairs they are in; and notes on what could not be read. Raises UsageError for what the run does not
+    have."""
     rundir.require()
     with contextlib.ExitStack() as stack:
         readers = [(arm, stack.enter_context(RunReader(run.path))) for arm, run in rundir.begun_arms()]
@@ -77,8 +79,8 @@ def find_conversations(
 def _parse_name(
     rundir: RunFolder, named: str, readers: Sequence[tuple[str, RunReader]]
 ) -> tuple[int, str | None, int | None]:
-    """The scenario that is named, and the run's name and the replicate where one conversation is. Raises UsageError
-    with what is near to it."""
+    """The scenario that is named, and the run's name and the replicate where one conversation is. Raises
+    UsageError with what is near to it."""
     names = [reader.name for _, reader in readers]
     plan = readers[0][1].views[""].plan
     scenario, replicate = plan.first, 0
@@ -104,8 +106,8 @@ def _parse_name(
 
 
 def _replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[int]:
-    """The replicates to show: `only`, or all; of more than MOST_REPLICATES planned, those that have an outcome,
-    or the first."""
+    """The replicates to show: `only`, or all; of more than MOST_REPLICATES planned, those that have an
+    outcome, or the first."""
     view = reader.views[""]
     if only is not None:
         return range(only, min(only + 1, view.plan.replicates))
@@ -146,7 +148,8 @@ def _one(reader: RunReader, arm: str, index: int, replicate: int) -> Conversatio
 def _with_labels(
     rundir: RunFolder, found: Sequence[ConversationDetails]
 ) -> tuple[list[ConversationDetails], list[str]]:
-    """These conversations, of one scenario, with their labels; and why those cannot be told where they cannot."""
+    """These conversations, of one scenario, with their labels; and why those cannot be told where they
+    cannot."""
     labelled = []
     try:
         for arm in dict.fromkeys(one.arm for one in found):

@@ -117,8 +117,8 @@ def _open(rundir: RunFolder, arm: str) -> Iterator[RunReader]:
 
 
 def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> Iterator[Sample]:
-    """The conversations of a run, or of one arm of it. The arms of a run have one test side. What is left out of the layers
-    is counted in `stale`, which begins anew."""
+    """The conversations of a run, or of one arm of it. The arms of a run have one test side. What is left out
+    of the layers is counted in `stale`, which begins anew."""
     stale.clear()
     with _open(rundir, arm) as reader, LayerJoin(rundir.arm(arm)) as layers:
         arms = (own for _, own in rundir.begun_arms())
@@ -134,8 +134,8 @@ def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> I
 
 
 def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
-    """Every planned conversation, scenario by scenario; one without an outcome is pending. Of those that are pending, the
-    first MOST_PENDING: a plan may hold more than anybody can list."""
+    """Every planned conversation, scenario by scenario; one without an outcome is pending. Of those that are
+    pending, the first MOST_PENDING: a plan may hold more than anybody can list."""
     with _open(rundir, arm) as reader:
         view = reader.views[""]
         replicates, left = view.plan.replicates, MOST_PENDING

@@ -1,7 +1,7 @@
 """Who has how much of the talk: each role's share of words and of turns, and who begins.
 
-Of a teacher and a student the teacher's share says it all. A conversation without a word says nothing of the share of
-words, one without a turn nothing at all.
+Of a teacher and a student the teacher's share says it all. A conversation without a word says nothing of the
+share of words, one without a turn nothing at all.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class RoleShares(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The teacher's share of each conversation's words and turns, or `shares` by role where others speak than a teacher
-    and a student; conversations by who speaks first."""
+    """The teacher's share of each conversation's words and turns, or `shares` by role where others speak than
+    a teacher and a student; conversations by who speaks first."""
 
     teacher_words: Distribution | None = None
     teacher_turns: Distribution | None = None

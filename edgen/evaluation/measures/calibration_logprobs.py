@@ -1,5 +1,6 @@
-"""Soft preferences by log probabilities beside verdicts and strengths, as `edgen pairs` found them: a reliability curve of
-each forecast, and a table of their errors, of agreement and of the ties that each leaves."""
+"""Soft preferences by log probabilities beside verdicts and strengths, as `edgen pairs` found them: a
+reliability curve of each forecast, and a table of their errors, of agreement and of the ties that each
+leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ Told = Mapping[str, Any]  # a judge's "logprobs" of a bias report
 
 
 def describe(told: Told) -> str:
-    """One line: against the first of the other sources that there is one of, else how many pairs there are."""
+    """One line: against the first of the other sources that there is one of, else how many pairs there
+    are."""
     if not told["against"]:
         return f"{told['known']:,} of {quantity(told['pairs'], 'pair')} with soft preferences by log probabilities"
     held = told["against"][0]
@@ -69,7 +71,8 @@ def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told) -> Pictu
 
 
 def reliability(curves: Iterable[tuple[Told, str]]) -> Curves:
-    """What came true against what was said, of each calibration in its colour; dashed: as much as was said."""
+    """What came true against what was said, of each calibration in its colour; dashed: as much as was
+    said."""
     drawn = [Curve((0, 1), (0, 1), "muted", dashed=True)]
     for found, colour in curves:
         bins = _bins(found)

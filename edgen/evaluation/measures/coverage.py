@@ -1,4 +1,5 @@
-"""Coverage of the space: which values and cells have conversations, and whose were lost; see `coverage_count`."""
+"""Coverage of the space: which values and cells have conversations, and whose were lost; see
+`coverage_count`."""
 
 from __future__ import annotations
 
@@ -174,8 +175,8 @@ def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
 
 
 def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Picture]:
-    """The values whose share of accepted conversations is furthest from the whole's; none where all or nothing was
-    accepted."""
+    """The values whose share of accepted conversations is furthest from the whole's; none where all or
+    nothing was accepted."""
     known = [(name, each, each.survived) for name, each in _values(value) if each.survived is not None]
     settled = value.accepted + sum(value.reasons.values())
     if not known or value.accepted in (0, settled):

@@ -1,10 +1,11 @@
 """The space's cells against the plan: what was planned with each value, what became of it, what is lost.
 
-A cell is one value of each dimension; it is lost where all that was planned with it is settled and nothing was
-accepted. A value's share of survivors is what was accepted of what was settled, scenarios as clusters. Fisher's exact
-test asks whether a scenario with this value is among those that lost a conversation as often as the others are, so
-replicates of one scenario count once. p-values are Holm-adjusted for all values of all dimensions. Sources are in
-`CoverageMeasure.definition`; evenness is Pielou's (1966, Journal of Theoretical Biology 13).
+A cell is one value of each dimension; it is lost where all that was planned with it is settled and nothing
+was accepted. A value's share of survivors is what was accepted of what was settled, scenarios as clusters.
+Fisher's exact test asks whether a scenario with this value is among those that lost a conversation as often
+as the others are, so replicates of one scenario count once. p-values are Holm-adjusted for all values of all
+dimensions. Sources are in `CoverageMeasure.definition`; evenness is Pielou's (1966, Journal of Theoretical
+Biology 13).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ Ints = NDArray[np.int64]
 
 
 class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of a dimension, and what became of the conversations planned with it. For files, which know no plan,
-    all that is there counts as planned and accepted."""
+    """One value of a dimension, and what became of the conversations planned with it. For files, which know
+    no plan, all that is there counts as planned and accepted."""
 
     value: str
     planned: int
@@ -51,10 +52,11 @@ class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DimensionCoverage(msgspec.Struct, frozen=True, kw_only=True):
-    """One dimension of the space. `size` is the space's, `planned` counts the values that something was planned with,
-    `seen` those that something accepted has. `unseen` lists values (at most 50) that were planned and never
-    accepted, `unplanned` values of the space (at most 50) that were never planned; of files, that no record has.
-    `evenness`: entropy of the accepted over log(size), 1 where all come equally often."""
+    """One dimension of the space. `size` is the space's, `planned` counts the values that something was
+    planned with, `seen` those that something accepted has. `unseen` lists values (at most 50) that were
+    planned and never accepted, `unplanned` values of the space (at most 50) that were never planned; of
+    files, that no record has. `evenness`: entropy of the accepted over log(size), 1 where all come equally
+    often."""
 
     name: str
     size: int
@@ -86,8 +88,8 @@ class CrossTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The space's cells against the plan. `cells` is None where no space is known; `lost` are examples, `lost_cells` counts
-    them. `reasons`: why conversations were not accepted -> how many."""
+    """The space's cells against the plan. `cells` is None where no space is known; `lost` are examples,
+    `lost_cells` counts them. `reasons`: why conversations were not accepted -> how many."""
 
     planned: int
     accepted: int
@@ -102,7 +104,8 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Column:
-    """One dimension, or what its entries say of themselves: its values, and which of them each outcome has."""
+    """One dimension, or what its entries say of themselves: its values, and which of them each outcome
+    has."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self.known = tuple(dict.fromkeys(known))  # the space's values
@@ -130,8 +133,8 @@ class _Column:
 
 
 class CoverageCount:
-    """Keeps 9 bytes of every planned conversation and 4 a dimension, and every value once. Without a plan all conversations
-    count as planned, and nothing is said of survivors. `roles`: who knows which dimension."""
+    """Keeps 9 bytes of every planned conversation and 4 a dimension, and every value once. Without a plan all
+    conversations count as planned, and nothing is said of survivors. `roles`: who knows which dimension."""
 
     def __init__(
         self, space: Space | None = None, roles: Sequence[SpaceRole] = ROLES, *, planned: bool = True
@@ -195,8 +198,8 @@ class CoverageCount:
         return cells
 
     def _crossed(self) -> list[tuple[str, str]]:
-        """The dimensions to be crossed: what the second role alone knows by what the first alone knows, one after the
-        other; where that is nothing, the dimensions two by two."""
+        """The dimensions to be crossed: what the second role alone knows by what the first alone knows, one
+        after the other; where that is nothing, the dimensions two by two."""
         seen = Counter(name for role in self._roles for name in {*role.sees})
         alone = [[name for name in role.sees if seen[name] == 1] for role in self._roles]
         pairs = list(zip(alone[1], alone[0], strict=False)) if len(alone) > 1 else []
@@ -309,8 +312,8 @@ def _text(said: object) -> str:
 
 
 def _count_cells(space: Space) -> int | None:
-    """How many different scenarios there are that conditions and exclusions allow; None where these are too many to
-    be counted."""
+    """How many different scenarios there are that conditions and exclusions allow; None where these are too
+    many to be counted."""
     if space.conditional:
         return AllowedCells(space).count
     return math.prod(len({*dimension.values}) for dimension in space.dimensions)

@@ -1,8 +1,9 @@
 """How varied the words are: distinct-n, the growth of the vocabulary, self-BLEU.
 
-distinct-n is counted within conversations and over their turns. Its blocks are of 1,000 words each, in the order of
-the data; words behind the last whole block are left out. Growth is told at points of equal ratio, Heaps' law fitted to
-those from 100 tokens on. Sources are in `DiversityMeasure.definition`, and those of self-BLEU in `self_bleu`.
+distinct-n is counted within conversations and over their turns. Its blocks are of 1,000 words each, in the
+order of the data; words behind the last whole block are left out. Growth is told at points of equal ratio,
+Heaps' law fitted to those from 100 tokens on. Sources are in `DiversityMeasure.definition`, and those of
+self-BLEU in `self_bleu`.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class Growth(msgspec.Struct, frozen=True):
 
 class Diversity(msgspec.Struct, frozen=True, kw_only=True):
     """`distinct`: n -> different n-grams / n-grams of the whole, and of blocks of `block_words` words each
-    (`distinct_in_blocks`, mean over blocks). `distinct_error`: the standard error of `distinct` as a share of it,
-    0 where all were counted. `self_bleu`: mean BLEU of sampled conversations against the other sampled ones.
-    Heaps' law: types = `heaps_k` * tokens ** `heaps_beta`."""
+    (`distinct_in_blocks`, mean over blocks). `distinct_error`: the standard error of `distinct` as a share of
+    it, 0 where all were counted. `self_bleu`: mean BLEU of sampled conversations against the other sampled
+    ones. Heaps' law: types = `heaps_k` * tokens ** `heaps_beta`."""
 
     tokens: int
     types: int
@@ -87,8 +88,8 @@ class DiversityMeasure(Measure[Diversity]):
         return DiversityCount(shared.corpus)
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:  # noqa: ARG002
-        """distinct-n over all turns, no n-gram reaching over the end of one; and the turns that say word for word what
-        one before them said."""
+        """distinct-n over all turns, no n-gram reaching over the end of one; and the turns that say word for
+        word what one before them said."""
         found: dict[str, Value] = {}
         for n in ORDERS:
             grams = [tuple(turn[at : at + n]) for turn in words for at in range(len(turn) - n + 1)]

@@ -1,8 +1,8 @@
 """Conversations that are the same, or nearly: within a side of the split and across.
 
-Near ones are those of `near_duplicates`, over the words of a conversation; exact ones count as near too, whatever they
-say. Their share has no interval: whether one conversation has a near-duplicate depends on all the others, and it rises
-with the size of the data.
+Near ones are those of `near_duplicates`, over the words of a conversation; exact ones count as near too,
+whatever they say. Their share has no interval: whether one conversation has a near-duplicate depends on all
+the others, and it rises with the size of the data.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class SimilarPair(msgspec.Struct, frozen=True):
 
 
 class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`: conversations that say the same to the letter as an earlier one. `near`: those with another at least
-    `threshold` alike, exact ones included; `within` by split, `across`: test conversations with such a one in train."""
+    """`exact`: conversations that say the same to the letter as an earlier one. `near`: those with another at
+    least `threshold` alike, exact ones included; `within` by split, `across`: test conversations with such a
+    one in train."""
 
     threshold: float
     exact: int

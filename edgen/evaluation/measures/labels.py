@@ -1,4 +1,5 @@
-"""What the layers of a run say of its conversations: the one home of what is told of labels that were put on afterwards."""
+"""What the layers of a run say of its conversations: the one home of what is told of labels that were put on
+afterwards."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class LabelsMeasure(Measure[Found]):
             yield from layer_blocks(name, layers)
 
     def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
-        """Units with a label by layer and role, and those with each; of a label that is a number, the number."""
+        """Units with a label by layer and role, and those with each; of a label that is a number, the
+        number."""
         for layer, units in sample.labels.items():
             for unit in units:
                 place = f"{layer}\t{unit.role or ''}"
@@ -60,7 +62,8 @@ class LabelsMeasure(Measure[Found]):
                     yield f"no number\t{place}", 1
 
     def compared(self, columns: Collection[str]) -> Iterator[Compared]:
-        """The share of each label among the units that have any, by layer and role; the mean where all are numbers."""
+        """The share of each label among the units that have any, by layer and role; the mean where all are
+        numbers."""
         for column in columns:
             kind, _, rest = column.partition("\t")
             layer, _, rest = rest.partition("\t")

@@ -1,9 +1,10 @@
 """Secret leaks: a role says word for word what it cannot know, before anybody who can.
 
-What a role cannot know are the values of the dimensions outside its view (`roles:` of the space), unless its view
-holds the same words. A preference of several parts (`class discussions/asking questions`) leaks with any of them, a
-reaction without what joins it to its sentence (`and`, `otherwise`). Two words and eight characters are the least that
-counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase may be chance.
+What a role cannot know are the values of the dimensions outside its view (`roles:` of the space), unless its
+view holds the same words. A preference of several parts (`class discussions/asking questions`) leaks with any
+of them, a reaction without what joins it to its sentence (`and`, `otherwise`). Two words and eight characters
+are the least that counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase may be
+chance.
 
 The share's interval is that of `stats.intervals`, clustered by scenario.
 """

@@ -1,7 +1,7 @@
 """What of the test side is in train too: the values of each dimension, and all of them together.
 
-Of Education Dialogue's: topics, personas (the four texts of preferences and reactions, as `split: {by: persona}` has
-it), and both together.
+Of Education Dialogue's: topics, personas (the four texts of preferences and reactions, as `split: {by:
+persona}` has it), and both together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ Groups = NDArray[np.intp]
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Groups (topics, personas) of the test side, how many of them train has too, and the test conversations in these."""
+    """Groups (topics, personas) of the test side, how many of them train has too, and the test conversations
+    in these."""
 
     test_groups: int
     shared_groups: int
@@ -40,8 +41,8 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leakage(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the test side is in train too, by group; None where nothing tells the sides. `groups`: of conversations
-    that are not Education Dialogue's, as their family has them."""
+    """What of the test side is in train too, by group; None where nothing tells the sides. `groups`: of
+    conversations that are not Education Dialogue's, as their family has them."""
 
     topic: Overlap | None = None
     persona: Overlap | None = None

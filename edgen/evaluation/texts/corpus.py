@@ -1,8 +1,8 @@
 """The words of all conversations as numbers, in the order in which they were told: what diversity and
 near-duplicates are counted on. A word's number is its place among the words by first use.
 
-In memory are the different words, eight bytes a text, and half a million words; beyond, words wait in a temporary file,
-four bytes each, and are read again in chunks.
+In memory are the different words, eight bytes a text, and half a million words; beyond, words wait in a
+temporary file, four bytes each, and are read again in chunks.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Chunk(NamedTuple):
-    """Some texts, one after the other: the numbers of their words, and where each text ends in `ids`. `first` is
-    the place of the first of them among all."""
+    """Some texts, one after the other: the numbers of their words, and where each text ends in `ids`. `first`
+    is the place of the first of them among all."""
 
     first: int
     ids: Ids
@@ -48,7 +48,8 @@ class _Numbers(dict[str, int]):
 
 
 class Corpus:
-    """Texts, each a sequence of words: all are added before any is read. `types` counts the different words."""
+    """Texts, each a sequence of words: all are added before any is read. `types` counts the different
+    words."""
 
     def __init__(self, chunk: int = CHUNK) -> None:
         self._chunk = chunk
@@ -58,7 +59,8 @@ class Corpus:
         self._file = tempfile.SpooledTemporaryFile(chunk * _BYTES, prefix="edgen-")  # noqa: SIM115 - gone with this
 
     def add(self, words: Iterable[Sequence[str]]) -> None:
-        """A text: the words of its turns, one after the other. Raises StoppedError if there is no room for them."""
+        """A text: the words of its turns, one after the other. Raises StoppedError if there is no room for
+        them."""
         ids = array("I", map(self._numbers.__getitem__, itertools.chain.from_iterable(words)))
         self._ends.append(self.tokens + len(ids))
         self._waiting += ids
@@ -120,7 +122,8 @@ class Corpus:
 
 
 def narrowed(codes: Codes, n: int, types: int) -> Codes:
-    """The numbers of n-grams in half their width where they fit, NONE as the largest of it: sorted in half the time."""
+    """The numbers of n-grams in half their width where they fit, NONE as the largest of it: sorted in half
+    the time."""
     fit = max(types, 1) ** n <= np.iinfo(np.uint32).max
     return codes.astype(np.uint32) if fit else codes
 

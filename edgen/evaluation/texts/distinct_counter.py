@@ -1,9 +1,9 @@
 """How many different numbers a stream holds: counted while they are few, estimated from a sample beyond.
 
-Numbers are kept in one table. Once it would hold more than MOST, only those stay, and only those are taken from then
-on, whose hash ends in a zero bit, then in two, and so on: adaptive sampling (Wegman; Flajolet 1990, Computing 43).
-What is kept times the power of two is the estimate; its standard error is 1.2 / sqrt(MOST), 0.08% of it. The hash
-is fixed, so that the same stream gives the same figure.
+Numbers are kept in one table. Once it would hold more than MOST, only those stay, and only those are taken
+from then on, whose hash ends in a zero bit, then in two, and so on: adaptive sampling (Wegman; Flajolet 1990,
+Computing 43). What is kept times the power of two is the estimate; its standard error is 1.2 / sqrt(MOST),
+0.08% of it. The hash is fixed, so that the same stream gives the same figure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
 class DistinctCounter:
-    """Takes numbers, some at a time; in memory are at most twice eight bytes for each of `most`, and a few more."""
+    """Takes numbers, some at a time; in memory are at most twice eight bytes for each of `most`, and a few
+    more."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most

@@ -1,12 +1,12 @@
 """Which of many texts are nearly the same: MinHash to find candidates, the Jaccard index to decide.
 
 A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one of fewer than three words is
-one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8, the number at which
-Lee et al. 2022 (ACL, arXiv 2107.06499) draw the line on edit similarity. Candidates are texts whose MinHash signatures
-of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020, Mining of Massive Datasets,
-3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight bits are kept (Li and König 2010, WWW). Where
-very many texts share a band, each is compared with a few of them, so that the work stays linear. In memory are 120
-bytes a text; words are read again for the candidates.
+one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8, the number
+at which Lee et al. 2022 (ACL, arXiv 2107.06499) draw the line on edit similarity. Candidates are texts whose
+MinHash signatures of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020,
+Mining of Massive Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight bits are
+kept (Li and König 2010, WWW). Where very many texts share a band, each is compared with a few of them, so
+that the work stays linear. In memory are 120 bytes a text; words are read again for the candidates.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ def matches(corpus: Corpus, sides: NDArray[np.int8]) -> list[Match]:
 
 
 def walk(corpus: Corpus, keep: Callable[[int, bool], bool]) -> None:
-    """Ask of each text, in order, whether it is kept, told whether it is nearly the same as an earlier one that is. What
-    a text says decides, and the order of the texts: a text that was dropped for being like another is stood for by that.
+    """Ask of each text, in order, whether it is kept, told whether it is nearly the same as an earlier one
+    that is. What a text says decides, and the order of the texts: a text that was dropped for being like
+    another is stood for by that.
     """
     first, second = _earlier(corpus)
     starts = np.searchsorted(second, np.arange(len(corpus) + 1))
@@ -115,7 +116,8 @@ def _earlier(corpus: Corpus) -> tuple[Indices, Indices]:
 def _candidates(
     corpus: Corpus, sides: NDArray[np.int8], done: Callable[[Indices, Indices], Done]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some more than once.
+    """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some
+    more than once.
 
     No more than the pairs of one band and one distance are held: where all texts are alike, those of all
     bands would be hundreds a text.
@@ -150,8 +152,8 @@ def _key(signatures: Signatures, band: int) -> Codes:
 
 
 def _sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, Rows]]:
-    """The rows that share their key with another, ordered so that those of one key stand together, and the number
-    of each one's key: once with all sides together, once side by side."""
+    """The rows that share their key with another, ordered so that those of one key stand together, and the
+    number of each one's key: once with all sides together, once side by side."""
     order = np.argsort(key, kind="stable")
     new = np.append(True, key[order[1:]] != key[order[:-1]])
     alone = new & np.append(new[1:], True)
@@ -217,7 +219,8 @@ def _all_shingles(ids: Ids, ends: Ends, types: int) -> tuple[Codes, Indices]:
 
 
 def _of_short(ids: Ids, types: int) -> np.uint64:
-    """The one shingle of a text of fewer words, which is no other's: counted from the end, odd for one word."""
+    """The one shingle of a text of fewer words, which is no other's: counted from the end, odd for one
+    word."""
     n = len(ids)
     code = ngrams(ids, np.array([n]), n, types)[0]
     return np.uint64(~(code * np.uint64(2) + np.uint64(n)))

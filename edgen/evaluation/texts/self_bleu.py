@@ -55,7 +55,8 @@ def self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
     """BLEU-4 of each text against all the others, in [0, 1]; 0 for a text that has no other.
 
     What the references of a text hold most of an n-gram is the most that any text holds, or the second most
-    where the text itself holds the most. One order of n-grams is held at a time, as numbers: some 60 bytes a word.
+    where the text itself holds the most. One order of n-grams is held at a time, as numbers: some 60 bytes a
+    word.
     """
     lengths = Counter(map(len, texts))
     hits = _count_matches(texts)

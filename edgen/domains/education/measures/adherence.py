@@ -1,9 +1,10 @@
 """Adherence: whether conversations keep to what their scenarios state, by keywords.
 
-Five shares, each over the conversations that can be decided; `cues` defines how. On nineteen released records of
-Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that reader, who knew these
-records, so elsewhere expect less. Intervals are those of `stats.intervals`, clustered by scenario: they tell of the
-draw of scenarios, not of the keywords' errors. Memory: some bytes a conversation.
+Five shares, each over the conversations that can be decided; `cues` defines how. On nineteen released
+records of Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that
+reader, who knew these records, so elsewhere expect less. Intervals are those of `stats.intervals`,
+clustered by scenario: they tell of the draw of scenarios, not of the keywords' errors. Memory: some bytes
+a conversation.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ _QUESTIONS = {  # on a terminal, in a report
 
 
 class Adherence(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the conversations keep to their scenarios, as shares of those that can be decided; `untold` counts those
-    that cannot, by question. `by` is "keywords" or a judge's name."""
+    """Whether the conversations keep to their scenarios, as shares of those that can be decided; `untold`
+    counts those that cannot, by question. `by` is "keywords" or a judge's name."""
 
     by: str
     n: int
@@ -107,7 +108,8 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
     figures = figure_kinds(truths=MEASURES)
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:
-        """What keywords tell; what they do not is missing, and all of it where the scenario is none of this family's."""
+        """What keywords tell; what they do not is missing, and all of it where the scenario is none of this
+        family's."""
         if not {*DIMENSIONS} <= sample.scenario.values.keys():
             return {}
         given = verdicts(sample.scenario, sample.turns, words.spoken)

@@ -1,8 +1,8 @@
 """Answer-giving: how often a student that asks to be told the answer is told it.
 
-A turn of the student asks if it holds one of the phrases below. It is given what it asked for if the next turn is the
-teacher's, tells something about the matter and asks nothing back (`cues.tells`, `cues.asks`). Intervals are those of
-`stats.intervals`, clustered by scenario.
+A turn of the student asks if it holds one of the phrases below. It is given what it asked for if the next
+turn is the teacher's, tells something about the matter and asks nothing back (`cues.tells`, `cues.asks`).
+Intervals are those of `stats.intervals`, clustered by scenario.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class AnswersMeasure(Measure[Any]):
     compares = ()  # further tests would raise the adjusted p of those that there are
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
-        """Turns that ask for the answer, those that get it, the teacher's turns, and those without a question."""
+        """Turns that ask for the answer, those that get it, the teacher's turns, and those without a
+        question."""
         asked = given = taught = telling = 0
         for number, turn in enumerate(sample.turns):
             if turn.role == "Teacher":

@@ -1,8 +1,9 @@
 """The analysis that CRWIZ's server puts behind a room's log, by the names of its `post_task_analysis`.
 
-It knows three sub-tasks by their names and takes the last for success; here every sub-task is told of, and success is what
-the machine says of its end. The first thing said is no exception here, as every log begins with its task. `typed_turns`
-and `typed_share` count what the one who is guided wrote freely; CRWIZ has no such figures.
+It knows three sub-tasks by their names and takes the last for success; here every sub-task is told of, and
+success is what the machine says of its end. The first thing said is no exception here, as every log begins
+with its task. `typed_turns` and `typed_share` count what the one who is guided wrote freely; CRWIZ has no
+such figures.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The logs of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): a file for each room, what was answered afterwards,
-and the states, as its programs read them.
+"""The logs of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): a file for each room, what was
+answered afterwards, and the states, as its programs read them.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class LogFiles(JsonLines):
             file.write(text + b"\n")
 
     def finish(self) -> Patterns:
-        """End the files and write the states, each arm's in a folder of its own where they differ. The logs are no table
-        that `datasets` could load."""
+        """End the files and write the states, each arm's in a folder of its own where they differ. The logs
+        are no table that `datasets` could load."""
         machines = _machines(self.staging.run)
         first = next(iter(machines.values()), None)
         alike = all(one == first for one in machines.values())

@@ -1,8 +1,10 @@
-"""A guided conversation as CRWIZ's server logs one: all events of a room, and its analysis after the task at the end.
+"""A guided conversation as CRWIZ's server logs one: all events of a room, and its analysis after the task at
+the end.
 
-Names of events and of what they hold are those of JChiyah/crwiz (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): `log_utils`,
-`active_room`, `finite_state_machine` and `post_task_analysis`. Conversations have no dates, so each begins at START. In CRWIZ
-the one who is guided is called Fred and the other one Operator, and its programs look for these names.
+Names of events and of what they hold are those of JChiyah/crwiz (Chiyah Garcia, Lopes, Liu and Hastie, LREC
+2020): `log_utils`, `active_room`, `finite_state_machine` and `post_task_analysis`. Conversations have no
+dates, so each begins at START. In CRWIZ the one who is guided is called Fred and the other one Operator, and
+its programs look for these names.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ Entry = tuple[float, str, int, dict[str, Any]]  # seconds, the event, whose it i
 
 
 class RoomLog:
-    """The log of one conversation. `turns` are without an end marker; `time_limit` is in seconds, None without one;
-    `subtasks` are those of the machine, in their order, () where it is not known."""
+    """The log of one conversation. `turns` are without an end marker; `time_limit` is in seconds, None
+    without one; `subtasks` are those of the machine, in their order, () where it is not known."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """What makes no sense in a machine that could be read: a sentence each, and where.
 
-What is `fatal` keeps it from being run: names that lead nowhere, variables and sub-tasks that are not there, slots that
-nothing fills. The rest can be run and is probably not meant.
+What is `fatal` keeps it from being run: names that lead nowhere, variables and sub-tasks that are not there,
+slots that nothing fills. The rest can be run and is probably not meant.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def check_machine(machine: Machine, available: Collection[str] | None = None) -> list[Finding]:
-    """Everything found, the fatal first, in the order of the states. `available`: what the space has, dimensions and
-    fields (`topic.answer`); None: what the machine says that it needs."""
+    """Everything found, the fatal first, in the order of the states. `available`: what the space has,
+    dimensions and fields (`topic.answer`); None: what the machine says that it needs."""
     known = [*machine.world, *machine.needed, *(available or ())]
     found = [*_head(machine, available)]
     for state in machine.states.values():

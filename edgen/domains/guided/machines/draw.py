@@ -1,8 +1,10 @@
-"""A machine as a picture (SVG): a card for each state, a band for each sub-task, a line for what leads to what.
+"""A machine as a picture (SVG): a card for each state, a band for each sub-task, a line for what leads to
+what.
 
-A card lists what it leads to, each with its probability and a port from which its line begins, so no label stands on a line.
-Lines run to the right within a band. What goes back, far, or to another band has no line but a mark behind its name. With
-counts, lines are as wide as they were taken often, and what never happened is grey.
+A card lists what it leads to, each with its probability and a port from which its line begins, so no label
+stands on a line. Lines run to the right within a band. What goes back, far, or to another band has no line
+but a mark behind its name. With counts, lines are as wide as they were taken often, and what never happened
+is grey.
 """
 
 from __future__ import annotations
@@ -348,8 +350,8 @@ def _order(machine: Machine) -> list[str]:
 
 
 def _bands(machine: Machine, order: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The title and the states of each band: a band a sub-task. A state without a gate is in the first in which it is
-    reached."""
+    """The title and the states of each band: a band a sub-task. A state without a gate is in the first in
+    which it is reached."""
     if not machine.subtasks:
         return [("", list(order))]
     rank = {name: number for number, name in enumerate(machine.subtasks)}

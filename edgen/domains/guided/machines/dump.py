@@ -25,13 +25,14 @@ def dump_machine(machine: Machine) -> dict[str, str]:
 
 
 def dump_for_crwiz(machine: Machine) -> dict[str, str]:
-    """The files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which it would take for a
-    state. Every transition has a probability, as its code looks each of them up."""
+    """The files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which it would
+    take for a state. Every transition has a probability, as its code looks each of them up."""
     return {**_fixed(machine), **{_file(one): _crwiz_state(one) for one in machine.states.values()}}
 
 
 def write_files(texts: Mapping[str, str], folder: Path) -> None:
-    """Write the files into a new folder, or into an empty one. Raises MachineError where something is there."""
+    """Write the files into a new folder, or into an empty one. Raises MachineError where something is
+    there."""
     with explain_write_errors(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise MachineError(str(folder), "there is something there already; name a new folder.")

@@ -1,4 +1,5 @@
-"""The files of a machine's folder as values: the keys of a state's file and of `machine.yaml`, and what they may hold."""
+"""The files of a machine's folder as values: the keys of a state's file and of `machine.yaml`, and what they
+may hold."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ class StateFile(msgspec.Struct, frozen=True, kw_only=True):
     slots: tuple[Name, ...] | None = None
     """Slots that have to have a value."""
     lock: _Any = None
-    """What it waits for: `any` answer of the partner's, or one with `says`, `lacks`, `label`; `otherwise` is where an answer that does not open it may lead."""
+    """What it waits for: `any` answer of the partner's, or one with `says`, `lacks`, `label`; `otherwise` is
+    where an answer that does not open it may lead."""
     effects: _Any = None
     """What it changes in the world, at once or later."""
     when: _Any = None

@@ -47,7 +47,8 @@ class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_machine(reference: str) -> Path:
-    """The folder that a shipped machine's name or a path means. A bare name that nothing ships is a path, too."""
+    """The folder that a shipped machine's name or a path means. A bare name that nothing ships is a path,
+    too."""
     folder = resources.find("machines", reference)
     if "/" in reference or reference in resources.shipped("machines"):
         return folder
@@ -58,7 +59,8 @@ def find_machine(reference: str) -> Path:
 
 
 def check(reference: str, space: str | None = None) -> CheckedMachine:
-    """Check the machine that a name or folder means. `space`: the one that it is to be used with, by name or file.
+    """Check the machine that a name or folder means. `space`: the one that it is to be used with, by name or
+    file.
 
     Raises MachineError for a folder that cannot be read.
     """
@@ -106,8 +108,8 @@ def count_choices(run: Path) -> Counts:
 def learn_from(
     run: Path, output: Path | None = None, reference: str | None = None, smoothing: float = 1.0
 ) -> Learned:
-    """The machine of a run with probabilities by the choices of its conversations, written to a new folder `output`.
-    `reference`: another machine than the job's.
+    """The machine of a run with probabilities by the choices of its conversations, written to a new folder
+    `output`. `reference`: another machine than the job's.
 
     Raises RunError where the run holds no choice, or no machine is named.
     """

@@ -1,9 +1,11 @@
-"""A layered layout of boxes in columns: what leads on stands to the right, lines cross little and pass no box.
+"""A layered layout of boxes in columns: what leads on stands to the right, lines cross little and pass no
+box.
 
-The steps are Sugiyama's (Sugiyama, Tagawa and Toda 1981, IEEE Trans. SMC 11): transitions that go back are set aside, each
-box gets a column by the longest way to it, lines over several columns keep a lane in each, the order in a column follows
-the mean place of the neighbours, and heights are those nearest to the neighbours' that leave boxes apart (by pooling
-adjacent violators). Everything is decided by the order of what is given.
+The steps are Sugiyama's (Sugiyama, Tagawa and Toda 1981, IEEE Trans. SMC 11): transitions that go back are
+set aside, each box gets a column by the longest way to it, lines over several columns keep a lane in each,
+the order in a column follows the mean place of the neighbours, and heights are those nearest to the
+neighbours' that leave boxes apart (by pooling adjacent violators). Everything is decided by the order of what
+is given.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ class Box:
 
 @dataclass
 class Layout:
-    """Where boxes stand: column (from 0) and top. `lanes`: the heights of a drawn edge in the columns between its ends, in
-    their order. An edge that is not in it goes back or too far and has no line."""
+    """Where boxes stand: column (from 0) and top. `lanes`: the heights of a drawn edge in the columns between
+    its ends, in their order. An edge that is not in it goes back or too far and has no line."""
 
     columns: dict[str, int] = field(default_factory=dict)
     tops: dict[str, float] = field(default_factory=dict)
@@ -96,7 +98,8 @@ def _forward(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
-    """The column of each: one behind the last that leads to it; what nothing leads to stands before what it leads to."""
+    """The column of each: one behind the last that leads to it; what nothing leads to stands before what it
+    leads to."""
     after, waits = defaultdict(list), dict.fromkeys(names, 0)
     for a, b in forward:
         after[a].append(b)
@@ -117,9 +120,10 @@ def _columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
 
 
 class _Grid:
-    """Boxes and lanes in columns. `before` and `after`: for each, its neighbours, with the heights, from their tops, that
-    are to be level: the neighbour's and its own. They are the middles of boxes, with a leaning towards the port; if they
-    were the ports, everything would slope, as ports are lower than entries."""
+    """Boxes and lanes in columns. `before` and `after`: for each, its neighbours, with the heights, from
+    their tops, that are to be level: the neighbour's and its own. They are the middles of boxes, with a
+    leaning towards the port; if they were the ports, everything would slope, as ports are lower than
+    entries."""
 
     def __init__(self, boxes: Mapping[str, Box], columns: Mapping[str, int], edges: Sequence[Edge]) -> None:
         self.heights: dict[_Cell, float] = {name: box.height for name, box in boxes.items()}
@@ -223,8 +227,8 @@ class _Grid:
 
 
 def _pool(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The rising sequence that is nearest to what is wanted, by weighted squares: neighbours that stand the wrong way round
-    share their mean."""
+    """The rising sequence that is nearest to what is wanted, by weighted squares: neighbours that stand the
+    wrong way round share their mean."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
     for value, weight in zip(wanted, weights, strict=True):
         many = 1

@@ -1,11 +1,12 @@
 """Transition probabilities counted from conversations, as they are after what was really offered.
 
-Where all transitions of a state are offered each time, the estimate is (n + s) / (N + s K): n choices of this one of N, with
-K transitions and a smoothing of s (Lidstone; s = 1 is Laplace's). Gates, locks and conditions mostly leave fewer on offer,
-and then shares say less of the machine than of its gates. So what is estimated are the weights of Luce's choice rule, by
-which one of what is offered is chosen in proportion to its weight: their maximum likelihood by the MM algorithm (Hunter 2004,
-Annals of Statistics 32), with s choices of each transition added, each with all of them on offer. It equals the formula above
-where everything is always offered.
+Where all transitions of a state are offered each time, the estimate is (n + s) / (N + s K): n choices of this
+one of N, with K transitions and a smoothing of s (Lidstone; s = 1 is Laplace's). Gates, locks and conditions
+mostly leave fewer on offer, and then shares say less of the machine than of its gates. So what is estimated
+are the weights of Luce's choice rule, by which one of what is offered is chosen in proportion to its weight:
+their maximum likelihood by the MM algorithm (Hunter 2004, Annals of Statistics 32), with s choices of each
+transition added, each with all of them on offer. It equals the formula above where everything is always
+offered.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ Choices = Counter[tuple[tuple[str, ...], str]]  # (what was offered, what was ch
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of learning. `choices`: how many were counted; `unknown`: choices in states that the machine does not have,
-    or of what is no transition of the state at hand (where its lock stayed shut, or gone back to); `kept`: states without a choice, whose probabilities stay."""
+    """What came of learning. `choices`: how many were counted; `unknown`: choices in states that the machine
+    does not have, or of what is no transition of the state at hand (where its lock stayed shut, or gone back
+    to); `kept`: states without a choice, whose probabilities stay."""
 
     machine: Machine
     conversations: int
@@ -45,7 +47,8 @@ class Counts:
         self.by_state: dict[str, Choices] = defaultdict(Counter)
 
     def see(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Count the choices of one conversation's events. What was offered is what the last `offered` says."""
+        """Count the choices of one conversation's events. What was offered is what the last `offered`
+        says."""
         self.conversations += 1
         here = ""
         offered: tuple[str, ...] = ()
@@ -67,7 +70,8 @@ class Counts:
 
 
 def learn(machine: Machine, counts: Counts, smoothing: float = 1.0) -> Learned:
-    """The machine with probabilities by these counts. `smoothing`: choices added to each transition, from 0 upwards."""
+    """The machine with probabilities by these counts. `smoothing`: choices added to each transition, from 0
+    upwards."""
     states, kept = {}, []
     counted = unknown = 0
     for name, state in machine.states.items():
@@ -103,7 +107,8 @@ def _of_transitions(state: State, choices: Choices) -> Choices:
 
 
 def estimate(transitions: tuple[str, ...], choices: Choices, smoothing: float) -> dict[str, float]:
-    """The probability of each transition, rounded to six digits. Without smoothing, one that was never chosen gets 0."""
+    """The probability of each transition, rounded to six digits. Without smoothing, one that was never chosen
+    gets 0."""
     wins = dict.fromkeys(transitions, smoothing)
     sets: Counter[tuple[str, ...]] = Counter()
     if smoothing:

@@ -1,10 +1,12 @@
 """A machine's folder to a Machine: read whole, or refused with every problem, its file and its path.
 
-A folder holds a YAML file for each state, `fixed_states.yaml` with the fixed replies by name, and `machine.yaml` with what
-CRWIZ's folders do not have. Without `machine.yaml` the folder is CRWIZ's, and what its code has fixed holds: sub-tasks
-`introduction` and `finish`, `trigger_subtask` advances to the second, `inform_end` ends it, six minutes.
+A folder holds a YAML file for each state, `fixed_states.yaml` with the fixed replies by name, and
+`machine.yaml` with what CRWIZ's folders do not have. Without `machine.yaml` the folder is CRWIZ's, and what
+its code has fixed holds: sub-tasks `introduction` and `finish`, `trigger_subtask` advances to the second,
+`inform_end` ends it, six minutes.
 
-What is sound but makes no sense (a name that leads nowhere, a gate that never opens) is for `check_machine`.
+What is sound but makes no sense (a name that leads nowhere, a gate that never opens) is for
+`check_machine`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """A state machine as frozen values: what the wizard may say, when, and what that does to the world.
 
-Two play: the **wizard**, who says what the machine offers (or writes freely), and the **partner**, who answers in any
-words. A state is an utterance of the wizard's: to choose it is to say one of its formulations and to be in it. The
-states that it leads to are what may be said next. The files are those of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie,
-LREC 2020; github.com/JChiyah/crwiz), with keys of our own behind theirs.
+Two play: the **wizard**, who says what the machine offers (or writes freely), and the **partner**, who
+answers in any words. A state is an utterance of the wizard's: to choose it is to say one of its formulations
+and to be in it. The states that it leads to are what may be said next. The files are those of CRWIZ (Chiyah
+Garcia, Lopes, Liu and Hastie, LREC 2020; github.com/JChiyah/crwiz), with keys of our own behind theirs.
 
-What is offered in a state: of the states that it leads to, those that have a formulation, whose `subtask` is none or the
-current one, and whose `when` holds. If there is none of them, what earlier states lead to and was not used yet is offered,
-the latest state first, as CRWIZ does. While a state is locked nothing is offered but fixed replies.
+What is offered in a state: of the states that it leads to, those that have a formulation, whose `subtask` is
+none or the current one, and whose `when` holds. If there is none of them, what earlier states lead to and was
+not used yet is offered, the latest state first, as CRWIZ does. While a state is locked nothing is offered but
+fixed replies.
 
 Nothing here runs a conversation, reads a file or draws a number.
 """
@@ -27,8 +28,8 @@ Kind = Literal["number", "text", "boolean", "choice"]
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one variable has to be like: all that is said here holds. In a file a value stands for `one_of` with it
-    alone (`robot: husky`), a list for `one_of` (`robot: [husky, quad]`), a mapping for the rest
+    """What one variable has to be like: all that is said here holds. In a file a value stands for `one_of`
+    with it alone (`robot: husky`), a list for `one_of` (`robot: [husky, quad]`), a mapping for the rest
     (`fire: {at_least: 1, below: 4}`)."""
 
     one_of: tuple[Value, ...] = ()
@@ -65,8 +66,9 @@ def holds(when: Mapping[str, Condition], world: World) -> bool:
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A change of the world that begins when its state is chosen (those of the first state with the conversation). It is made at once, or when `after_seconds` of the
-    clock or `after_turns` turns (of either role) have passed, whichever of the two is given; never both."""
+    """A change of the world that begins when its state is chosen (those of the first state with the
+    conversation). It is made at once, or when `after_seconds` of the clock or `after_turns` turns (of either
+    role) have passed, whichever of the two is given; never both."""
 
     set: dict[str, Value] = {}
     """New values by variable."""
@@ -80,20 +82,23 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Looked at when it is due: if this does not hold then, nothing changes."""
     repeat: bool = False
     """It happens again and again, each time after the same span, as long as the conversation lasts. Only with
-    `after_seconds` or `after_turns`. The same effect of the same state is running once at most: to choose the state again
-    starts no second one."""
+    `after_seconds` or `after_turns`. The same effect of the same state is running once at most: to choose the
+    state again starts no second one."""
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A state waits for the partner. From the moment it is chosen until the partner has given an answer that opens it,
-    the machine offers nothing but fixed replies. Without any condition (`lock: any` in a file) every answer opens it.
+    """A state waits for the partner. From the moment it is chosen until the partner has given an answer that
+    opens it, the machine offers nothing but fixed replies. Without any condition (`lock: any` in a file)
+    every answer opens it.
 
-    Each answer that does not open it leads to what `otherwise` names: those states are then offered besides fixed replies,
-    under their own `subtask` and `when`; to choose one leaves the locked state. Without `otherwise` it goes on waiting."""
+    Each answer that does not open it leads to what `otherwise` names: those states are then offered besides
+    fixed replies, under their own `subtask` and `when`; to choose one leaves the locked state. Without
+    `otherwise` it goes on waiting.
+    """
 
     says: tuple[str, ...] = ()
-    """Words or phrases of which the answer holds at least one, slots filled. Whole words, in any case. One that is a
-    slot alone stands for all texts of its value, where that is a list."""
+    """Words or phrases of which the answer holds at least one, slots filled. Whole words, in any case. One
+    that is a slot alone stands for all texts of its value, where that is a list."""
     lacks: tuple[str, ...] = ()
     """Words or phrases of which the answer holds none, slots filled."""
     label: str | None = None
@@ -115,8 +120,8 @@ class End(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     success: bool | None = None
     """Whether the task was done; None where that is no question."""
     when: When = {}
-    """In `ends` of a machine: it ends as soon as this holds. With a state: it ends there if this holds when the state is
-    chosen (after its effects that happen at once)."""
+    """In `ends` of a machine: it ends as soon as this holds. With a state: it ends there if this holds when
+    the state is chosen (after its effects that happen at once)."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,8 +129,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     formulations: tuple[str, ...] = ()
-    """Ways to say it, of which one is drawn and kept as long as the state at hand does not change. `{name}` and
-    `{name.field}` are slots (`fill`). A state without any is never offered: `start` has none."""
+    """Ways to say it, of which one is drawn and kept as long as the state at hand does not change. `{name}`
+    and `{name.field}` are slots (`fill`). A state without any is never offered: `start` has none."""
     transitions: tuple[str, ...] = ()
     """`transition_states`: the states that it leads to. Fixed replies may be among them, as in CRWIZ."""
     probabilities: dict[str, float] = {}
@@ -150,7 +155,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def leads_to(self) -> tuple[str, ...]:
-        """All states that may follow: its transitions, and where its lock sends an answer that does not open it."""
+        """All states that may follow: its transitions, and where its lock sends an answer that does not open
+        it."""
         return tuple(dict.fromkeys((*self.transitions, *(self.lock.otherwise if self.lock else ()))))
 
     @property
@@ -159,8 +165,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.end is not None and not self.end.when
 
     def weight(self, target: str) -> float:
-        """The probability of a transition as it is written: 0 where none is, and the same for all that are listed where
-        all are 0, as in CRWIZ."""
+        """The probability of a transition as it is written: 0 where none is, and the same for all that are
+        listed where all are 0, as in CRWIZ."""
         if target not in self.transitions:
             return 0.0
         if not any(self.probabilities.get(one, 0) for one in self.transitions):
@@ -168,8 +174,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.probabilities.get(target, 0.0)
 
     def weights(self, offered: Iterable[str]) -> dict[str, float]:
-        """The probability of each of these states as the next one, in their order; they sum to 1. Those of the states
-        that are really offered count; if all of them are 0, all are the same."""
+        """The probability of each of these states as the next one, in their order; they sum to 1. Those of
+        the states that are really offered count; if all of them are 0, all are the same."""
         found = {name: self.weight(name) for name in offered}
         total = sum(found.values())
         if total <= 0:
@@ -178,8 +184,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A variable of the world. It begins with what the scenario has for the space's dimension of the same name, if there is
-    one, else with `initial`."""
+    """A variable of the world. It begins with what the scenario has for the space's dimension of the same
+    name, if there is one, else with `initial`."""
 
     kind: Kind
     """`choice` is a text out of `values`."""
@@ -198,7 +204,8 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Clock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The simulated clock: each turn of either role takes so long. A person's turn takes the time it really took."""
+    """The simulated clock: each turn of either role takes so long. A person's turn takes the time it really
+    took."""
 
     seconds_per_turn: float = 2.0
     """What any turn takes, however short."""
@@ -218,29 +225,32 @@ class Players(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A whole machine. What CRWIZ's folders do not hold stands in the folder's `machine.yaml`; without that file the
-    defaults here are what CRWIZ's code has fixed."""
+    """A whole machine. What CRWIZ's folders do not hold stands in the folder's `machine.yaml`; without that
+    file the defaults here are what CRWIZ's code has fixed."""
 
     name: str
     states: dict[str, State]
-    """By name, in the order of their names. Every name that is led to is here or in `fixed` (a machine with dangling
-    names can be loaded and checked, and is not run)."""
+    """By name, in the order of their names. Every name that is led to is here or in `fixed` (a machine with
+    dangling names can be loaded and checked, and is not run)."""
     description: str | None = None
     """What it is about, in a sentence or two."""
     fixed: dict[str, str] = {}
-    """Short replies by name that may be said at any time and change nothing; those with an empty text are never offered."""
+    """Short replies by name that may be said at any time and change nothing; those with an empty text are
+    never offered."""
     initial: str = "start"
     """The state in which it begins; it is not said."""
     world: dict[str, Variable] = {}
     """The variables of the world by name."""
     needs: tuple[str, ...] = ()
-    """What its texts take from the space besides: dimensions, and fields of their entries (`topic.answer`)."""
+    """What its texts take from the space besides: dimensions, and fields of their entries
+    (`topic.answer`)."""
     subtasks: tuple[str, ...] = ()
     """The sub-tasks in their order; the first is the current one at the start. Empty: there are none."""
     ends: tuple[End, ...] = ()
     """It ends as soon as the world is like that, each with `when`; the first that holds counts."""
     time_limit: float | None = 360.0
-    """Seconds of the clock after which it ends with the reason `time_out` and without success; None: no limit."""
+    """Seconds of the clock after which it ends with the reason `time_out` and without success; None: no
+    limit."""
     clock: Clock = Clock()
     players: Players = Players()
     questionnaire: str | None = "crwiz"
@@ -260,8 +270,9 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def offered(
         self, state: str, world: World, subtask: str | None, names: Collection[str] | None = None
     ) -> tuple[str, ...]:
-        """The states that may be said next in a state, in the order of its file: none of them fixed. `names`: of these
-        (what a lock's `otherwise` names), instead of those that the state leads to. Locks and history are not looked at."""
+        """The states that may be said next in a state, in the order of its file: none of them fixed. `names`:
+        of these (what a lock's `otherwise` names), instead of those that the state leads to. Locks and
+        history are not looked at."""
         listed = self.states[state].transitions if names is None else names
         return tuple(name for name in dict.fromkeys(listed) if self.may_be_said(name, world, subtask))
 

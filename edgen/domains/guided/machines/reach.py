@@ -1,7 +1,8 @@
-"""Where a machine can get to: which states, in which sub-tasks, by which transitions; and from where an end can be reached.
+"""Where a machine can get to: which states, in which sub-tasks, by which transitions; and from where an end
+can be reached.
 
-It errs on one side: conditions on the world count as holding if each could hold by itself with what effects of reachable
-states can make of the variable. So what is said to be out of reach is.
+It errs on one side: conditions on the world count as holding if each could hold by itself with what effects
+of reachable states can make of the variable. So what is said to be out of reach is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Place = tuple[str, str | None]  # a state, and the sub-task that is the current 
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a variable can have: for a number all between two bounds, else some values; None: any."""
+    """The values that a variable can have: for a number all between two bounds, else some values; None:
+    any."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -43,9 +45,9 @@ class Range:
 
 
 class Reach:
-    """What can be reached. `places`: states with sub-tasks, numbered as they were met; `used`: transitions that can be
-    taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing is ever offered; `endless`: places from
-    which no end can be reached."""
+    """What can be reached. `places`: states with sub-tasks, numbered as they were met; `used`: transitions
+    that can be taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing is ever
+    offered; `endless`: places from which no end can be reached."""
 
     def __init__(self, machine: Machine, ranges: dict[str, Range]) -> None:
         self.machine, self.ranges = machine, ranges
@@ -161,7 +163,8 @@ class Reach:
 
 
 def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
-    """What a machine can reach. `drawn`: variables that the space gives their first value, besides those that have none. Effects of states out of reach change nothing: it is repeated until that settles."""
+    """What a machine can reach. `drawn`: variables that the space gives their first value, besides those that
+    have none. Effects of states out of reach change nothing: it is repeated until that settles."""
     ranges = _ranges(machine, (), drawn)
     while True:
         reach = Reach(machine, ranges)

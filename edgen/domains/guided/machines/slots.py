@@ -1,5 +1,6 @@
-"""Slots in texts: `{robot}` is a variable of the world or a dimension of the space, `{robot.area}` what an entry of that
-dimension says of itself. They are CRWIZ's braces; a brace with anything else behind it is text.
+"""Slots in texts: `{robot}` is a variable of the world or a dimension of the space, `{robot.area}` what an
+entry of that dimension says of itself. They are CRWIZ's braces; a brace with anything else behind it is
+text.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ def slots_in(text: str) -> tuple[str, ...]:
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """The text with each slot's value in its place. `values` are a scenario's (`Scenario.as_row()`) and the world's on
-    top of them. A list is told as `a, b and c`; a slot without a value stays as it is."""
+    """The text with each slot's value in its place. `values` are a scenario's (`Scenario.as_row()`) and the
+    world's on top of them. A list is told as `a, b and c`; a slot without a value stays as it is."""
     return _SLOT.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], text)
 
 
 def as_text(value: Any) -> str:
-    """A value as people read it: whole numbers without a point, truth values as yes and no, lists with an `and`."""
+    """A value as people read it: whole numbers without a point, truth values as yes and no, lists with an
+    `and`."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
@@ -35,7 +37,8 @@ def as_text(value: Any) -> str:
 
 
 def phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Words of a lock, slots filled. One that is a slot alone whose value is a list stands for each of its elements."""
+    """Words of a lock, slots filled. One that is a slot alone whose value is a list stands for each of its
+    elements."""
     found: list[str] = []
     for word in words:
         whole = _SLOT.fullmatch(word.strip())

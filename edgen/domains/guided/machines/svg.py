@@ -1,4 +1,5 @@
-"""Shapes and texts of an SVG picture: safe for XML, in fonts that are there, with the room that a text takes."""
+"""Shapes and texts of an SVG picture: safe for XML, in fonts that are there, with the room that a text
+takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Dialogue acts of guided conversations, by CRWIZ's four types: whose they are, and how many a conversation has."""
+"""Dialogue acts of guided conversations, by CRWIZ's four types: whose they are, and how many a conversation
+has."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What the questionnaire after guided conversations says, and whether it goes together with success and with what was done.
+"""What the questionnaire after guided conversations says, and whether it goes together with success and with
+what was done.
 
-Every test is one of many, so p-values are adjusted by Holm. Memory: a few numbers a conversation, role and item.
+Every test is one of many, so p-values are adjusted by Holm. Memory: a few numbers a conversation, role and
+item.
 """
 
 from __future__ import annotations
@@ -45,8 +47,9 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `role` answered to an `item`: the ratings; `success`: the chance that one after a success is above one after
-    none (0.5: no difference); `acts`: its correlation with how many acts of each type the conversation had."""
+    """What a `role` answered to an `item`: the ratings; `success`: the chance that one after a success is
+    above one after none (0.5: no difference); `acts`: its correlation with how many acts of each type the
+    conversation had."""
 
     role: str
     item: str

@@ -1,4 +1,5 @@
-"""Which states of a machine guided conversations visit, which transitions they take, and what nobody ever came to.
+"""Which states of a machine guided conversations visit, which transitions they take, and what nobody ever
+came to.
 
 Memory: a number for each transition that was taken, of at most MOST.
 """
@@ -22,10 +23,10 @@ DRAWN = 150  # states of a machine that the report draws
 
 
 class States(msgspec.Struct, frozen=True, kw_only=True):
-    """`visited`: how often each state was come to, `taken`: how often each transition (from, to) was, the most frequent
-    first. Of the machine, where it is known: `states` that can be said, of which the `never` visited; `transitions` to
-    states that can be said, of which `covered` were taken; `returned`: how often it was gone back to what an earlier state
-    leads to."""
+    """`visited`: how often each state was come to, `taken`: how often each transition (from, to) was, the
+    most frequent first. Of the machine, where it is known: `states` that can be said, of which the `never`
+    visited; `transitions` to states that can be said, of which `covered` were taken; `returned`: how often it
+    was gone back to what an earlier state leads to."""
 
     visited: dict[str, int]
     taken: tuple[tuple[str, str, int], ...]

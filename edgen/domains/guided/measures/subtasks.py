@@ -23,8 +23,8 @@ MOST = 100  # sub-tasks that are told of
 
 
 class Subtask(msgspec.Struct, frozen=True, kw_only=True):
-    """One sub-task: the share of conversations that `reached` it; of those, the whole `seconds` that they were in it, and
-    the turns in it by role."""
+    """One sub-task: the share of conversations that `reached` it; of those, the whole `seconds` that they
+    were in it, and the turns in it by role."""
 
     reached: Estimate | None
     seconds: Distribution

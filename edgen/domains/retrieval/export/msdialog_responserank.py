@@ -32,7 +32,8 @@ class Cut(NamedTuple):
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """Ten rows for each context. The run is read twice: what may be drawn, and what is right where, comes first."""
+    """Ten rows for each context. The run is read twice: what may be drawn, and what is right where, comes
+    first."""
     from edgen.domains.retrieval.bm25 import Bm25
     from edgen.domains.retrieval.negatives import WrongAnswers
 

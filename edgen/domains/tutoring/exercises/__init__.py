@@ -1,1 +1,2 @@
-"""Exercises that a space's values make: a question, right answers, and what a tutor may tell, by a grammar."""
+"""Exercises that a space's values make: a question, right answers, and what a tutor may tell, by a
+grammar."""

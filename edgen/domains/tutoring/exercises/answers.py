@@ -1,7 +1,8 @@
 """Whether what somebody says holds the right answer to an exercise.
 
-Words are compared without case, punctuation and the form of apostrophes, and without accents where the space ignores
-them; the answer may stand anywhere in what is said. Numbers are compared by value: 2/4 is 1/2, 0.5 and ½.
+Words are compared without case, punctuation and the form of apostrophes, and without accents where the space
+ignores them; the answer may stand anywhere in what is said. Numbers are compared by value: 2/4 is 1/2, 0.5
+and ½.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ MAX_SAID = 20_000  # characters that are looked at
 def is_right(said: str, exercise: Exercise, exercises: Exercises) -> bool:
     """Whether a text holds one of the right answers.
 
-    Where the answer is a number that the question names, as in comparing two numbers, the last number counts only.
+    Where the answer is a number that the question names, as in comparing two numbers, the last number counts
+    only.
     """
     if exercises.tiers[exercise.tier].answer_kind == "number":
         return _has_number(said[:MAX_SAID], exercise)

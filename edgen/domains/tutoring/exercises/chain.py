@@ -1,6 +1,8 @@
-"""The exercises of a session: the first is the scenario's own, each next one shares a value with the one before.
+"""The exercises of a session: the first is the scenario's own, each next one shares a value with the one
+before.
 
-Which comes next depends on (seed, index of the scenario, number of the exercise) and on those before it alone.
+Which comes next depends on (seed, index of the scenario, number of the exercise) and on those before it
+alone.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ class ExerciseChain:
         self._number = 0
 
     def next(self, tier: str) -> Exercise | None:
-        """The next exercise of a tier, which shares a value with the last one where one of these is left; None where
-        none is left at all."""
+        """The next exercise of a tier, which shares a value with the last one where one of these is left;
+        None where none is left at all."""
         names = self._pool.grammar.tiers[tier].tier.concepts
         cell = tuple(self._own[name] for name in names) if not self._number else self._draw(tier, names)
         if cell is None:

@@ -1,7 +1,7 @@
 """Whether every exercise of a grammar can be asked and answered: each is made once.
 
-Raised are rules with a hole or with two cases for one exercise, cases that never apply, exercises without an answer, two
-that ask the same and have different answers, and mistakes that are right.
+Raised are rules with a hole or with two cases for one exercise, cases that never apply, exercises without an
+answer, two that ask the same and have different answers, and mistakes that are right.
 """
 
 from __future__ import annotations

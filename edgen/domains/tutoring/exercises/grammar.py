@@ -1,7 +1,7 @@
 """The grammar of a space's exercises at work: values to an exercise, and everything that is wrong with it.
 
-A rule gives what the one case gives whose conditions hold, or the case without a condition where no other does. Rules
-may use each other, in any order but a circle.
+A rule gives what the one case gives whose conditions hold, or the case without a condition where no other
+does. Rules may use each other, in any order but a circle.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _ROOT = "$.exercises"
 
 
 class RuleError(Exception):
-    """No case of a rule applies, or two do; or a thing cannot be drawn. `path` is the rule's or the case's, `message` a clause about it."""
+    """No case of a rule applies, or two do; or a thing cannot be drawn. `path` is the rule's or the case's,
+    `message` a clause about it."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(path, message)
@@ -41,7 +42,8 @@ class Grammar:
     """The exercises of a space. `tiers` are their patterns by name, the easiest first."""
 
     def __init__(self, space: Space) -> None:
-        """Raises SpaceError for texts that cannot be compiled, for names that are not there and for circles."""
+        """Raises SpaceError for texts that cannot be compiled, for names that are not there and for
+        circles."""
         exercises = exercises_of(space)
         assert exercises is not None
         self.space, self.exercises = space, exercises
@@ -84,8 +86,8 @@ class Grammar:
             raise SpaceError.of(self.space.name, [*_at(f"{_ROOT}.tiers.{tier}", error)]) from None
 
     def exercise_of(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
-        """The exercise that a session's outcome names by tier and concepts, with all that no record holds. Raises
-        SpaceError where the space has none such."""
+        """The exercise that a session's outcome names by tier and concepts, with all that no record holds.
+        Raises SpaceError where the space has none such."""
         values = {**scenario.values, **one["concepts"]}
         entries = {}
         for name in self.space.names:
@@ -266,7 +268,8 @@ class _CompiledTier:
         return used & frozenset(self._grammar.space.names)
 
     def make(self, values: Values, chosen: dict[str, int] | None = None) -> Exercise:
-        """The exercise; `chosen` takes the place of the case that each rule chose. Raises RuleError, TemplateError."""
+        """The exercise; `chosen` takes the place of the case that each rule chose. Raises RuleError,
+        TemplateError."""
         variables: dict[str, Any] = {
             name: ValueWithFields(entry.value, entry.fields) for name, entry in values.items()
         }

@@ -18,7 +18,8 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True):
     gives: str
     """What the rule gives then, a template."""
     when: When = {}
-    """Values of dimensions, of their fields (`object.gender`) or of rules. Without: where no other case applies."""
+    """Values of dimensions, of their fields (`object.gender`) or of rules. Without: where no other case
+    applies."""
     point: str | None = None
     """What a tutor may tell about this case, a template."""
 
@@ -36,12 +37,13 @@ class Thing(msgspec.Struct, frozen=True, omit_defaults=True):
     """A thing in a picture. Each text is a template; where `thing` gives nothing, it is left out."""
 
     thing: str
-    """A shape (square, triangle, circle, star, heart), an object (cat, dog, bunny, plant, tree, ball, table, box, bag, bed),
-    `something`, a `card` with words, or parts of a whole as a `bar` or a `pie`."""
+    """A shape (square, triangle, circle, star, heart), an object (cat, dog, bunny, plant, tree, ball, table,
+    box, bag, bed), `something`, a `card` with words, or parts of a whole as a `bar` or a `pie`."""
     colour: str = "grey"
     """red, orange, yellow, green, blue, purple, pink, brown, black, white or grey."""
     position: str = ""
-    """Where it is, seen from the last thing without a position: on top of, under, inside of, next to, behind, in front of."""
+    """Where it is, seen from the last thing without a position: on top of, under, inside of, next to, behind,
+    in front of."""
     parts: str = ""
     """How many parts of a bar or a pie are filled."""
     of: str = ""
@@ -54,7 +56,8 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pattern of exercises."""
 
     concepts: tuple[str, ...]
-    """The dimensions that an exercise is made of; the next one shares at least one of their values with it."""
+    """The dimensions that an exercise is made of; the next one shares at least one of their values with
+    it."""
     question: str
     """What is asked, a template."""
     answers: tuple[str, ...]
@@ -83,8 +86,8 @@ class Exercises(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
-    """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` tells what its picture
-    shows, and `drawing` holds the things in it."""
+    """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` tells
+    what its picture shows, and `drawing` holds the things in it."""
 
     tier: str
     concepts: dict[str, str]

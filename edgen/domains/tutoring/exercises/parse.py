@@ -1,5 +1,5 @@
-"""The `exercises:` of a space file, read with every problem and its path. What its texts and rules give is checked by
-`grammar`, which makes them."""
+"""The `exercises:` of a space file, read with every problem and its path. What its texts and rules give is
+checked by `grammar`, which makes them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def read_exercises(value: Any, dimensions: Collection[str], problems: list[Probl
 
 
 def _spread(value: Any) -> Any:
-    """The value with every short form written out: one answer as a list, a point as a mapping, one value of a condition
-    as a list."""
+    """The value with every short form written out: one answer as a list, a point as a mapping, one value of a
+    condition as a list."""
     if not isinstance(value, dict):
         return value
     spread = dict(value)

@@ -25,11 +25,11 @@ _STYLE = (
 
 
 def write_pictures(space: Space, folder: Path, count: int) -> int:
-    """Write the pictures of `count` exercises of each tier of a space into a new folder, with a page that shows them;
-    returns how many there are.
+    """Write the pictures of `count` exercises of each tier of a space into a new folder, with a page that
+    shows them; returns how many there are.
 
-    Raises UsageError where the space draws none, or the folder holds something; SpaceError; RunError, StoppedError where it
-    cannot be written.
+    Raises UsageError where the space draws none, or the folder holds something; SpaceError; RunError,
+    StoppedError where it cannot be written.
     """
     exercises = exercises_of(space)
     if exercises is None or not any(tier.draw for tier in exercises.tiers.values()):

@@ -1,7 +1,8 @@
-"""How far independent responses to one turn take the same actions: by sets, by what the student did, and beyond chance.
+"""How far independent responses to one turn take the same actions: by sets, by what the student did, and
+beyond chance.
 
-A context is a turn with several responses. Krippendorff's alpha has the distance of sets that is 1 - MASI (Passonneau
-2006, LREC). Memory: some bytes a response.
+A context is a turn with several responses. Krippendorff's alpha has the distance of sets that is 1 - MASI
+(Passonneau 2006, LREC). Memory: some bytes a response.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ Set = frozenset[str]
 
 
 class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """`contexts` with responses, `responses` the usual number of them to one, `complete` the contexts with so many.
+    """`contexts` with responses, `responses` the usual number of them to one, `complete` the contexts with so
+    many.
 
-    `agreed` counts complete contexts in which all take the same set; `of_complete` and `of_all` are its shares.
-    `by_student`: that count and the number of contexts for each set of the student's actions. `sets`: the shares of sets
-    among those agreed on, and `lead` by how much the first leads. `alpha` is Krippendorff's, None where all are alike.
+    `agreed` counts complete contexts in which all take the same set; `of_complete` and `of_all` are its
+    shares. `by_student`: that count and the number of contexts for each set of the student's actions. `sets`:
+    the shares of sets among those agreed on, and `lead` by how much the first leads. `alpha` is
+    Krippendorff's, None where all are alike.
     """
 
     contexts: int

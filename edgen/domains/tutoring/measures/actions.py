@@ -1,7 +1,8 @@
-"""What utterances do: how often each action and each set of actions is taken, and what tutors do about what students do.
+"""What utterances do: how often each action and each set of actions is taken, and what tutors do about what
+students do.
 
-All responses to a turn count, those that did not go on as well. Memory does not grow with the data, but for the number of
-different sets of actions.
+All responses to a turn count, those that did not go on as well. Memory does not grow with the data, but for
+the number of different sets of actions.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _SHOWN = 8  # sets of a role
 
 
 class RoleActions(msgspec.Struct, frozen=True, kw_only=True):
-    """The utterances of a role that carry actions: `shares` of each action, and of each set of them, the most frequent
-    first. `lead` is by how much the first set leads the next, as a share."""
+    """The utterances of a role that carry actions: `shares` of each action, and of each set of them, the most
+    frequent first. `lead` is by how much the first set leads the next, as a share."""
 
     utterances: int
     shares: dict[str, float]
@@ -34,8 +35,8 @@ class RoleActions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Actions(msgspec.Struct, frozen=True, kw_only=True):
-    """Actions by role; `responses`: for each action that a student takes alone, the share of responses with each action,
-    and how many responses there are."""
+    """Actions by role; `responses`: for each action that a student takes alone, the share of responses with
+    each action, and how many responses there are."""
 
     roles: dict[str, RoleActions]
     responses: dict[str, tuple[int, dict[str, float]]]

@@ -1,10 +1,10 @@
 """How near responses come to references: BLEU, and BERTScore, each against the best of several references.
 
-A response is scored against each of its references alone and the best score counts, as Stasaski, Kao and Hearst (2020,
-BEA) score responses against those of three tutors. BLEU (Papineni, Roukos, Ward and Zhu 2002, ACL) is sacrebleu's of a
-sentence (Post 2018, WMT), from 0 to 100; its signature says how texts were cut and smoothed. BERTScore (Zhang, Kishore, Wu,
-Weinberger and Artzi 2020, ICLR) is its F1, not rescaled, and needs a model. Intervals are by the bootstrap over groups,
-such as conversations (`stats.resampling`).
+A response is scored against each of its references alone and the best score counts, as Stasaski, Kao and
+Hearst (2020, BEA) score responses against those of three tutors. BLEU (Papineni, Roukos, Ward and Zhu 2002,
+ACL) is sacrebleu's of a sentence (Post 2018, WMT), from 0 to 100; its signature says how texts were cut and
+smoothed. BERTScore (Zhang, Kishore, Wu, Weinberger and Artzi 2020, ICLR) is its F1, not rescaled, and needs a
+model. Intervals are by the bootstrap over groups, such as conversations (`stats.resampling`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Scored(NamedTuple):
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Means over `responses` of the best score against one of their references, with intervals over groups. `bleu` is
-    in [0, 100]; `bertscore` is the F1, mostly in [0, 1], None where no model was named. `scored_by`: sacrebleu's signature
-    and BERTScore's, by which others can score alike."""
+    """Means over `responses` of the best score against one of their references, with intervals over groups.
+    `bleu` is in [0, 100]; `bertscore` is the F1, mostly in [0, 1], None where no model was named.
+    `scored_by`: sacrebleu's signature and BERTScore's, by which others can score alike."""
 
     responses: int
     bleu: Estimate | None
@@ -48,8 +48,8 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 def reference_overlap(
     responses: Iterable[tuple[str, Sequence[str], Hashable]], bert_model: str | None = None
 ) -> Overlap:
-    """The overlap of (response, references, group). `bert_model`: the folder of a model for BERTScore, or a name that
-    transformers finds; None for BLEU alone.
+    """The overlap of (response, references, group). `bert_model`: the folder of a model for BERTScore, or a
+    name that transformers finds; None for BLEU alone.
 
     Raises UsageError where an extra is missing (`bleu`; `bertscore` with a model), where a response has no
     reference, and where the model cannot be loaded.
@@ -98,7 +98,8 @@ def _best_bertscore(scored: Sequence[Scored], model: str) -> tuple[list[float], 
 
 
 def _load_scorer(model: str) -> Any:
-    """The scorer. bert_score knows the best layer of the models that it names; of any other, the last one is taken."""
+    """The scorer. bert_score knows the best layer of the models that it names; of any other, the last one is
+    taken."""
     known = importlib.import_module("bert_score.utils").model2layers
     layers = known.get(model)
     if layers is None:

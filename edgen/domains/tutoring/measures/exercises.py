@@ -1,8 +1,9 @@
-"""How exercises go: how many are solved, in how many turns, whether that gets fewer, and what tutors give away.
+"""How exercises go: how many are solved, in how many turns, whether that gets fewer, and what tutors give
+away.
 
-Learning is the student's turns for the last solved exercise less those for the first, of sessions that solve two or more:
-below 0, the student became quicker. A response gives the answer away where it holds a right answer before the exercise is
-solved. Intervals are clustered by scenario. Memory: some bytes an exercise.
+Learning is the student's turns for the last solved exercise less those for the first, of sessions that solve
+two or more: below 0, the student became quicker. A response gives the answer away where it holds a right
+answer before the exercise is solved. Intervals are clustered by scenario. Memory: some bytes an exercise.
 """
 
 from __future__ import annotations
@@ -104,8 +105,9 @@ class ExercisesMeasure(Measure[Any]):
 
 
 class SessionCounts(msgspec.Struct, kw_only=True):
-    """One session. `solved`: the student's turns for each exercise that was solved; `revealed` of the `responses` to
-    exercises that were not solved yet give the answer away; `flagged` of those that `went_on` were called nonsense."""
+    """One session. `solved`: the student's turns for each exercise that was solved; `revealed` of the
+    `responses` to exercises that were not solved yet give the answer away; `flagged` of those that `went_on`
+    were called nonsense."""
 
     exercises: int
     solved: list[int]
@@ -123,8 +125,8 @@ class SessionCounts(msgspec.Struct, kw_only=True):
 def count_session(
     outcome: Mapping[str, Any] | None, turns: Iterable[Turn], rules: Exercises | None
 ) -> SessionCounts | None:
-    """What became of a session's exercises, None where its outcome does not say. `rules` are those of its space, by
-    which answers are compared; without them answers are compared as words."""
+    """What became of a session's exercises, None where its outcome does not say. `rules` are those of its
+    space, by which answers are compared; without them answers are compared as words."""
     found = (outcome or {}).get("exercises")
     if not isinstance(found, list) or not found:
         return None
@@ -151,7 +153,8 @@ def count_session(
 def _exercise(
     exercises: Sequence[Mapping[str, Any]], number: Any, rules: Exercises | None
 ) -> tuple[Exercise | None, Exercises | None]:
-    """The exercise of that number, and the rules by which its answers are compared: the space's, else as words."""
+    """The exercise of that number, and the rules by which its answers are compared: the space's, else as
+    words."""
     if not isinstance(number, int) or not 0 <= number < len(exercises):
         return None, None
     one = exercises[number]

@@ -1,7 +1,8 @@
-"""Where the turns come from that students are served, in sessions of rounds with a pool; and how often the same is shown.
+"""Where the turns come from that students are served, in sessions of rounds with a pool; and how often the
+same is shown.
 
-A turn of the tutor that says where it comes from (`families/tutoring/served`) counts. Intervals are clustered by scenario.
-Memory: some bytes a session, and 8 bytes for each different response that is served.
+A turn of the tutor that says where it comes from (`families/tutoring/served`) counts. Intervals are clustered
+by scenario. Memory: some bytes a session, and 8 bytes for each different response that is served.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class ServedMeasure(Measure[Any]):
         }
 
     def finish(self, figures: dict[str, Any], shared: Shared) -> Any:
-        """Of the sources, those that occur; of the responses, how many there were, and how often each was served."""
+        """Of the sources, those that occur; of the responses, how many there were, and how often each was
+        served."""
         exposures, sources, nonsense = figures["responses"], figures["sources"], figures["nonsense"]
         occur = {name: sources[name] for name in SOURCES if name in sources and sources[name].value}
         return self.value_type(

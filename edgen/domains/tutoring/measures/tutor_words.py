@@ -1,8 +1,8 @@
-"""How long tutors' responses and students' turns are, in words between blanks, and how many of a response's words are none
-of the exercise's own.
+"""How long tutors' responses and students' turns are, in words between blanks, and how many of a response's
+words are none of the exercise's own.
 
-Words are cut at blanks, as CIMA's are; all responses to a turn count. A student's turn counts once, however many contexts
-begin with it. Memory: 8 bytes a student's turn.
+Words are cut at blanks, as CIMA's are; all responses to a turn count. A student's turn counts once, however
+many contexts begin with it. Memory: 8 bytes a student's turn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Pictures of exercises as SVG, drawn from what a grammar says is in them.
 
-The same things give the same bytes. Texts are escaped; a picture loads nothing and runs nothing. Things without a position
-stand in a row, bars above each other; things with one stand where it says, seen from the last one without.
+The same things give the same bytes. Texts are escaped; a picture loads nothing and runs nothing. Things
+without a position stand in a row, bars above each other; things with one stand where it says, seen from the
+last one without.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def draw_exercise(exercise: Exercise) -> str | None:
 
 
 def picture_name(exercise: Exercise) -> str:
-    """A file's name for the picture of an exercise, which no other of its space has: `phrases_under_cat_red.svg`."""
+    """A file's name for the picture of an exercise, which no other of its space has:
+    `phrases_under_cat_red.svg`."""
     said = "_".join((exercise.tier, *exercise.concepts.values())).lower()
     plain = re.sub(r"[^a-z0-9]+", "_", said).strip("_")[:_NAME]
     exact = plain == said.replace(" ", "_") and "_" not in "".join(exercise.concepts.values())

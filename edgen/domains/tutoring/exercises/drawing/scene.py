@@ -1,4 +1,5 @@
-"""Where things stand: each group is one thing and what is placed around it; groups stand beside each other."""
+"""Where things stand: each group is one thing and what is placed around it; groups stand beside each
+other."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class _Layer(NamedTuple):
 
 @dataclass
 class Group:
-    """One thing and those around it, about its foot; `left`, `right`, `top` and `foot` are the group's edges there."""
+    """One thing and those around it, about its foot; `left`, `right`, `top` and `foot` are the group's edges
+    there."""
 
     layers: list[_Layer] = field(default_factory=list)
     left: float = 0.0
@@ -166,7 +168,8 @@ def _words(label: str) -> str:
 
 
 def plain(words: str) -> str:
-    """Words as they stand in a sketch: escaped, their braces no placeholders, what XML cannot hold written out."""
+    """Words as they stand in a sketch: escaped, their braces no placeholders, what XML cannot hold written
+    out."""
     return escape(escape_invisible(words)).replace("{", "&#123;").replace("}", "&#125;")
 
 

@@ -1,4 +1,5 @@
-"""Shapes and parts of a whole, in the units of `objects`: the middle of the foot at (0, 0), up is negative."""
+"""Shapes and parts of a whole, in the units of `objects`: the middle of the foot at (0, 0), up is
+negative."""
 
 from __future__ import annotations
 
