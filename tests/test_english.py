@@ -20,7 +20,6 @@ TO_DO = frozenset(
         "cli",
         "domains",
         "evaluation",
-        "protocols",
         "reading",
     }
 )

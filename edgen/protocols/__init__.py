@@ -1,4 +1,3 @@
-"""Whatever asks models, one file a kind; the registry finds one by its name.
-
-A kind is imported when it is asked for: what it reads with takes its time to load.
+"""Kinds of model use, one per file; the registry finds them by name. A kind is imported on first use, since
+its readers take time to load.
 """

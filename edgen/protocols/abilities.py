@@ -1,7 +1,6 @@
-"""What a protocol may add to its required methods, a class for each purpose. Each has defaults that suit most
-protocols.
+"""Optional methods of a protocol, a class for each purpose, with defaults that suit most protocols.
 
-`ConversationProtocol` inherits from all of them. A protocol overrides a method of the group that it needs;
+`ConversationProtocol` inherits from all of them. A protocol overrides the methods of the group that it needs;
 the others need not be read.
 """
 
@@ -25,11 +24,11 @@ class JobChecks:
     """Refuse a job before anything is asked."""
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """What of a job does not go together, as far as its file tells."""
+        """Yield the contradictions in a job that its file alone shows."""
         yield from ()
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
-        """What of a job does not fit its `speakers`, the roles of its space."""
+        """Yield the problems of a job with its `speakers`, the roles of its space."""
         yield from ()
 
 
@@ -40,12 +39,12 @@ class SeveralRoles:
     """Whether requests carry the schemas of their templates."""
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """The roles that conversations ask, as `backends` names them; the one that a record names comes
+        """Return the roles that conversations ask, as in `backends`; the role that a record names comes
         first."""
         return ("default",)
 
     def role_of(self, job: Job, step: int) -> str:
-        """The role that is asked at a step, most likely."""
+        """Return the role that is most likely asked at a step."""
         return self.roles(job)[0]
 
 
@@ -53,13 +52,16 @@ class NamedFiles:
     """Read files that the protocol's settings name."""
 
     def with_files(self, job: Job, find: FindFile) -> Job:
-        """The job with what its settings name by file in place of the names, so that a run's copy of it
-        stands by itself and all that shapes answers is in it. Raises FileErrors."""
+        """Return the job with the content of the files that its settings name in place of the names.
+
+        So a run's copy of the job is self-contained and has everything that shapes answers. Raises
+        FileErrors.
+        """
         return job
 
     def guide(self, job: Job) -> Any:
-        """What guides a job's conversations (a state machine), for the protocol's own measures and formats,
-        which alone know its type; None where nothing guides them."""
+        """Return the guide of a job's conversations (a state machine) for the protocol's own measures and
+        formats, which alone know its type; None without one."""
         return None
 
 
@@ -67,18 +69,20 @@ class SharedPreparation:
     """Prepare what conversations share: once for a job, or anew for each of several rounds."""
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """What all conversations of a job share, made once; each finds it in its rules. Raises JobError where
-        the space is none for the protocol."""
+        """Return the data shared by all conversations of a job, made once; each finds it in its rules. Raises
+        JobError if the space does not suit the protocol."""
         return None
 
     def rounds(self, job: Job) -> Rounds:
-        """The rounds that a job is made in; most are made in one."""
+        """Return the rounds of a job; most jobs have one."""
         return Rounds()
 
     def prepare_round(self, prepared: Any, made: Iterable[Recorded]) -> Any:
-        """What the conversations of the next round share, out of what those of the last one shared and the
-        accepted ones that it made, in the order of scenarios. Pure; memory does not grow with how many there
-        are."""
+        """Return the data shared by the conversations of the next round, made of that of the last round and
+        its accepted conversations, in the order of scenarios.
+
+        Pure; memory does not grow with their number.
+        """
         return prepared
 
 
@@ -89,7 +93,7 @@ class Branching:
     """Whether a job may say `branch`."""
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
-        """At which of so many calls a replicate may leave the first one, where the job branches."""
+        """Return the calls, of so many, at which a replicate may leave the first one in a branching job."""
         return (0,)
 
 
@@ -97,26 +101,27 @@ class Staged:
     """Let somebody else play one of the agents: a policy under training."""
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage | None:
-        """The agents of a scenario, turn by turn; None where no single one of them can be played by
+        """Return the agents of a scenario, turn by turn; None if no single one of them can be played by
         others."""
         return None
 
 
 class SelfDescription:
-    """Say what users, cards and reports tell of conversations that were made so."""
+    """Texts about the conversations of a protocol for users, cards and reports."""
 
     name: ClassVar[str]
     starter: ClassVar[Starter | None] = None
-    """What `edgen init --protocol NAME` begins with."""
+    """Start of `edgen init --protocol NAME`."""
     about_leaks: ClassVar[str] = ""
-    """What a leak means under this protocol, for a reader of a report."""
+    """Meaning of a leak under this protocol, for a reader of a report."""
     about_probability: ClassVar[str] = ""
-    """What to do where conversations have no probability."""
+    """Advice for conversations without a probability."""
 
     def probability_by(self, settings: Any) -> str:
-        """Who states the probability of a conversation: runs that differ in it cannot be compared in it."""
+        """Return who states the probability of a conversation: runs that differ in it cannot be compared in
+        it."""
         return self.name
 
     def caveats(self, settings: Any) -> Iterator[str]:
-        """What a card has to say of conversations that were made so."""
+        """Yield the sentences of a card about conversations of this protocol."""
         yield f"The conversations were made under the protocol {self.name}."

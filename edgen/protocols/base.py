@@ -1,11 +1,12 @@
-"""What a protocol is: a plain generator that yields requests, is sent replies, and returns a result.
+"""Base classes of protocols: plain generators that yield requests, are sent replies, and return a result.
 
-It does no I/O and reads no clock, so whoever drives it is exchangeable: the online engine, a
-provider's batch API, a test that replays a list. A call that failed for good is thrown into it as
-CallError; a protocol that has no use for that lets it through.
+A protocol does no I/O and reads no clock, so its driver is exchangeable: the online engine, a provider's
+batch API, a test that replays a list. A call that failed for good is thrown into it as CallError; a protocol
+without a use for it lets it through.
 
-Whatever asks is a `Protocol`: a judge, an annotator, a space's growth. One that makes conversations is a
-`ConversationProtocol`; a job names it, and all that the rest of edgen has to know of it stands on the object.
+Every use of a model is a `Protocol`: a judge, an annotator, a space's growth. A protocol that makes
+conversations is a `ConversationProtocol`; a job names it, and the object has all that the rest of edgen needs
+to know.
 """
 
 from __future__ import annotations
@@ -66,10 +67,11 @@ _NO_MORE_ROOM = (FailureKind.BAD_REQUEST, FailureKind.CONTEXT_OVERFLOW)
 
 
 class Protocol(ABC):
-    """Whatever asks models. `name` is that of its entry point.
+    """A use of models.
 
-    `precedence`: of the protocols that take a prompt for theirs, the served simulator believes the lowest.
-    `answers`: the kinds of answers that it reads, which templates name under `expects`.
+    `name` is that of its entry point. `precedence`: of the protocols that recognise a prompt, the served
+    simulator uses the lowest. `answers`: the kinds of answers that it reads, which templates name under
+    `expects`.
     """
 
     name: ClassVar[str]
@@ -77,11 +79,12 @@ class Protocol(ABC):
     answers: ClassVar[tuple[AnswerKind, ...]] = ()
 
     def simulated(self, request: Simulation) -> str | None:
-        """What the simulator answers; None where the prompt is none of this protocol's."""
+        """Return the simulator's answer; None if the prompt does not belong to this protocol."""
         return None
 
     def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
-        """What a turn does that the simulator said under this protocol; None where it said no such turn."""
+        """Return the labels of a turn that the simulator wrote under this protocol; None for any other
+        turn."""
         return None
 
 
@@ -92,10 +95,10 @@ class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
 class ConversationProtocol(
     Protocol, SelfDescription, JobChecks, SeveralRoles, NamedFiles, SharedPreparation, Branching, Staged
 ):
-    """How a scenario becomes a conversation.
+    """A way from a scenario to a conversation.
 
-    Required are `name` and the four methods here. All else has a default and stands in `abilities`, a class
-    for each purpose. `PlayedProtocol` (in `session`) has two of the four for a protocol that plays a
+    `name` and the four methods here are required. Everything else has a default and is in `abilities`, a
+    class for each purpose. `PlayedProtocol` (in `session`) has two of the four for a protocol that plays a
     conversation turn by turn.
     """
 
@@ -104,29 +107,28 @@ class ConversationProtocol(
 
     @abstractmethod
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """The templates that conversations are asked with, by what they are for. Without a space, nobody asks
-        what they may use."""
+        """Return the templates of conversations by use. Without a space, their variables are not needed."""
 
     @abstractmethod
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
-        """The work on one conversation: a generator that yields requests, is sent replies and returns the
-        result."""
+        """Start the work on one conversation: a generator that yields requests, is sent replies and returns
+        the result."""
 
     @abstractmethod
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
-        """The messages of each template as the conversation begins."""
+        """Return the first messages of each template."""
 
     @abstractmethod
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """The calls of one conversation: few (0), as many as expected (1), or the most (2)."""
+        """Return the calls of one conversation: few (0), the expected number (1), or the maximum (2)."""
 
 
 def call_seed(seed: int, address: Address) -> int:
-    """The seed of one call, in [0, 2**31): a pure function of the job's seed and the address."""
+    """Return the seed of one call, in [0, 2**31): a pure function of the job's seed and the address."""
     place = f"{seed}/{address.scenario}/{address.task}/{address.step}/{address.attempt}"
     return int.from_bytes(hashlib.blake2b(place.encode(), digest_size=4).digest(), "big") >> 1
 
@@ -146,7 +148,7 @@ class Question(NamedTuple):
     speakers: tuple[tuple[str, ...], ...] = ()
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
-        """It as asked at an address, with this job's seed."""
+        """Return the request at an address, with this job's seed."""
         return Request(
             address,
             self.messages,
@@ -194,11 +196,11 @@ def ask(
 
 
 def unread(reply: Reply, detail: str) -> Rejection:
-    """Why an answer that could not be read is none: it was cut off, or says something else."""
+    """Return the rejection of an unreadable answer: it was cut off, or says something else."""
     cut = reply.finish_reason == "length"
     return Rejection(RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD, detail)
 
 
 def transcript_of(turns: Iterable[Turn]) -> str:
-    """A conversation as a judge is shown it: a line a turn, no end marker."""
+    """Return a conversation as text for a judge: a line per turn, no end marker."""
     return "\n".join([f"{turn.role}: {turn.text}" for turn in turns])

@@ -1,7 +1,7 @@
-"""What templates for any space are told: who talks, and what each may know of a scenario, in the space's own
+"""Variables of templates for any space: the roles, and the dimensions that each may see, in the space's own
 words.
 
-A role is told of the dimensions that it sees and of no others.
+A role sees its dimensions and no others.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def _worded(value: Any) -> str:
 def turn_variables(
     scenario: Scenario, roles: Sequence[SpaceRole], role: SpaceRole, labels: Labels
 ) -> dict[str, str]:
-    """Return what a template of one role's turns is told besides the dimensions that the role sees."""
+    """Return the variables of a template for one role's turns, in addition to the dimensions that the role
+    sees."""
     return {
         "role": role.name,
         "others": join_list(other.name for other in roles if other.name != role.name),
@@ -69,8 +70,11 @@ def turn_variables(
 def conversation_variables(
     scenario: Scenario, roles: Sequence[SpaceRole], labels: Labels, goal: str
 ) -> dict[str, Any]:
-    """Return what a template of whole conversations is told besides the dimensions: `roles` says by name what
-    each knows, `probability` of what it is, empty where nobody is taught."""
+    """Return the variables of a template for whole conversations, in addition to the dimensions.
+
+    `roles` says by name what each role sees; `probability` names the event, and is empty without a
+    learner.
+    """
     seen = {
         role.name: ", ".join(
             labels.get(name, name.replace("_", " ")) for name in scenario.values if name in role.sees
@@ -87,7 +91,7 @@ def conversation_variables(
 
 
 def _taught(roles: Sequence[SpaceRole]) -> Iterator[str]:
-    """The roles that learn, where another one teaches."""
+    """Yield the roles that learn, if another one teaches."""
     sides = {role.name: side_of(role.name) for role in roles}
     if "Teacher" in sides.values():
         yield from (name for name, side in sides.items() if side == "Student")

@@ -17,11 +17,11 @@ from edgen.protocols.stage import Played, PlayedTurn, Stage
 
 
 def play_on(stage: Stage, task: TaskId, turns: Sequence[Turn], ended_by: Role | None) -> Conversing:
-    """Yields the requests of the turns behind `turns`, then of the closing question, where there is one;
-    returns the whole conversation, or why it is none. `ended_by`: who ended it with the last of `turns`, None
-    where it goes on.
+    """Yield the requests of the turns after `turns`, then that of the closing question if there is one;
+    return the whole conversation, or a rejection.
 
-    Each role is told what it was told before: its own brief, and what was said.
+    `ended_by`: who ended it with the last of `turns`, None if it continues. Each role gets the same brief and
+    history as before.
     """
     played = Played([PlayedTurn(turn) for turn in turns], ended_by)
     if ended_by is None:

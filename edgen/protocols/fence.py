@@ -1,9 +1,9 @@
-"""Fences around what a judge, a labeller or any other reader of a conversation is shown.
+"""Fences around conversations in prompts for a judge, a labeller or any other reader.
 
 Turns are written by others, and one may imitate the prompt's headings, another turn, or the end of the
 conversation. So templates show them `guarded`: every line of a turn after its first begins with a bar,
-whatever ends the line, and the whole stands between two lines with a mark. The mark is a digest of the job's
-seed and of all that is shown: who writes a turn cannot know it, and it stands in none of the texts.
+regardless of the line end, and the whole is between two lines with a mark. The mark is a digest of the job's
+seed and of the whole content: the writer of a turn cannot know it, and none of the texts contains it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def guarded_lines(turns: Iterable[Turn]) -> str:
 
 
 def _mark_lines(text: str) -> str:
-    first, *rest = text.splitlines() or [""]  # breaks at whatever any program takes for the end of a line
+    first, *rest = text.splitlines() or [
+        ""
+    ]  # breaks at any character that a program takes for the end of a line
     return "\n".join([first, *[CONTINUED + line for line in rest]])
 
 

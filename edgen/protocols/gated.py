@@ -1,9 +1,9 @@
-"""A conversation that has to pass gates: what comes to none that passes is asked for again.
+"""A conversation that has to pass gates: without one that passes, it is retried.
 
-It wraps the work of any protocol, which knows nothing of it. Each further try begins the conversation anew,
-at attempts that no try before has used; so no call is asked for more often than the job's `asks` allows,
-whether an answer could not be read or what it came to did not pass. What decides may ask itself, for labels:
-these calls are part of the try.
+It wraps the work of any protocol, which does not know of it. Each retry begins the conversation again, at
+attempts that no earlier try has used; so no call is made more often than the job's `asks` allows, both for
+unreadable answers and for results that did not pass. The gates may ask for labels themselves: these calls are
+part of the try.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ class _Tried(NamedTuple):
 
 
 def gated(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) -> Gated:
-    """The first conversation that passes; the last one's rejection if none does. Where replicates leave the
-    first one (`branch`), a conversation is what others rest on, and is tried once."""
+    """Return the first conversation that passes; the last one's rejection if none does.
+
+    If replicates leave the first one (`branch`), others depend on a conversation, and it is tried once.
+    """
     used = 0
     while True:
         left = msgspec.structs.replace(rules, asks=rules.asks - used)
@@ -62,8 +64,8 @@ def _try(work: Conversing, rules: Rules, decide: Decide) -> Generator[Request, R
 def _shifted(
     work: Generator[Request, Reply, _Tried], by: int, seed: int
 ) -> Generator[Request, Reply, tuple[_Tried, int]]:
-    """The work with every attempt counted from `by` on; also how many attempts the call that took most has
-    used."""
+    """Do the work with every attempt counted from `by` on; return also the highest number of attempts of a
+    call."""
     used = 1
     try:
         request = next(work)
@@ -82,7 +84,7 @@ def _shifted(
 
 
 def _later(request: Request, by: int, seed: int) -> Request:
-    """A request, and those that will be alike, so many attempts later."""
+    """Return a request, and the alike ones to follow, that many attempts later."""
     address = msgspec.structs.replace(request.address, attempt=request.address.attempt + by)
     alike = tuple(_later(one, by, seed) for one in request.alike)
     return msgspec.structs.replace(request, address=address, seed=call_seed(seed, address), alike=alike)

@@ -1,8 +1,8 @@
-"""What of a conversation is labelled, and what annotators say of it: afterwards, in a layer, or while it is
-made.
+"""Labelled units of a conversation, and the labels by annotators: afterwards, in a layer, or during
+generation.
 
-`Layer.label` labels a conversation that is just made, within the generator that made it. Its calls have steps
-from `ABOUT` on: they ask about the conversation and make nothing of it.
+`Layer.label` labels a new conversation within the generator that made it. Its calls have steps from `ABOUT`
+on: they are about the conversation and do not change it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class LabelledUnit(msgspec.Struct, frozen=True, array_like=True):
 
 
 Said = dict[str, tuple[LabelledUnit, ...]]
-"""What each annotator of a layer says of one conversation, by the annotators' names."""
+"""The labels of one conversation by each annotator of a layer, by the annotators' names."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """What annotators are asked: labels of which set, for what, and whether for all turns of a conversation
+    """The task of annotators: the label set, the units, and whether all turns of a conversation are labelled
     at once."""
 
     labels: LabelSet
@@ -48,19 +48,19 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     together: bool = False
 
     def units(self, turns: Sequence[Turn]) -> list[int | None]:
-        """What of a conversation is labelled: its turns by their places, or None for all of it."""
+        """Return the units of a conversation: its turns by their places, or None for all of it."""
         if self.unit == "conversation":
             return [None]
         return [place for place, turn in enumerate(turns) if self.labels.asks_for(turn.role)]
 
     def requests(self, turns: Sequence[Turn]) -> list[list[int | None]]:
-        """The units of each request about a conversation."""
+        """Return the units of each request about a conversation."""
         units = self.units(turns)
         return [units] if units and (self.unit == "conversation" or self.together) else [[u] for u in units]
 
     def shown(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
-        """What an annotator sees who labels these units in one request: a turn with those before it, several
-        with all."""
+        """Return the content shown to an annotator of these units in one request: a turn with those before
+        it, several with all."""
         if units == [None]:
             return [*turns, Unit(self.labels)]
         wanted = {*units}
@@ -88,7 +88,8 @@ class Layer(NamedTuple):
     def label(
         self, turns: Sequence[Turn], address: Address, prompt: Prompting, rules: Rules
     ) -> Generator[Request, Reply, Said | Rejection]:
-        """What the annotators say of a conversation; why not, where none of them labels any of its units."""
+        """Return the labels of a conversation by the annotators; a rejection if none of them labels any of
+        its units."""
         said: Said = {}
         last: Rejection | None = None
         for number, name in enumerate(self.names):
@@ -109,13 +110,13 @@ class Layer(NamedTuple):
         return said
 
     def _step(self, annotator: int, units: Sequence[int | None]) -> int:
-        """The step of a request: the same whichever other layers, gates and turns there are."""
+        """Return the step of a request: it does not depend on other layers, gates and turns."""
         turn = 0 if units[0] is None else min(units[0], _TURNS - 1)
         return ABOUT + (self.place * MOST_ANNOTATORS + annotator) * _TURNS + turn
 
     def most(self, turns: Sequence[Turn], said: Said) -> list[tuple[int | None, Labels]]:
-        """What most annotators say of each unit that is labelled: its turn, None for the conversation, and
-        the labels."""
+        """Return the labels by the majority of annotators for each labelled unit: its turn, None for the
+        conversation, and the labels."""
         given: dict[int | None, list[Labels]] = {}
         for units in said.values():
             for unit in units:
@@ -127,12 +128,12 @@ class Layer(NamedTuple):
 
 
 def said_digest(turns: Sequence[Turn], place: int | None) -> str:
-    """The sha256 of what was said up to a turn, and by it: a label holds for no other."""
+    """Return the sha256 of the conversation up to a turn, and of the turn: a label holds for no other."""
     return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
 
 
 def layers_said(data: Mapping[str, bytes]) -> dict[str, Said]:
-    """What is kept of labels beside a conversation, by layer. Raises ValueError for what is none."""
+    """Return the stored labels of a conversation, by layer. Raises ValueError for invalid ones."""
     return {name: _said(one) for name, one in data.items()}
 
 

@@ -1,10 +1,10 @@
-"""A labeller labels turns of a conversation: one in its context, several, or the whole conversation, in one
+"""Labelling of turns of a conversation: one in its context, several, or the whole conversation, in one
 request.
 
-What is to be labelled has a number, and the answer names the labels of each number. An answer with an unknown
-label, without one, or for another number of units is asked for again. Whoever has something to be labelled (a
-protocol, a layer of labels) runs `label_units` within its own generator. The conversation is fenced as for a
-judge (see `edgen.protocols.fence`).
+Every unit has a number, and the answer has the labels of each number. An answer with an unknown label,
+without one, or for another number of units is retried. The caller (a protocol, a layer of labels) runs
+`label_units` within its own generator. The conversation is fenced as for a judge (see
+`edgen.protocols.fence`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Labelling(Protocol):
     answers = (AnswerKind("unit_labels", "the labels of numbered turns, as JSON or a line each", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
-        """The labels that the turns have, mistaken as often as the backend is told to."""
+        """Return the true labels of the turns, with mistakes as often as the backend's setting says."""
         from edgen.protocols.labelling_simulated import answer
 
         return answer(request)
@@ -54,8 +54,8 @@ LABELLING = Labelling()
 
 
 def labelling_template(name: str | None, key: str, asked: str, sets: Sequence[LabelSet] = ()) -> Template:
-    """A labeller's template: `key` is the job's that names it, `asked` who is asked, `sets` what will be
-    labelled with."""
+    """Return a labeller's template: `key` is the job's key for it, `asked` the asked role, `sets` the label
+    sets."""
     return Template(
         name=name or TEMPLATE,
         key=key,
@@ -75,8 +75,8 @@ def labelling_template(name: str | None, key: str, asked: str, sets: Sequence[La
 def label_units(
     shown: Sequence[Turn | Unit], address: Address, prompt: Prompting, rules: Rules, role: str
 ) -> Generator[Request, Reply, tuple[Labels, ...] | Rejection]:
-    """The labels of the units among what is shown, in their order; or why there are none. `role`: who is
-    asked."""
+    """Return the labels of the units among the shown content, in order; or a rejection. `role`: the asked
+    role."""
     units = [one for one in shown if isinstance(one, Unit)]
     choices = [Choice(unit.labels.names, unit.labels.several) for unit in units]
 
@@ -88,7 +88,7 @@ def label_units(
 
 
 def labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: int) -> dict[str, Any]:
-    """What a labeller's template is told."""
+    """Return the variables of a labeller's template."""
     lines, units = [], []
     for one in shown:
         turn: Turn | None

@@ -1,10 +1,10 @@
-"""How the simulator labels: truthfully, but for the mistakes that its backend is told to make.
+"""The simulator's labels: true, except for the mistakes that its backend has to make.
 
-The truth of a turn that the simulator said is what the protocol knows that had it said
-(`Protocol.simulated_labels`); that of any other is drawn from its words and the labels, so that whoever
-plants mistakes can tell what is right. A backend's `confusion` says how often a label is taken for which
-other; `*` is any. Draws come from the request's seed: two labellers that are asked the very same, at one
-address, make the same mistakes unless their backends have a `seed` of their own.
+The truth of a turn by the simulator is known to its protocol (`Protocol.simulated_labels`); that of any other
+is drawn from its words and the labels, so that planted mistakes have a known truth. A backend's `confusion`
+says how often a label is taken for another; `*` is any. Draws come from the request's seed: two labellers
+with the same request, at one address, make the same mistakes unless their backends have a `seed` of their
+own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SECOND = 64  # of 256: turns that carry a second label, where several can stand
 
 
 def answer(request: Simulation) -> str | None:
-    """The labels of each number as JSON; None where the prompt asks for none."""
+    """Return the labels of each number as JSON; None if the prompt requests none."""
     text = request.text
     sets = list(_SET.finditer(text)) if "Labels for " in text else []
     if not sets:
@@ -52,8 +52,8 @@ def answer(request: Simulation) -> str | None:
 
 
 def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) -> Labels:
-    """What a turn does; `names` are the labels of the set. Without a role, the text is a whole
-    conversation's."""
+    """Return the true labels of a turn; `names` are the labels of the set. Without a role, the text is a
+    whole conversation."""
     for protocol in _protocols(tuple(registry.names("protocol"))):
         said = [label for label in protocol.simulated_labels(role, text) or () if label in names]
         if said:
@@ -69,8 +69,8 @@ def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) ->
 
 
 def mistaken(labels: Labels, names: Sequence[str], request: Simulation) -> Labels:
-    """What a labeller makes of the true labels: each is taken for another as often as `request.confusion`
-    says."""
+    """Return a labeller's version of the true labels: each is taken for another as often as
+    `request.confusion` says."""
     confusion = request.confusion
     if not confusion:
         return labels
@@ -92,7 +92,7 @@ def _mistake(
 
 
 def shown_units(text: str) -> dict[str, tuple[str, str]]:
-    """The role and the text of every number, and of what has none under a name of its own."""
+    """Return the role and the text of every number, and of the unit without one under a separate name."""
     found: dict[str, tuple[str, str]] = {}
     body = re.search(r"(?ms)^\[([0-9a-f]{16})\] Conversation begins\n(.*)\n\[\1\] Conversation ends$", text)
     turns: list[str] = []
@@ -109,7 +109,7 @@ def shown_units(text: str) -> dict[str, tuple[str, str]]:
 
 
 def _names(text: str) -> list[str]:
-    """The labels that are listed where the text begins."""
+    """Return the labels listed at the beginning of the text."""
     names = []
     for line in text.split("\n"):
         if (found := _LABEL.match(line)) is None:
@@ -120,7 +120,7 @@ def _names(text: str) -> list[str]:
 
 @functools.cache
 def _protocols(names: tuple[str, ...]) -> list[Protocol]:
-    """Those that may know what a turn of theirs does."""
+    """Return the protocols that may know the labels of their turns."""
     found = []
     for name in names:
         try:

@@ -44,7 +44,7 @@ _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
 
 
 class _Told(NamedTuple):
-    """What templates are told of a space besides a scenario."""
+    """Variables of templates about a space besides a scenario."""
 
     labels: Labels
     goal: str
@@ -78,7 +78,7 @@ class Oneshot(ConversationProtocol):
     )
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """The one template, which sees all of a scenario."""
+        """Return the one template, which sees all of a scenario."""
         variables = () if space is None else template_variables(space)
         usual = "education_dialogue" if space is None or has_five_dimensions(space) else "plain_conversation"
         return {
@@ -94,13 +94,13 @@ class Oneshot(ConversationProtocol):
         }
 
     def prepare(self, job: Job, space: Space) -> _Told:
-        """What the space calls its dimensions, and what it says of itself."""
+        """Return the space's names of its dimensions, and its description."""
         return _Told(labels_of(space), space.description or "")
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
-        """Yields one request per ask; returns the first conversation, or the last rejection."""
+        """Yield one request per ask; return the first conversation, or the last rejection."""
 
         def read_reply(reply: Reply) -> Conversation | Rejection:
             return read(reply.text, **rules.reading(reply))
@@ -115,7 +115,7 @@ class Oneshot(ConversationProtocol):
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
-        """The one prompt."""
+        """Return the one prompt."""
         prompt, variables = prompts["default"], scenario_variables(scenario)
         if not prompt.variables_used.isdisjoint(CONVERSATION_VARIABLES):
             told: _Told = rules.prepared or _Told({}, "")
@@ -123,15 +123,15 @@ class Oneshot(ConversationProtocol):
         return {"default": prompt.messages(variables)}
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """One call."""
+        """Return one call."""
         return (ExpectedCall("default", "default", _TOKENS),)
 
     def caveats(self, settings: Any) -> Iterator[str]:
-        """What the writer knew."""
+        """Yield the writer's knowledge."""
         yield "One prompt plays all roles: whoever wrote a turn knew what only the other roles see."
 
     def simulated(self, request: Simulation) -> str | None:
-        """A conversation as the prompt describes it."""
+        """Return a conversation that follows the prompt."""
         return request.conversation()
 
 

@@ -1,13 +1,13 @@
-"""A judge is shown two conversations, in both orders, and says which is the better one.
+"""A judge of two conversations, in both orders, that names the better one.
 
-It sees transcripts without the end marker, or what both share and the two responses it parts in; of the
-scenario only what its template asks for. An answer that names neither side is asked for again, and is unread
-in the end: it never counts for anybody.
+It sees transcripts without the end marker, or the common turns and the two responses at which they part; of
+the scenario only what its template uses. An answer that names neither side is retried, and is unreadable in
+the end: it counts for neither.
 
 A template takes the texts plain, as the published ones do, or guarded: fenced, and no line of them mistaken
 for the prompt's own. Every line of a turn after its first begins with a bar, so a line inside a fence begins
 with a role that edgen wrote or with that bar. The mark of the fence is a digest of the job's seed, the pair
-and all that is shown: who wrote the texts could not know it, a later start makes the same one, and both
+and the whole content: the writer of the texts could not know it, a later start makes the same one, and both
 orders have the same.
 """
 
@@ -57,7 +57,7 @@ PLAIN: dict[Compare, tuple[str, ...]] = {
     "conversation": ("conversation_1", "conversation_2"),
     "response": ("conversation", "response_1", "response_2"),
 }
-# What it may use besides the plain texts, whatever is compared.
+# Its variables besides the plain texts, for every kind of comparison.
 GUARDED: tuple[str, ...] = ("compare", "fence", "guarded", "guarded_1", "guarded_2")
 # What a judge's template is given, besides the scenario, by what is compared.
 COMPARED: dict[Compare, tuple[str, ...]] = {compare: (*names, *GUARDED) for compare, names in PLAIN.items()}
@@ -89,7 +89,7 @@ class Oracle(Protocol):
     )
 
     def template(self, name: str, compare: Compare, space: Space) -> Template:
-        """The judge's template, of which a run keeps a copy where its job names one."""
+        """Return the judge's template; a run keeps a copy of it if its job names one."""
         return Template(
             name=name,
             key="prompts.oracle",
@@ -101,7 +101,7 @@ class Oracle(Protocol):
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """The number of the better one."""
+        """Return the number of the better one."""
         return request.verdict()
 
 
@@ -109,7 +109,7 @@ ORACLE = Oracle()
 
 
 def usual_template(space: Space) -> str:
-    """The template that a judge is asked with where nothing else is said."""
+    """Return the judge's default template."""
     return "oracle_guarded" if has_five_dimensions(space) else "oracle_roles"
 
 
@@ -125,7 +125,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def shared_prefix(a: Candidate, b: Candidate) -> int:
-    """How many turns two candidates share from the start."""
+    """Return the number of turns that two candidates share from the start."""
     count = 0
     for one, other in zip(a.turns, b.turns, strict=False):
         if one != other:
@@ -137,9 +137,11 @@ def shared_prefix(a: Candidate, b: Candidate) -> int:
 def oracle(
     comparison: Comparison, prompt: Prompting, pairs: Pairs, rules: Rules
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
-    """Yields a request per vote and order (and per further ask); returns every verdict, in both orders as
-    often, or why there is none. Of `pairs` it goes by what is compared, by the votes and by the log
-    probabilities."""
+    """Yield a request per vote and order (and per retry); return every verdict, with the same number of both
+    orders, or a rejection.
+
+    Of `pairs` it uses the kind of comparison, the votes and the log probabilities.
+    """
     compare = pairs.compare
     if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")
@@ -162,7 +164,7 @@ def oracle(
 
 
 def _verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) -> Verdict:
-    """A verdict about sides, of one about texts. `told`: log probabilities were asked for."""
+    """Return a verdict about sides, made of one about texts. `told`: log probabilities were requested."""
     if isinstance(said, Rejection):
         verdict = Verdict(order=order, vote=vote, choice=None, text=said.detail)
         return msgspec.structs.replace(verdict, logprob_p=None, logprob_gap="unread") if told else verdict
@@ -184,7 +186,7 @@ class _Said(NamedTuple):
 
 
 def _read(reply: Reply) -> _Said | Rejection:
-    """Which text is the better one, 1 or 2; the detail of a rejection is the beginning of the answer."""
+    """Return the better text, 1 or 2; the detail of a rejection is the beginning of the answer."""
     said = read_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal)
     if said is not None:
         return _Said(said, reply.text, reply.tokens)
@@ -200,7 +202,7 @@ _ShownTurns = tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[Turn, ...]]
 
 
 def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rejection:
-    """The turns that a judge is shown."""
+    """Return the turns to show to the judge."""
     a, b = comparison.a, comparison.b
     if compare == "conversation":
         return (), a.turns, b.turns
@@ -220,7 +222,7 @@ def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rej
 def _messages(
     comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, tuple[Message, ...]]:
-    """What the judge is asked with in each order: the texts plain, by the names of PLAIN, and guarded."""
+    """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
     guarded = [guarded_lines(turns) for turns in shown]
     fence = make_mark(rules.seed, comparison.scenario.index, comparison.task, guarded)
     noun = "Interaction" if compare == "conversation" else "Response"
@@ -254,7 +256,7 @@ def _messages(
 
 
 def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
-    """What a judge's template may say of a space and of a scenario's values, by their labels."""
+    """Return the variables of a judge's template on a space and on a scenario's values, by their labels."""
     names = [role.name for role in space.roles]
     return {
         "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),

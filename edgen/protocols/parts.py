@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Result = Conversation | Rejection
 Conversing = Generator[Request, Reply, Result]
 FindFile = Callable[[Folder, str, str], Path]
-"""Where a file is that a job names: the shipped folder of its kind, the name, the job's key. Raises a
-FileError for one that the job may not have read."""
+"""A function for the path of a file that a job names: the shipped folder of its kind, the name, the job's
+key. It raises a FileError for a file that the job may not read."""
 
 
 class Prompting(Face):
-    """What a protocol needs of a template: variables in, messages out, which variables it reads, and the
-    schema that its answers have to fit."""
+    """A protocol's view of a template: variables in, messages out, the variables that it reads, and the
+    schema of its answers."""
 
     @property
     def schema(self) -> bytes | None: ...
@@ -41,9 +41,12 @@ class Prompting(Face):
 
 
 class Rules(msgspec.Struct, frozen=True, dict=True):
-    """How a job asks. `asks`: how often one answer is asked for before the last one counts as rejected.
-    `settings`: the protocol's own. `words`: a job's own for the roles, by which replies are read. `roles`:
-    the space's. `prepared`: what the protocol made once for all of a job's conversations."""
+    """Rules of a job's requests.
+
+    `asks`: the number of tries for one answer before the last one counts as rejected. `settings`: the
+    protocol's own. `words`: a job's own words for the roles, for reading replies. `roles`: the space's.
+    `prepared`: data that the protocol made once for all of a job's conversations.
+    """
 
     asks: int
     seed: int
@@ -55,23 +58,25 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
 
     @functools.cached_property
     def role_words(self) -> RoleWords:
-        """What the readers know of the roles."""
+        """The readers' knowledge of the roles."""
         return role_words(tuple(role.name for role in self.roles))
 
     def reading(self, reply: Reply) -> dict[str, Any]:
-        """How a reply of any role is read, as the readers of turns and conversations take it."""
+        """Return how a reply of any role is read, in the arguments of the readers of turns and
+        conversations."""
         return {**ended(reply), "words": self.words, "roles": self.role_words}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A template that a protocol asks with. `expects`: the kind of its answer, the protocol's own or another's.
+    """A template of a protocol.
 
-    `name`: the job's, else a shipped one's; None: the job names none. `file`: the one that a package brings for a job
-    that names none; without it, the job has to name one. `key`: the job's key that names it.
-    `variables`: what it may use. `reports`: those of them that a person is told of where it never uses them.
-    `wholes`: variables that hold all of `reports`. `shows`: it has to use all variables of one of these, for the reason `why`. `asked`: the role that is asked with it.
-    `stand_ins` are values for variables that are no texts, with which it is tried before anything is asked.
+    `expects`: the kind of its answer, the protocol's own or another's. `name`: the job's, else a shipped
+    one's; None: the job names none. `file`: the package's own for a job that names none; without it, the job
+    has to name one. `key`: the job's key that names it. `variables`: the variables that it may use.
+    `reports`: those that a person is warned of if it never uses them. `wholes`: variables that contain all of
+    `reports`. `shows`: it has to use all variables of one of these, for the reason `why`. `asked`: the role
+    that gets it. `stand_ins` are values for variables that are no texts, for a trial before any request.
     """
 
     name: str | None
@@ -104,14 +109,17 @@ class ExpectedCall(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """How a job's scenarios are divided by their index: `total` rounds of `size` scenarios each, the last
-    with all that are left. What a round has made, later ones may build on; they begin when it is settled."""
+    """Division of a job's scenarios by their index: `total` rounds of `size` scenarios each, the last with
+    the rest.
+
+    Later rounds may use the results of earlier ones; they begin when these are settled.
+    """
 
     total: int = 1
     size: int = 0
 
     def of(self, index: int) -> int:
-        """The round of a scenario, counted from 0."""
+        """Return the round of a scenario, counted from 0."""
         return min(index // self.size, self.total - 1) if self.total > 1 else 0
 
     def split(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -124,9 +132,11 @@ class Rounds(NamedTuple):
 
 
 class Starter(NamedTuple):
-    """What `edgen init` begins with: a shipped job, shipped templates by the names of their copies, the role
-    whose backend the job's first lines show, and a sentence for the help text. `folders`: shipped folders
-    that the job names, by the key that names each."""
+    """Start of `edgen init`: a shipped job, shipped templates by the names of their copies, the role whose
+    backend the job's first lines show, and a sentence for the help text.
+
+    `folders`: shipped folders that the job names, by the key that names each.
+    """
 
     job: str
     templates: Mapping[str, str]
@@ -136,13 +146,13 @@ class Starter(NamedTuple):
 
 
 class Simulation(Face):
-    """What the simulator offers to a protocol that answers its own prompts.
+    """The simulator's services for a protocol that answers its own prompts.
 
-    `messages` are those of the request, `text` what all of them say, `fault` a content fault or None,
-    `random` in [0, 1) drawn from the request's seed; `confusion` how often a labeller takes a label for which
-    other, empty for one that makes no mistakes. `say` speaks a rule of the phrase book, `pick` takes one of
-    several texts, `as_json` puts words under a key where the request asks for JSON. The others answer what
-    edgen's own protocols ask: each returns None where the messages ask something else.
+    `messages` are those of the request, `text` all of their texts, `fault` a content fault or None, `random`
+    in [0, 1) drawn from the request's seed; `confusion` how often a labeller takes a label for another, empty
+    without mistakes. `say` speaks a rule of the phrase book, `pick` takes one of several texts, `as_json`
+    puts words under a key if the request requires JSON. The others answer the requests of edgen's own
+    protocols: each returns None for other messages.
     """
 
     messages: Sequence[Message]
@@ -164,13 +174,13 @@ class Simulation(Face):
 
 
 def ended(reply: Reply) -> dict[str, Any]:
-    """How a reply came to its end, as all readers take it."""
+    """Return how a reply ended, in the arguments of all readers."""
     return {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
 
 
 @functools.cache
 def role_words(names: tuple[str, ...]) -> RoleWords:
-    """What the readers know of a space's roles."""
+    """Return the readers' knowledge of a space's roles."""
     from edgen.reading.roles import words_of
 
     return words_of(names)

@@ -1,7 +1,7 @@
-"""A judge scores one conversation by the criteria of a rubric, in one call.
+"""A judge that scores one conversation by the criteria of a rubric, in one call.
 
-The answer is a JSON object with a number from 0 to 10 for each criterion; anything else is asked for again,
-and is unread in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.fence`).
+The answer is a JSON object with a number from 0 to 10 for each criterion; any other answer is retried, and is
+unreadable in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.fence`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAID = 200  # characters of an answer that could not be read
 
 
 class Criterion(msgspec.Struct, frozen=True):
-    """What a conversation is scored by: a name, a sentence for the judge, and how much it weighs."""
+    """A criterion of the score: a name, a sentence for the judge, and a weight."""
 
     name: str
     says: str
@@ -48,7 +48,7 @@ class Scoring(Protocol):
     )
 
     def template(self, name: str, space: Space) -> Template:
-        """The judge's template."""
+        """Return the judge's template."""
         return Template(
             name=name,
             key="the rubric's template",
@@ -60,7 +60,7 @@ class Scoring(Protocol):
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """The scores."""
+        """Return the scores."""
         return request.scores()
 
 
@@ -79,7 +79,7 @@ class Judged(msgspec.Struct, frozen=True):
 def rubric(
     judged: Judged, criteria: Sequence[Criterion], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, dict[str, float] | Rejection]:
-    """Yields a request per ask; returns the score of each criterion, in [0, 1], or why there is none."""
+    """Yield a request per ask; return the score of each criterion, in [0, 1], or a rejection."""
     names = [criterion.name for criterion in criteria]
     address = Address(judged.scenario.index, judged.task)
     messages = prompt.messages(_variables(judged, criteria, rules))

@@ -47,7 +47,7 @@ from edgen.plugin.protocols import (
 if TYPE_CHECKING:
     from edgen.plugin.protocols import Stage
 
-CLOSING_STEP = 1000  # behind the last step that a turn can have
+CLOSING_STEP = 1000  # after the last step that a turn can have
 MOST_TURNS = 2_000  # in which a turn to branch at is looked for
 # Low, expected and high, of one answer each: tokens.
 _TURN = (10.0, 40.0, 150.0)
@@ -59,26 +59,29 @@ Weight = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 
 class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
-    """How agents talk. `closing` is who is asked for the probability of understanding at the end.
-    A detector that rejects has the turn asked for again; one that flags lets it stand, and says so."""
+    """Settings of talking agents.
+
+    `closing` is the role that states the probability of understanding at the end. A detector with "reject"
+    has the turn retried; one with "flag" keeps it with a flag.
+    """
 
     first: Text | None = None
-    """Who speaks first; null: the first of the space's roles."""
+    """First speaker; null: the first of the space's roles."""
     order: tuple[Text, ...] | dict[str, Weight] | None = None
-    """Who speaks when: null: the roles in turn; a list: as listed, over and over; weights by role: drawn anew
-    for each turn, and nobody speaks twice in a row."""
+    """Order of speakers: null: the roles in turn; a list: as listed, over and over; weights by role: drawn
+    for each turn, and no role speaks twice in a row."""
     max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
     """Turns after which a conversation ends by itself."""
     closing: Text | None = None
-    """Who says at the end how probable it is that the student understood: a role, or `judge`; null: nobody is
-    asked."""
+    """Role that states at the end how probable it is that the student understood, or `judge`; null: none
+    does."""
     leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
-    """What becomes of a turn that tells a secret of its brief: asked for again, or kept with a flag."""
+    """Treatment of a turn that reveals a secret of its brief: retried, or kept with a flag."""
     loop: Literal["reject", "flag"] = "reject"
-    """What becomes of a turn that repeats an earlier one: asked for again, or kept with a flag."""
+    """Treatment of a turn that repeats an earlier one: retried, or kept with a flag."""
 
     def speakers(self, roles: Sequence[Role], seed: int = 0, scenario: int = 0) -> Iterator[Role]:
-        """The roles in the order in which they speak, without end: the same for all replicates of a
+        """Yield the roles in the order in which they speak, without end: the same for all replicates of a
         scenario."""
         named = {role.lower(): role for role in roles}
         first = named.get((self.first or "").lower())
@@ -117,7 +120,7 @@ class SelfplayProtocol(ConversationProtocol):
             "one number from 0 to 1: how probable it is that the student understood",
             (*DEFAULT_VARIABLES, "conversation", *FENCED),
         ),
-        # Whoever is trained on a side's turns may be told what the side was told.
+        # A model trained on a side's turns may be given the side's brief.
         AnswerKind(
             "opening",
             "nothing: it is put in front of the conversations of an export",
@@ -145,7 +148,7 @@ class SelfplayProtocol(ConversationProtocol):
     about_probability = "`closing: student` under `selfplay` asks for it"
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """A prompt for the whole conversation."""
+        """Yield the problem of a prompt for the whole conversation."""
         if job.prompt is not None:
             yield Problem(
                 "$.prompt",
@@ -154,8 +157,7 @@ class SelfplayProtocol(ConversationProtocol):
             )
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
-        """Roles that the space has not, an order that leaves nobody to answer, a branch behind the last
-        turn."""
+        """Yield unknown roles, an order without an answering role, a branch after the last turn."""
         settings: Selfplay = settings_of(job)
         roles = [role.lower() for role in job.speakers]
         order = [role.lower() for role in settings.order or roles]
@@ -190,12 +192,12 @@ class SelfplayProtocol(ConversationProtocol):
                 )
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Each speaker, and the judge where it is asked at the end."""
+        """Return each speaker, and the judge if it is asked at the end."""
         roles = tuple(role.lower() for role in job.speakers)
         return (*roles, "judge") if settings_of(job).closing == "judge" else roles
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """A template for each role, and one for the closing question where it is asked."""
+        """Return a template for each role, and one for the closing question if it is asked."""
         templates = {}
         sees = {} if space is None else {role.name: role.sees for role in space.roles}
         for role in job.speakers:
@@ -227,19 +229,19 @@ class SelfplayProtocol(ConversationProtocol):
         return templates
 
     def prepare(self, job: Job, space: Space) -> Labels:
-        """What the space calls its dimensions."""
+        """Return the space's names of its dimensions."""
         return labels_of(space)
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
-        """Yields a turn's request at a time; returns the conversation, or why it is none."""
+        """Yield a turn's request at a time; return the conversation, or a rejection."""
         from edgen.plugin.protocols import play
 
         return play(self.stage(scenario, prompts, rules), replicate)
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage:
-        """Both agents of a scenario."""
+        """Return both agents of a scenario."""
         from edgen.plugin.protocols import Stage
 
         return Stage(scenario, prompts, rules)
@@ -247,7 +249,7 @@ class SelfplayProtocol(ConversationProtocol):
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
-        """Each side's brief, and the closing question."""
+        """Return each side's brief, and the closing question."""
         stage = self.stage(scenario, prompts, rules)
         names = [role.name for role in rules.roles]
         opening = {name.lower(): stage.messages(name, []) for name in names}
@@ -256,7 +258,7 @@ class SelfplayProtocol(ConversationProtocol):
         return opening
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call a turn, and one for the closing question."""
+        """Return a call per turn, and one for the closing question."""
         settings: Selfplay = settings_of(job)
         turns = settings.max_turns if level == 2 else min(_TURNS[level], settings.max_turns)
         calls = [
@@ -268,8 +270,8 @@ class SelfplayProtocol(ConversationProtocol):
         return tuple(calls)
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
-        """The turn that the job names; else the last one for what is low, the first one for what is high, all
-        of the role's for what is expected."""
+        """Return the turn that the job names; else the last one for the low level, the first one for the high
+        level, all of the role's for the expected level."""
         assert job.branch is not None
         turns = _turns_of(job)
         if job.branch.at != "sampled":
@@ -278,30 +280,30 @@ class SelfplayProtocol(ConversationProtocol):
         return {0: turns[-1:], 2: turns[:1]}.get(level, turns)
 
     def role_of(self, job: Job, step: int) -> str:
-        """Who speaks at a step, or is asked the closing question."""
+        """Return the speaker at a step, or the role that answers the closing question."""
         settings: Selfplay = settings_of(job)
         if step >= CLOSING_STEP:
             return (settings.closing or job.speakers[-1]).lower()
         return next(itertools.islice(settings.speakers(job.speakers), step, None)).lower()
 
     def probability_by(self, settings: Selfplay) -> str:
-        """Who is asked at the end."""
+        """Return the role that is asked at the end."""
         return f"{self.name}, {settings.closing}"
 
     def caveats(self, settings: Selfplay) -> Iterator[str]:
-        """What the agents knew."""
+        """Yield the agents' knowledge."""
         yield (
             "An agent plays each role and is told only what that role sees. What agents give away of it by themselves "
             "is in the text."
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """The closing question's number, or a turn."""
+        """Return the closing question's number, or a turn."""
         return request.probability() or request.turn()
 
 
 def _turns_of(job: Job) -> list[int]:
-    """The turns, from 0, of the role at whose turns a job branches."""
+    """Return the turns, from 0, of the role at whose turns a job branches."""
     assert job.branch is not None
     role = (job.branch.role or job.speakers[0]).lower()
     order = itertools.islice(settings_of(job).speakers(job.speakers), MOST_TURNS)

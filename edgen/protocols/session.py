@@ -33,19 +33,19 @@ class Session(ABC):
 
     @abstractmethod
     def play(self) -> Conversing:
-        """The conversation from its first turn to its end."""
+        """Play the conversation from its first turn to its end."""
 
     @abstractmethod
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """What each template is first asked with, by what it is for."""
+        """Return the first messages of each template, by use."""
 
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
-        """What a template may be told of the scenario by somebody who knows what the role sees."""
+        """Return the variables of a template on the scenario, for a reader with the role's knowledge."""
         known = scenario_variables(self._scenario)
         return {name: value for name, value in known.items() if name == "index" or name in role.sees}
 
     def _about(self, role: SpaceRole, space: Space, but: Collection[str] = ()) -> list[str]:
-        """The same as a line for each dimension, but for some."""
+        """Return the same as a line per dimension, without some."""
         values = self._scenario.values
         return [
             f"{space[name].label or name.replace('_', ' ')}: {values[name]}"
@@ -54,16 +54,16 @@ class Session(ABC):
         ]
 
     def _address(self) -> Address:
-        """That of the next thing to be asked."""
+        """Return the address of the next request."""
         self._step += 1
         return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
     def _question(self, use: str, messages: tuple[Message, ...], backend: str) -> Question:
-        """The next thing to be asked, with the template of this use."""
+        """Return the next request, with the template of this use."""
         return Question(self._address(), messages, self.protocol, backend, self._prompts[use].schema)
 
     def _random(self, place: str) -> random.Random:
-        """What is drawn at a place of the scenario's conversations."""
+        """Return the random numbers for a place of the scenario's conversations."""
         return random.Random(f"{self._rules.seed}/{self._scenario.index}/{place}")  # noqa: S311 - reproducible, not secret
 
 
@@ -72,16 +72,16 @@ class PlayedProtocol(ConversationProtocol):
 
     @abstractmethod
     def session(self) -> type[Session]:
-        """What plays a conversation."""
+        """Return the class that plays a conversation."""
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
-        """The work on one conversation."""
+        """Start the work on one conversation."""
         return self.session()(scenario, replicate, prompts, rules).play()
 
     def opening(
         self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules
     ) -> dict[str, tuple[Message, ...]]:
-        """The messages of each template as the conversation begins."""
+        """Return the first messages of each template."""
         return self.session()(scenario, 0, prompts, rules).opening()

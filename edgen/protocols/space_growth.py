@@ -50,8 +50,8 @@ SPACE_GROWTH = SpaceGrowth()
 
 
 class Expanded(msgspec.Struct, frozen=True):
-    """What came of it: the values kept, in the order in which they came, and how many were dropped by
-    reason. `answers` counts the model's answers, `empty` those that list nothing."""
+    """The result: the kept values in the order of arrival, and the numbers of dropped ones by reason.
+    `answers` counts the model's answers, `empty` those without a value."""
 
     kept: tuple[str, ...]
     dropped: dict[str, int]
@@ -67,8 +67,8 @@ def expansion(
     seed: int,
     tell: Callable[[int, int], None] = lambda _kept, _dropped: None,
 ) -> Generator[Request, Reply, Expanded]:
-    """Yields one request at a time; returns what is new, at most `wanted` values. `tell` is told after
-    each answer how many values were kept and dropped so far."""
+    """Yield one request at a time; return the new values, at most `wanted`. `tell` gets the numbers of kept
+    and dropped values after each answer."""
     present = [entry.value for entry in space[dimension].entries]
     known, kept, dropped = KnownValues(present), list[str](), Counter[str]()
     answers = empty = barren = 0
@@ -107,7 +107,8 @@ def expansion(
 
 
 def draw_shown(values: Sequence[str], seed: int, number: int) -> list[str]:
-    """At most SHOWN of the values, in their order: which, follows from the seed and the request's number."""
+    """Return at most SHOWN of the values, in their order; the choice depends on the seed and the request's
+    number."""
 
     def place(index: int) -> bytes:
         return hashlib.blake2b(f"{seed}/{number}/{values[index]}".encode(), digest_size=8).digest()
@@ -116,8 +117,8 @@ def draw_shown(values: Sequence[str], seed: int, number: int) -> list[str]:
 
 
 def why_dropped(value: str, known: KnownValues) -> str | None:
-    """Why a value is not taken, None if it is: `too_long`, `not_allowed` (by the space's own rules, or for
-    want of any letter or digit), `identical` or `near_duplicate`."""
+    """Return the reason for dropping a value, None if it is kept: `too_long`, `not_allowed` (by the space's
+    own rules, or without a letter or digit), `identical` or `near_duplicate`."""
     if len(value) > LONGEST:
         return "too_long"
     if value_problem(value) is not None or not any(map(str.isalnum, value)):

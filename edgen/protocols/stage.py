@@ -40,8 +40,8 @@ from edgen.space.five_lists import TOPIC_FIELDS
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):
-    """A turn, with what was mended and what was found in it. `ended`: with it the side closes the
-    conversation; its text is "" if it says nothing else."""
+    """A turn, with its repairs and findings. `ended`: the side closes the conversation with it; its text is
+    "" if it says nothing else."""
 
     turn: Turn
     repairs: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class PlayedTurn(msgspec.Struct, frozen=True):
 
 
 class Played(msgspec.Struct, frozen=True):
-    """How far a conversation came. `rejection`: the turn behind the last one could not be had."""
+    """The progress of a conversation. `rejection`: why the turn after the last one is missing."""
 
     entries: list[PlayedTurn]
     ended_by: Role | None = None
@@ -62,7 +62,7 @@ class Played(msgspec.Struct, frozen=True):
 
 
 class Stage:
-    """What each agent knows when the conversation begins, and how it is asked."""
+    """The initial knowledge of each agent, and its prompt."""
 
     def __init__(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> None:
         self.scenario = scenario
@@ -89,7 +89,7 @@ class Stage:
             self._secret[role] = [text for text in hidden if _fold(text) not in known]
 
     def _variables(self, sees: Collection[str]) -> dict[str, Any]:
-        """What a template may be told of the scenario by whoever knows these dimensions."""
+        """Return the variables of a template on the scenario, for a reader of these dimensions."""
         known = {name: value for name, value in self._known.items() if name == "index" or name in sees}
         if "topic" in sees:  # its subject and level go by names of their own
             known |= {name: self._known[name] for name in TOPIC_FIELDS if name not in self.scenario.values}
@@ -104,8 +104,8 @@ class Stage:
     def play(
         self, task: TaskId, start: list[PlayedTurn], until: int | None = None, but: Role | None = None
     ) -> Generator[Request, Reply, Played]:
-        """The conversation from `start` on, to its end, until it has so many turns, or until it is the turn
-        of `but`."""
+        """Play the conversation from `start` on, to its end, until it has so many turns, or until it is the
+        turn of `but`."""
         entries = list(start)
         most = self.settings.max_turns if until is None else min(self.settings.max_turns, until)
         while len(entries) < most and self.speaker(len(entries)) != but:
@@ -119,7 +119,7 @@ class Stage:
         return Played(entries)
 
     def speaker(self, number: int) -> Role:
-        """Who speaks turn `number`, counted from 0."""
+        """Return the speaker of turn `number`, counted from 0."""
         while number >= len(self._order):
             self._order.append(next(self._speakers))
         return self._order[number]
@@ -127,7 +127,7 @@ class Stage:
     def speak(
         self, task: TaskId, entries: Sequence[PlayedTurn]
     ) -> Generator[Request, Reply, PlayedTurn | Rejection]:
-        """The turn behind `entries`, by the side whose turn it is."""
+        """Return the turn after `entries`, by the side whose turn it is."""
         role = self.speaker(len(entries))
 
         def read_reply(reply: Reply) -> PlayedTurn | Rejection:
@@ -141,7 +141,7 @@ class Stage:
         return (yield from ask(question, self.rules, read_reply))
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
-        """A turn as it stands in the conversation, with what the detectors found; or why it cannot stand."""
+        """Return a turn in its final form, with the detectors' findings; or a rejection."""
         side = role.lower()
         found: list[tuple[RejectionReason, Literal["reject", "flag"], str]] = []
         secret = find_leak(said.text, self._secret[role], [entry.turn.text for entry in entries])
@@ -158,8 +158,10 @@ class Stage:
         return PlayedTurn(Turn(role, said.text), said.repairs, flags, said.ended)
 
     def messages(self, role: Role, entries: Sequence[PlayedTurn]) -> tuple[Message, ...]:
-        """What a role is asked with: its brief, what it said as assistant, what it heard as user. Where it
-        hears more than one other, each turn begins with the name of who speaks."""
+        """Return the messages to a role: its brief, its own turns as assistant, the others' as user.
+
+        If it hears more than one other, each turn begins with the name of its speaker.
+        """
         messages = list(self._brief[role])
         named = len(self._names) > 2
         for entry in entries:
@@ -169,8 +171,8 @@ class Stage:
         return tuple(messages)
 
     def closing(self, turns: Sequence[Turn]) -> tuple[Message, ...]:
-        """What the closing question is asked with: the judge's prompt, or the history of the role that is
-        asked and the question behind it."""
+        """Return the messages of the closing question: the judge's prompt, or the history of the asked role
+        with the question after it."""
         prompt = self._prompts["closing"]
         asked = self._names.get((self.settings.closing or "").lower())
         if asked is None:
@@ -182,7 +184,7 @@ class Stage:
         return tuple(history)
 
     def close(self, task: TaskId, played: Played) -> Generator[Request, Reply, float | None]:
-        """The answer to the closing question, None where none is asked or none can be read."""
+        """Return the answer to the closing question, None without a question or a readable answer."""
         asked = self.settings.closing
         if asked is None:
             return None
@@ -194,7 +196,7 @@ class Stage:
 
 
 def in_one_message(brief: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The brief of a role that does not open, so that what it hears comes first from another."""
+    """Return the brief of a role that does not open, so that the first message is another's."""
     text = "\n\n".join([message.content for message in brief])
     return (Message(brief[0].role, text),)
 
@@ -216,10 +218,10 @@ def _read_probability(reply: Reply) -> float | Rejection:
 
 
 def play(stage: Stage, replicate: int) -> Conversing:
-    """Yields a turn's request at a time; returns the conversation, or why it is none.
+    """Yield a turn's request at a time; return the conversation, or a rejection.
 
-    Replicates beyond the first may leave replicate 0 at a turn: they ask its requests, which the ledger
-    answers, up to there, and their own from there on.
+    Replicates beyond the first may leave replicate 0 at a turn: up to there they make its requests, which the
+    ledger answers, then their own.
     """
     start: list[PlayedTurn] = []
     branch = None
@@ -254,7 +256,7 @@ def _names(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def too_little(turns: Sequence[Turn]) -> Rejection | None:
-    """Why what was said is no conversation, None if it is one."""
+    """Return the rejection of too short a conversation, None if it is long enough."""
     if len(turns) < 2:
         return Rejection(RejectionReason.TOO_SHORT, f"it has {len(turns)} turns")
     if len({turn.role for turn in turns}) < 2:
@@ -263,7 +265,7 @@ def too_little(turns: Sequence[Turn]) -> Rejection | None:
 
 
 def _chosen_turn(branch: Branch, stage: Stage) -> int | None:
-    """The turn, from 0, at which the job has replicate 0 left; None if it is to be drawn."""
+    """Return the turn, from 0, at which the job leaves replicate 0; None if it is drawn."""
     if branch.at == "sampled":
         return None
     turns = (number for number in range(MOST_TURNS) if stage.speaker(number).lower() == stage.branch_role)
@@ -271,14 +273,14 @@ def _chosen_turn(branch: Branch, stage: Stage) -> int | None:
 
 
 def _reached_turn(turn: int, base: Played, stage: Stage) -> int | None:
-    """The turn, if replicate 0 came to it."""
+    """Return the turn, if replicate 0 reached it."""
     goes_on = base.ended_by is None and base.rejection is None
     return turn if goes_on and turn == len(base.entries) < stage.settings.max_turns else None
 
 
 def _drawn_turn(stage: Stage, base: Played) -> int | None:
-    """One of the turns that replicate 0 has, None if it has none of that role: the same for all
-    replicates of a scenario, so that each can be compared with each."""
+    """Return one of the turns of replicate 0, None if it has none of that role: the same for all replicates
+    of a scenario, so that each can be compared with each."""
     turns = [i for i, entry in enumerate(base.entries) if entry.turn.role.lower() == stage.branch_role]
     rng = random.Random(f"{stage.rules.seed}/{stage.scenario.index}/branch")  # noqa: S311 - reproducible, not secret
     return rng.choice(turns) if turns else None

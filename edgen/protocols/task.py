@@ -17,14 +17,14 @@ from edgen.space.text_rules import is_forbidden
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """Who answered: the backend's kind and the model's name."""
+    """The answering party: the backend's kind and the model's name."""
 
     backend: str
     model: str
 
 
 class Spent(msgspec.Struct):
-    """What one task's calls added up to, who answered, and how the last answer ended."""
+    """Sums over one task's calls, the answering parties, and the end of the last answer."""
 
     asks: int = 0
     prompt_tokens: int = 0
@@ -47,15 +47,15 @@ class Spent(msgspec.Struct):
 
 
 def _one_line(name: str) -> str:
-    """A model's name, which a service may choose as it likes, as one line without controls."""
+    """Return a model's name, which a service may choose freely, as one line without control characters."""
     if len(name) <= 200 and name.isprintable():
         return name.strip()
     return "".join(" " if is_forbidden(char) else char for char in name[:200]).strip()
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """How a task ended: a record, or a reason why there is none. `beside`: what else is kept of it, as JSON,
-    by names."""
+    """The end of a task: a record, or a reason for its absence. `beside`: further values to keep, as JSON, by
+    name."""
 
     status: Status
     reason: str | None = None
@@ -65,12 +65,12 @@ class Settled(msgspec.Struct, frozen=True):
 
     @classmethod
     def accepted(cls, record: bytes, beside: Mapping[str, bytes] | None = None) -> Settled:
-        """It came to something: `record` is kept, and what is `beside` it."""
+        """Return the end with a result: `record` is kept, and so is `beside`."""
         return cls(Status.ACCEPTED, record=record, beside=beside or {})
 
     @classmethod
     def rejected(cls, rejection: Rejection) -> Settled:
-        """The model answered, and it came to nothing."""
+        """Return the end of an answered task without a result."""
         return cls(Status.REJECTED, rejection.code, rejection.detail)
 
 
@@ -89,23 +89,25 @@ class Task:
 
 
 class Tasks(Protocol):
-    """Where a scheduler's tasks come from. `sharers`: how many tasks may ask the same request, to the
-    address; 1 where none does. `useless_help`: what a person can do where hardly any answer is usable; empty:
-    the reasons tell."""
+    """Source of a scheduler's tasks.
+
+    `sharers`: the number of tasks that may make the same request, up to the address; 1 if none does.
+    `useless_help`: advice if hardly any answer is usable; empty: the reasons suffice.
+    """
 
     call_settings: CallSettings
     sharers: int = 1
     useless_help: str = ""
 
     def task(self, scenario: int, task: Any) -> Task:
-        """The work on one task of a scenario."""
+        """Return the work on one task of a scenario."""
         ...
 
     def twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
-        """The other tasks of a scenario that may begin with the same question, each for an answer of its
-        own."""
+        """Return the other tasks of a scenario that may begin with the same question, each for an answer of
+        its own."""
         return ()
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """A name for everything that shapes the outcomes, the backends' identities by role included."""
+        """Return a name for everything that shapes the outcomes, with the backends' identities by role."""
         ...

@@ -1,10 +1,9 @@
-"""A writer writes texts beside a turn of a conversation: the same in other words, or replies that are wrong
-in its place.
+"""A writer of texts for a turn of a conversation: the same in other words, or wrong replies in its place.
 
-What is said in vain is dropped, by reason: what says the same as the turn or as another text (`same`,
-`twice`), and of wrong replies those that nearly say what is right (`right`), since they would count as
-mistakes where they are none. An answer of which nothing is left is asked for again. The conversation up to
-the turn is fenced as for a judge (see `edgen.protocols.fence`); what comes later is not shown.
+Useless texts are dropped, by reason: those that repeat the turn or another text (`same`, `twice`), and of
+wrong replies those that are nearly right (`right`), since they would be false mistakes. An answer without any
+useful text is retried. The conversation up to the turn is fenced as for a judge (see
+`edgen.protocols.fence`); later turns are not shown.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What was written for a turn, and how many texts were dropped by reason."""
+    """The texts for a turn, and the numbers of dropped texts by reason."""
 
     texts: tuple[str, ...]
     dropped: dict[str, int] = {}
@@ -45,7 +44,7 @@ class Writing(Protocol):
     answers = (AnswerKind("texts", "several texts, a numbered list or a JSON list", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
-        """The turn in other words, or replies of the same shape that are about something else."""
+        """Return the turn in other words, or replies of the same shape about something else."""
         from edgen.protocols.writing_simulated import answer
 
         return answer(request)
@@ -55,8 +54,8 @@ WRITING = Writing()
 
 
 def writing_template(kind: Kind, name: str | None, asked: str) -> Template:
-    """A writer's template; `name`: the one that a person names, None for the shipped one. `asked`: who is
-    asked."""
+    """Return a writer's template; `name`: a person's choice, None for the shipped one. `asked`: the asked
+    role."""
     return Template(
         name=name or TEMPLATES[kind],
         key="--prompt",
@@ -102,7 +101,7 @@ def write_texts(
 def writing_messages(
     turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules
 ) -> tuple[Message, ...]:
-    """What a writer is shown: the conversation up to the turn, which has the number 1."""
+    """Return the writer's messages: the conversation up to the turn, which has the number 1."""
     *before, said = turns
     guarded = guarded_lines([*before, Turn(f"(1) {said.role}", said.text)])
     fence = make_mark(rules.seed, address.scenario, f"{address.task}/{address.step}", [guarded])
@@ -116,7 +115,7 @@ def writing_messages(
 
 
 def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:
-    """Those of the texts that say something new of what `said` says."""
+    """Return the texts that add something to `said`."""
     right = [said.text, *(other.text for other in said.alternatives)]
     kept: dict[str, str] = {}
     dropped = Counter[str]()
@@ -135,5 +134,5 @@ def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:
 
 
 def _plain(text: str) -> str:
-    """A text's words alone: two that differ in signs and case say the same."""
+    """Return the words of a text: two texts that differ in signs and case are the same."""
     return " ".join(_WORD.findall(text.casefold()))

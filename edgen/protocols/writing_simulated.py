@@ -1,7 +1,7 @@
-"""How the simulator writes texts beside a turn: with openings and endings of its own, now and then to no
-avail.
+"""The simulator's texts for a turn: with openings and endings of its own, some of them useless.
 
-About one text in eight says again what is there, as models do, so that a rehearsal meets what is dropped.
+About one text in eight repeats the turn or another text, as models do, so that a rehearsal shows dropped
+texts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 def answer(request: Simulation) -> str | None:
-    """A JSON list of texts; None where the prompt asks for none."""
+    """Return a JSON list of texts; None if the prompt requests none."""
     if " paraphrases " not in request.text and " wrong replies " not in request.text:  # most prompts
         return None
     asked = _ASKED.search(request.text)
