@@ -1,8 +1,8 @@
-"""What a shell offers when a word is completed: `edgen --install-completion` sets it up.
+"""Shell completion of words: `edgen --install-completion` sets it up.
 
 Each function is the `autocompletion` of an option or argument. Words come from names and small files alone:
-no run is opened, no plugin is loaded. Whatever goes wrong, a shell gets fewer words and no message. Only
-words of harmless characters are offered, since bash expands patterns in them, and zsh evaluates them.
+no run is opened, no plugin is loaded. After any error a shell gets fewer words and no message. Only words of
+harmless characters are offered, since bash expands patterns in them, and zsh evaluates them.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _find_arms(ctx: Any, _incomplete: str) -> Iterator[str]:
 
 
 def _find_backends(ctx: Any, incomplete: str) -> Iterator[str]:
-    """The roles of a run's job; where the command is about no run, jobs."""
+    """Yield the roles of a run's job; for a command without a run, jobs."""
     if "run" in ctx.params:
         for run in _runs_of(ctx):
             yield from _keys_of(run / "job.yaml", "backends")
@@ -94,14 +94,14 @@ def _find_backends(ctx: Any, incomplete: str) -> Iterator[str]:
 
 
 def _runs_of(ctx: Any) -> list[Path]:
-    """The runs that the command line names so far. Where an option lacks its value, they are words without a
-    name."""
+    """Return the runs named on the command line so far. If an option lacks its value, they are words without
+    a name."""
     named = [ctx.params.get("run"), *(ctx.params.get("runs") or ())]
     return [path for path in named if path] or [Path(word) for word in ctx.args]
 
 
 def _keys_of(path: Path, key: str) -> list[str]:
-    """The keys of a mapping in a YAML file."""
+    """Return the keys of a mapping in a YAML file."""
     from edgen.core.errors import DataError
     from edgen.core.yaml_values import read_text, read_yaml
 
@@ -113,7 +113,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _as_path(path: Path) -> str:
-    """A path as a job has to write it: a file here needs the dot."""
+    """Return a path in the form of a job: a file here needs the dot."""
     return str(path) if "/" in str(path) else f"./{path}"
 
 

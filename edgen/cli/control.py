@@ -39,8 +39,11 @@ def make_control(
     metrics: Path | None = None,
     notify: str | None = None,
 ) -> Control:
-    """To be made before anything else is, so that what goes wrong then is logged as well. Raises UsageError
-    for options that cannot be followed."""
+    """Make the control of a command.
+
+    Call it first, so that later errors are logged as well. Raises UsageError for options that cannot be
+    followed.
+    """
     recorder = _Recorder(log_format)
     at_end(recorder.end)
     recorder.keep_metrics(metrics)
@@ -100,13 +103,14 @@ class _Recorder:
         self._show(event)
 
     def end(self, end: End) -> bool:
-        """The command's end: the last figures, the last line of the log; whether there is a log."""
+        """End the command: write the last figures and the last line of the log; return whether there is a
+        log."""
         state = "short" if end.reason == ShortError.reason else "stopped"
         if end.code == LockedError.exit_code:
             state = "running"
         elif end.code == 0 and end.text is None:  # an end that needs a sentence is no end of the run
             state = "complete"
-        if end.code != LockedError.exit_code:  # else the figures are those of whoever holds the run
+        if end.code != LockedError.exit_code:  # else the figures are those of the process that holds the run
             self._write_metrics(state, end)
         self._notify(state, end)
         if self._log is None:
@@ -118,11 +122,11 @@ class _Recorder:
         return True
 
     def _notify(self, state: str, end: End) -> None:
-        """Tell how the command ended, with the status of its run where there is one."""
+        """Notify of the command's end, with the status of its run if there is one."""
         if self._notifier is None:
             return
         facts: dict[str, Any] = {"run": self._folder or self._run, "state": state}
-        with contextlib.suppress(Exception):  # what cannot be read is no reason to tell nobody
+        with contextlib.suppress(Exception):  # an unreadable run is no reason for silence
             from edgen.api.status import read_status
 
             if self._folder is not None:
@@ -150,7 +154,7 @@ def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
 
 
 def _is_somebody_there() -> bool:
-    """Whether a person can be asked: they see what is asked, and can type."""
+    """Return whether a person can answer: they see the question, and can type."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty()
     except (AttributeError, ValueError):  # closed, or taken away
@@ -158,7 +162,8 @@ def _is_somebody_there() -> bool:
 
 
 def _ask(question: str) -> bool:
-    """A person's yes or no. An interrupt ends the command, also where a loop runs that would wait for it."""
+    """Return a person's yes or no. An interrupt ends the command, also inside a loop that would wait for
+    it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         sys.stderr.write(f"{safe(question)} [y/N] ")

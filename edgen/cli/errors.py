@@ -20,8 +20,8 @@ from edgen.core.system import ENDING_SIGNALS, is_hangup
 
 
 class End(NamedTuple):
-    """How a command ended: its exit code, the sentence that goes with it, the traceback of a bug, in one word
-    why, and the SystemExit that is passed on."""
+    """The end of a command: its exit code, the sentence for it, the traceback of a bug, the reason in one
+    word, and the SystemExit to pass on."""
 
     code: int
     text: str | None = None
@@ -48,8 +48,11 @@ class Interruption(BaseException):
 
 
 class _EndedBySignal(KeyboardInterrupt):
-    """As Ctrl-C. Where a plain KeyboardInterrupt leaves an `exec`, as those of imports, Python ends itself by
-    SIGINT later, whatever is made of it."""
+    """An end like Ctrl-C.
+
+    If a plain KeyboardInterrupt leaves an `exec`, as those of imports, Python ends itself by SIGINT later,
+    regardless of handlers.
+    """
 
 
 def run_guarded(run: Callable[[], object]) -> int:
@@ -119,8 +122,8 @@ def _interrupted() -> End:
 
 
 def ending_signals() -> list[signal.Signals]:
-    """The signals beside Ctrl-C that ask a command to end. A hangup that the caller ignores, as `nohup` does,
-    is none."""
+    """Return the signals besides Ctrl-C that end a command, without a hangup that the caller ignores, as
+    `nohup` does."""
     others = [number for number in ENDING_SIGNALS if number != signal.SIGINT]
     return [each for each in others if not (is_hangup(each) and signal.getsignal(each) is signal.SIG_IGN)]
 
@@ -129,7 +132,7 @@ def _say_how_it_ended(end: End) -> None:
     """Say how it ended, where a log does not say so already."""
     endings = _endings[:]
     _endings.clear()
-    said = [tell(end) for tell in endings]  # all of them are told
+    said = [tell(end) for tell in endings]  # every problem is printed
     if any(said):
         return
     if end.trace is not None:
@@ -141,7 +144,7 @@ def _say_how_it_ended(end: End) -> None:
 
 @contextlib.contextmanager
 def _ignore_signals() -> Iterator[None]:
-    """Ignore signals: it ends in a moment anyway, and who waits for it is to be told how."""
+    """Ignore signals: the command ends in a moment anyway, and the caller needs to know how."""
     before = [signal.signal(number, signal.SIG_IGN) for number in ENDING_SIGNALS]
     try:
         yield
@@ -158,7 +161,7 @@ def _silence_half_made() -> None:
 
 def _end_on_signal(number: int, frame: FrameType | None) -> None:
     """Do as Ctrl-C does: where a loop runs, its task is cancelled and cleans up."""
-    for each in ending_signals():  # one is enough: the next would be raised where this one is being told
+    for each in ending_signals():  # one is enough: the next would be raised while this one is printed
         signal.signal(each, signal.SIG_IGN)
     _came.append(number)
     _silence_half_made()

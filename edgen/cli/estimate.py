@@ -102,8 +102,10 @@ def _render(estimate: JobEstimate) -> Iterator[str]:
 
 
 def label_text(label: str, text: str) -> list[str]:
-    """A label and a text behind it, wrapped, its further lines below the first. What stands in backquotes
-    stays on one line, since it is there to be copied."""
+    """Return a label and a text after it, wrapped, its further lines below the first.
+
+    A part in backquotes stays on one line, so that it can be copied.
+    """
     whole = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
     lines = textwrap.wrap(whole, _WIDE - 10, break_long_words=False, break_on_hyphens=False)
     return [f"{'' if number else label:<10}{line}".replace("\0", " ") for number, line in enumerate(lines)]
@@ -174,7 +176,7 @@ def _describe_uses(needs: Needs) -> str:
 
 
 def _describe_reach(cap: Budget, *, batch: bool) -> str:
-    """How far a cap reaches, in a sentence or two."""
+    """Describe the reach of a cap, in a sentence or two."""
     money = cap.key == "max_cost" or cap.key.startswith("budget per_")
     of, spent = (
         dollars(value).removeprefix("$") if money else f"{value:,.0f}" for value in (cap.cap, cap.charged)

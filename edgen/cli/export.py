@@ -142,8 +142,8 @@ class Command(groups.Command):
 
 @functools.cache
 def _own_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
-    """An option for each flag that any format has, with the formats that have it; `loaded`: of these formats
-    alone."""
+    """Return an option for each flag that any format has, with the formats that have it; `loaded`: of these
+    formats alone."""
     from edgen.core.registry import find, find_all
     from edgen.export.own_options import Flag, flags_of
 
@@ -241,7 +241,7 @@ def _print_formats(run: Path, *, json: bool) -> None:
 
 
 def _render_formats(run: Path, formats: Sequence[dict[str, Any]], *, paired: bool) -> Iterator[str]:
-    """Every format in a line, with what it needs, and whether the run has it."""
+    """Yield a line for every format, with its needs, and whether the run meets them."""
     width = max(len(one["format"]) for one in formats)
     for one in formats:
         needs = "".join(f" Needs {need}." for need in one["needs"])

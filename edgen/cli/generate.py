@@ -104,7 +104,7 @@ def command(
 
 
 def _render(made: Generated, show: int) -> Iterator[str]:
-    """How the run stands, its files, and the first `show` conversations of each arm."""
+    """Yield the run's status, its files, and the first `show` conversations of each arm."""
     yield from render_status(made.status)
     for arm in made.files:
         if arm.arm:
@@ -134,7 +134,7 @@ def _render_record(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _describe_value(value: Any) -> str:
-    """A value of a scenario, with what its entry says of itself behind it."""
+    """Describe a value of a scenario, with the fields of its entry after it."""
     if not isinstance(value, dict):
         return str(value)
     fields = ", ".join(f"{name}: {said}" for name, said in value.items() if name != "value")

@@ -33,7 +33,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def first_sentence(command: Any) -> str:
-    """The first paragraph of a command's help, which is one sentence."""
+    """Return the first paragraph of a command's help, which is one sentence."""
     return " ".join((command.help or "").split("\n\n")[0].split())
 
 
@@ -59,7 +59,7 @@ class Command(TyperCommand):
 
 
 def _path(ctx: Any) -> list[str]:
-    """The names of the command and of its groups, by their new names, without `edgen`."""
+    """Return the names of the command and of its groups, by their new names, without `edgen`."""
     above = [] if ctx.parent is None or ctx.parent.parent is None else _path(ctx.parent)
     return [*above, ctx.command.name]
 

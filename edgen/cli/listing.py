@@ -63,7 +63,7 @@ def command(
 
 
 def _names() -> dict[str, list[str]]:
-    """The names of each kind."""
+    """Return the names of each kind."""
     from edgen.api.listing import FILE_KINDS, PLUGIN_KINDS, known_files, plugin_names
     from edgen.core.resources import shipped
 
@@ -106,7 +106,7 @@ def _render_templates(entries: Sequence[TemplateInfo], expected: Mapping[str, st
 
 
 def _render_template(entry: TemplateInfo) -> Iterator[str]:
-    """One template: its name and version, what it expects, the digest; then a line a fact."""
+    """Yield one template: its name and version, its kind of answer, the digest; then a line per fact."""
     facts = [entry.version or "no version", f"expects {entry.expects or 'not stated'}"]
     if entry.sha256:
         facts.append(entry.sha256[:12])

@@ -47,7 +47,7 @@ def command(
 
 
 def _as_json(status: Status, merged: MergeResult) -> dict[str, Any]:
-    """The new run's status, and what was put together."""
+    """Return the new run's status, and its sources."""
     duplicates = {
         "same": merged.same,
         "other": merged.other,

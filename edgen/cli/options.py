@@ -38,7 +38,7 @@ YesOption = Annotated[
 
 
 def output(metavar: str, more: str) -> Any:
-    """The option -o; `more` says what the command writes there."""
+    """Make the option -o; `more` says what the command writes there."""
     return Option("--output", "-o", metavar=metavar, help=f"Where to write. {more}")
 
 
@@ -83,7 +83,7 @@ OutsideOption = Annotated[
 
 
 def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> Any:
-    """The option --backend; `more` says what the backend does, and which it is by default."""
+    """Make the option --backend; `more` says what the backend does, and its default."""
     return Option(
         "--backend",
         metavar=metavar,
@@ -93,7 +93,7 @@ def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> Any:
 
 
 def prompt(default: str) -> Any:
-    """The option --prompt."""
+    """Make the option --prompt."""
     return Option(
         "--prompt",
         metavar="NAME|FILE",
@@ -173,7 +173,7 @@ def only_one(values: list[Path] | None, option: str) -> Path | None:
 
 
 def read_overrides(set_: list[str] | None, count: int | None = None) -> tuple[str, ...]:
-    """What `--set` and `-n` say."""
+    """Return the overrides by `--set` and `-n`."""
     return (*(set_ or ()), *(() if count is None else (f"conversations={count}",)))
 
 
@@ -194,14 +194,14 @@ class SeveralWords(Command):
     option: ClassVar[str]
 
     def takes(self, word: str) -> bool:  # noqa: ARG002 - a subclass may know the words
-        """Whether a word behind the option's first is one more of its values, and no argument."""
+        """Return whether a word after the option's first is one more of its values, and no argument."""
         return True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(self._spread(args)))
 
     def _spread(self, args: list[str]) -> Iterator[str]:
-        """The option before each of its values, and nowhere else."""
+        """Yield the option before each of its values, and nowhere else."""
         inside, bare = False, False  # bare: the option stands there, and no value yet
         for number, word in enumerate(args):
             name, equals, value = word.partition("=")

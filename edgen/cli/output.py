@@ -1,8 +1,8 @@
-"""What commands print: results to stdout, notes to stderr, model text made safe for a terminal.
+"""Output of commands: results to stdout, notes to stderr, model text made safe for a terminal.
 
-It is the same whether a terminal or a file takes it, except that sentences break between words at a
-terminal's edge. In lines for people, what a terminal would obey or hide is written out (`safe`); in JSON it
-is escaped, so that who reads the JSON has every character as it was.
+It is the same for a terminal and a file, except that sentences break between words at a terminal's edge. In
+lines for people, characters that a terminal would interpret or hide are written out (`safe`); in JSON they
+are escaped, so that a reader of the JSON gets every character unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def json_text(value: Any) -> str:
 
 
 def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
-    """A result: as JSON, or the lines that say the same to a person."""
+    """Print a result: as JSON, or the lines that say the same to a person."""
     if json:
         print_json(value)
         return
@@ -43,12 +43,12 @@ def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value, and nothing else, on stdout."""
+    """Print one JSON value, and nothing else, on stdout."""
     print_raw(msgspec.json.format(json_text(value), indent=2) + "\n")
 
 
 def print_json_line(value: Any) -> None:
-    """One JSON value on a line of its own, on stdout."""
+    """Print one JSON value on one line, on stdout."""
     print_raw(json_text(value) + "\n")
 
 
@@ -59,7 +59,7 @@ class SafeText(str):
 
 
 def print_line(text: str = "") -> None:
-    """One line of a result, on stdout."""
+    """Print one line of a result, on stdout."""
     print_raw((text if isinstance(text, SafeText) else safe(text)) + "\n")
 
 
@@ -75,7 +75,7 @@ def print_raw(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A remark to the person, on stderr. Where nobody can read it, the work goes on all the same."""
+    """Print a remark to the person, on stderr. Without a reader, the work continues."""
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(_fold(safe(text), _terminal_width(sys.stderr)) + "\n")
         sys.stderr.flush()
@@ -90,7 +90,7 @@ def fold_behind(label: str, text: str) -> str:
 
 
 def _terminal_width(stream: TextIO) -> int:
-    """Return how many columns the terminal behind a stream has; 0 if there is none, or too few to read in."""
+    """Return the number of columns of a stream's terminal; 0 if there is none, or too few to read in."""
     try:
         width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):
@@ -115,7 +115,7 @@ def _fold_line(line: str, width: int) -> str:
 
 
 def format_cost(usd: float | None, *, calls: int = 1) -> str:
-    """What calls cost."""
+    """Format the cost of calls."""
     if usd is None:
         return "unknown (no price in the job)" if calls else "none yet"
     return dollars(usd)
@@ -126,13 +126,13 @@ def count_noun(count: int, noun: str) -> str:
 
 
 def first_of(names: Sequence[str], most: int, what: str = "") -> str:
-    """The first names, and how many more there are."""
+    """Return the first names, and the number of the others."""
     more = f" and {len(names) - most} more{what}" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
-    """The lines of a table: the first `left` columns to the left, the others to the right."""
+    """Yield the lines of a table: the first `left` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, widths, strict=True)

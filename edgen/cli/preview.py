@@ -96,7 +96,7 @@ def _render_difference(difference: Difference, width: int) -> Iterator[str]:
 
 
 def _render_scenario(scenario: dict[str, Any], behind: str = "") -> Iterator[str]:
-    """A scenario's number and values."""
+    """Yield a scenario's number and values."""
     yield f"scenario {scenario['index']}{behind}"
     for key, value in scenario.items():
         if value is not None and key != "index":
@@ -121,7 +121,7 @@ def _render_one(one: ScenarioDifference, difference: Difference, width: int) -> 
 
 
 def _join_columns(left: str, right: str, names: tuple[str, str], width: int) -> SafeText:
-    """Both texts side by side, changed words in colour where there is colour, else in brackets."""
+    """Return both texts side by side, changed words in colour if there is colour, else in brackets."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -18,7 +18,7 @@ _HEAD = ("run", "state", "accepted", "calls", "tokens", "cost", "age", "size")
 
 
 def render_runs(runs: Sequence[RunFacts], totals: Totals) -> Iterator[str]:
-    """The table. Below a row: what is wrong with the run, who works on it, or why it stopped."""
+    """Yield the table. Below a row: the run's problem, the process at work, or why it stopped."""
     if not runs:
         return
     first, *rest, last = align_columns([_HEAD, *map(_cells, runs), _total_cells(totals)], left=2)
@@ -39,7 +39,7 @@ def _describe(run: RunFacts) -> Iterator[str]:
 
 
 def _describe_end(run: RunFacts) -> Iterator[str]:
-    """Why a run stopped, or is short."""
+    """Yield why a run stopped, or is short."""
     if run.status is not None and (why := run.status.stopped):
         yield from wrap_behind("stopped    ", f"{why.reason}: {why.detail}", _WIDTH)
 

@@ -280,7 +280,7 @@ def _render_cells(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _render_needs(facts: dict[str, Any]) -> Iterator[str]:
-    """How many conversations, by what is to be covered and how often."""
+    """Yield the number of conversations needed to cover values, by how often."""
     if not facts["balanced"]:
         return
     each = (f"k = {need['per_cell']:,}" for need in facts["balanced"][0]["needed"])
@@ -304,7 +304,7 @@ def _describe_stratum(names: list[str], dimensions: int) -> str:
 
 
 def _render_grown(grown: GrownSpace) -> Iterator[str]:
-    """What came of the asking for new values."""
+    """Yield the new values that a model was asked for."""
     made_up = " (simulated: no model wrote them)" if grown.simulated else ""
     dropped = ", ".join(f"{reason} {number}" for reason, number in grown.dropped.items())
     calls = grown.calls

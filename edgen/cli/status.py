@@ -82,7 +82,7 @@ def _print_runs(folder: Path, *, json: bool) -> None:
 
 
 def _show_changes(changes: Iterable[Status], *, json: bool) -> None:
-    """A JSON object a line, a screen that changes in place, or a line a change."""
+    """Show a JSON object per line, a screen that changes in place, or a line per change."""
     speed = _Speed()
     if json or not sys.stdout.isatty():
         for status in changes:
@@ -104,7 +104,7 @@ def _show_changes(changes: Iterable[Status], *, json: bool) -> None:
 
 
 def render_status(status: Status) -> Iterator[str]:
-    """A line a fact."""
+    """Yield a line per fact."""
     calls, tokens, part = status.calls, status.tokens, status.range
     piece = f" (scenarios {part.first} to {part.end - 1} of {part.of})" if part else ""
     # Of the calls of all starts, those of the one that ends now, where others made some.
@@ -153,7 +153,7 @@ def render_status(status: Status) -> Iterator[str]:
 
 
 def _render_budget(status: Status) -> Iterator[str]:
-    """How far the budget is used that the run shares, a line a cap."""
+    """Yield the use of the budget that the run shares, a line per cap."""
     budget = status.budget
     if budget is UNSET:
         return
@@ -168,7 +168,7 @@ def _render_budget(status: Status) -> Iterator[str]:
 
 
 def _render_change(status: Status, speed: str) -> str:
-    """How it stands, in a line with the time of day."""
+    """Return the status in a line with the time of day."""
     parts = [
         f"{time.strftime('%H:%M:%S')} {status.state}: {status.planned - status.pending:,}/{status.planned:,}",
         f"{status.accepted:,} accepted",
@@ -201,7 +201,7 @@ class _Speed:
 
 
 def _of_cache(tokens: Tokens) -> str:
-    """What of the prompts went through a service's cache, if anything."""
+    """Return the part of the prompts that used a service's cache, "" without one."""
     kinds = {"read from": tokens.cache_read, "written to": tokens.cache_write}
     said = " and ".join(f"{count:,} {what}" for what, count in kinds.items() if count)
     return f" ({said} the prompt cache)" if said else ""
@@ -213,7 +213,7 @@ def _describe_amount(amount: Amount) -> str:
 
 
 def _render_batches(runs: list[Status]) -> Iterator[str]:
-    """The batches that are out, of a run and its arms, in a line."""
+    """Yield the sent batches of a run and its arms, in a line."""
     out = [batch for run in runs for batch in run.batches or ()]
     if out:
         sent = min((batch.sent_at for batch in out if batch.sent_at is not None), default=None)

@@ -1,4 +1,4 @@
-"""Conversations of a run with what became of them, those of several arms beside each other."""
+"""Conversations of a run with their outcomes, those of several arms side by side."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def conversations_as_json(
 def render_conversations(
     found: Sequence[ConversationDetails], pairs: Sequence[Pair], *, raw: bool, width: int
 ) -> Iterator[str]:
-    """Conversations of several arms stand beside each other where there is room."""
+    """Yield conversations; those of several arms are side by side if there is room."""
     arms = list(dict.fromkeys(one.arm for one in found))
     column = (width - _GAP * (len(arms) - 1)) // len(arms)
     if len(arms) > 1 and column >= _NARROWEST:
@@ -66,7 +66,7 @@ def render_conversations(
 
 
 def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool) -> Iterator[str]:
-    """One conversation. `above`: its scenario stands above already."""
+    """Yield one conversation. `above`: its scenario is already printed."""
     what = [one.id, one.status, *(["simulated"] if one.simulated else [])]
     yield from wrap_text(safe(" · ".join(what)), width)
     if one.reason is not None:
@@ -93,7 +93,7 @@ def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool)
 
 
 def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
-    """Every dimension and field. Those that Education Dialogue has come first, in its order."""
+    """Yield every dimension and field. Those that Education Dialogue has come first, in its order."""
     row = {
         name: value for name, value in one.scenario.as_row().items() if name != "index" and value is not None
     }
@@ -106,7 +106,8 @@ def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
 
 
 def _describe_labels(one: ConversationDetails, place: int | None) -> Iterator[str]:
-    """What each layer says of a turn, or of the conversation; also each annotator, where they differ."""
+    """Yield the labels of a turn, or of the conversation, by each layer; also by each annotator, if they
+    differ."""
     for layer, units in one.labels.items():
         for unit in (unit for unit in units if unit.turn == place):
             most = "no label has most" if unit.tie else ", ".join(unit.labels)
@@ -155,7 +156,7 @@ def _render_pairs(pairs: Sequence[Pair], width: int) -> Iterator[str]:
 
 
 def _describe_signals(pair: Pair) -> Iterator[str]:
-    """What each source says of a pair: for whom, and of a judge its verdicts in both orders."""
+    """Yield the signal of each source for a pair: the side, and for a judge its verdicts in both orders."""
     names = {"a": pair.a.id, "b": pair.b.id}
     for one in pair.signals.oracle:
         verdicts = ", ".join(
@@ -175,7 +176,7 @@ def _describe_stand(p: float | None, *, tie: bool) -> str:
 
 
 def wrap_text(text: str, width: int, *, first: str = "", rest: str = "") -> Iterator[str]:
-    """The lines of a text, each no wider than `width`, white space at its beginning kept. The first begins
+    """Yield the lines of a text, each no wider than `width`, with its leading white space. The first begins
     with `first`, all others with `rest`."""
     lead = first
     for line in text.split("\n"):
@@ -199,6 +200,6 @@ def _pieces(line: str, width: int) -> Iterator[str]:
 
 
 def join_blocks(blocks: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """The lines of several blocks beside each other, each `width` wide."""
+    """Yield the lines of several blocks side by side, each `width` wide."""
     for lines in zip_longest(*blocks, fillvalue=""):
         yield (" " * _GAP).join(set_cell_size(line, width) for line in lines).rstrip()

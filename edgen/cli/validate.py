@@ -123,7 +123,7 @@ _PLACES = 3
 
 
 def _render(found: Validation) -> Iterator[str]:
-    """The files, then each kind of problem with its first places."""
+    """Yield the files, then each kind of problem with its first places."""
     from edgen.validation.findings import KINDS
 
     files = found.files

@@ -1,1 +1,1 @@
-"""Who hears what happens while a command works: a terminal, a log for a machine, a metrics file."""
+"""Listeners to events during a command's work: a terminal, a log for a machine, a metrics file."""

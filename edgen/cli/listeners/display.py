@@ -18,7 +18,7 @@ _LINE_EVERY = 10.0  # seconds
 
 
 def make_display() -> Display:
-    """The one that fits stderr."""
+    """Make the display that fits stderr."""
     return _Bar() if sys.stderr.isatty() else Display()
 
 
@@ -62,7 +62,7 @@ class Display:
                 self._parts.clear()
 
     def _is_due(self, event: Event) -> bool:
-        """Of how far batches are, a line now and then."""
+        """Return whether a line on the progress of batches is due."""
         now = time.monotonic()
         if "done" in event.facts and now < self._next_batch:
             return False
@@ -71,7 +71,7 @@ class Display:
         return True
 
     def print(self, text: str) -> None:
-        """A line that stays."""
+        """Print a permanent line."""
         note(text)
 
     def begin(self, snapshot: Snapshot) -> None:
@@ -88,7 +88,7 @@ class Display:
         self._stage = ""
 
     def show_stage(self, text: str) -> None:
-        """What is being done where nothing is counted; an empty text: it is done."""
+        """Show the present stage of work without counts; an empty text ends it."""
         if text and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _LINE_EVERY
             note(text)
@@ -102,7 +102,7 @@ class Display:
         self.print(" · ".join(filter(None, [*parts, self.describe_rest(snapshot)])))
 
     def describe_rest(self, snapshot: Snapshot) -> str:
-        """How long it will take, or what is being done after the last answer."""
+        """Describe the remaining time, or the stage after the last answer."""
         speed = 0.0 if snapshot.activity is None else snapshot.activity.per_second
         if self._stage:
             return self._stage

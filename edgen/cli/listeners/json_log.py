@@ -1,8 +1,8 @@
-"""`--log-format json`: what happens, on stderr, one JSON object a line and nothing else.
+"""`--log-format json`: events on stderr, one JSON object per line and nothing else.
 
-Each has `time` (ISO 8601, UTC), `run`, `event` and, where there is one, `text`, a sentence that says the same
-as the keys behind it. Events are start · progress · rate · retries · circuit_opened · circuit_closed · batch
-· note · end; `end` is the last line, once, whatever happened. No key, no prompt and no answer is in any of
+Each has `time` (ISO 8601, UTC), `run`, `event` and perhaps `text`, a sentence that says the same as the keys
+after it. Events are start · progress · rate · retries · circuit_opened · circuit_closed · batch · note · end;
+`end` is the last line, once, after any outcome. No key, no prompt and no answer is in any of
 them.
 """
 
@@ -48,7 +48,7 @@ class JsonLog(logging.Handler):
     def end(
         self, text: str | None, facts: dict[str, Any], parts: Mapping[str, Snapshot], trace: str | None
     ) -> None:
-        """The last line; `parts` are the run as it was last seen, or its arms."""
+        """Write the last line; `parts` are the last snapshots of the run, or of its arms."""
         logging.captureWarnings(False)
         logging.getLogger().removeHandler(self)
         if len(parts) == 1:
@@ -71,7 +71,8 @@ class JsonLog(logging.Handler):
         self._write("progress", "", arm | snapshot.as_json() | speed)
 
     def _write(self, event: str, text: str, facts: dict[str, Any]) -> None:
-        """One line. ASCII alone, so that no terminal obeys it; where nobody reads, nothing is lost."""
+        """Write one line. It is ASCII alone, so that no terminal interprets it; without a reader, nothing is
+        lost."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"time": now, "run": self._run, "event": event, **({"text": text} if text else {}), **facts}
         with contextlib.suppress(OSError, ValueError):

@@ -1,7 +1,7 @@
 """`--metrics FILE`: figures in Prometheus' text format, for a node exporter's textfile collector.
 
 The format is version 0.0.4 of Prometheus' documentation ("Exposition formats"): a family's HELP and TYPE,
-then its samples. The file is replaced as a whole, so that whoever reads it never reads half of it.
+then its samples. The file is replaced as a whole, so that a reader never gets half of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Families:
         self._families: dict[str, tuple[str, list[str]]] = {}
 
     def add(self, name: str, about: str, value: float | None, labels: Labels) -> None:
-        """One sample; None is none. What a family is `about` is said by its first sample."""
+        """Add one sample; None adds none. The first sample of a family has its description, `about`."""
         if value is not None:
             written = ",".join(f'{label}="{_escape(text)}"' for label, text in labels.items())
             self.add_line(name, about, f"{name}{{{written}}} {_format(value)}")
@@ -37,12 +37,12 @@ class Families:
     def add_each(
         self, name: str, about: str, values: Mapping[str, float], labels: Labels, label: str
     ) -> None:
-        """A sample for each of the values, which `label` tells apart."""
+        """Add a sample for each of the values, which `label` distinguishes."""
         for key, value in values.items():
             self.add(name, about, value, {**labels, label: key})
 
     def add_line(self, name: str, about: str, line: str) -> None:
-        """A sample as it was written before."""
+        """Add a sample that is already written."""
         self._families.setdefault(name, (about, []))[1].append(line)
 
     def text(self) -> str:
@@ -142,7 +142,7 @@ def _add_counts(found: Families, part: Snapshot, unit: str, labels: Labels) -> N
 
 
 def _add_activity(found: Families, now: Activity, retried_by: Mapping[str, int], labels: Labels) -> None:
-    """What is under way, how fast it may go, and what is left to spend."""
+    """Add the work under way, its speed limits, and the remaining budget."""
     about = "Calls made again, of this start, by how one failed or why an answer was not usable."
     found.add_each("edgen_retries_total", about, dict(sorted(retried_by.items())), labels, "kind")
     about = "When this start last got an answer."

@@ -1,9 +1,9 @@
-"""`--notify`: tells a command or a web address, once, how a command of edgen's ended.
+"""`--notify`: reports the end of an edgen command to a command or a web address, once.
 
-Whoever types the option consents to it: no job can. The status has no key, no prompt and no answer in it. A
-command gets it on its standard input, in an environment without keys; an address gets it by POST, over https
-or on this machine. Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes
-edgen's exit code.
+Typing the option is the consent: no job can. The status has no key, no prompt and no answer in it. A command
+gets it on its standard input, in an environment without keys; an address gets it by POST, over https or on
+this machine. Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes edgen's
+exit code.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _WEB = ("http", "https")
 
 
 class Notifier:
-    """Where to tell it: `target` is a command for the shell, or a web address. Raises UsageError for
-    neither."""
+    """The receiver: `target` is a command for the shell, or a web address. Raises UsageError for neither."""
 
     def __init__(self, target: str) -> None:
         self._target = target.strip()
@@ -57,7 +56,7 @@ class Notifier:
         self._host += f":{port}" if port else ""
 
     def send(self, facts: Mapping[str, Any], keys: Collection[str]) -> str | None:
-        """Tell it; returns why that failed, in a clause, None if it did not. `keys`: variables that hold
+        """Send the status; return the clause of a failure, None for success. `keys`: variables that hold
         keys."""
         body = json_text(facts).encode()
         if not self._host:
@@ -74,7 +73,7 @@ class Notifier:
         }
         environ |= {"EDGEN_STATE": str(facts["state"]), "EDGEN_EXIT": str(facts["exit_code"])}
         try:
-            with subprocess.Popen(  # noqa: S603 - typed by whoever starts the command
+            with subprocess.Popen(  # noqa: S603 - typed by the user who starts the command
                 ["/bin/sh", "-c", self._target],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
