@@ -146,7 +146,7 @@ def render_status(status: Status) -> Iterator[str]:
         yield f"layer      {name}"
     for writer in status.writers or ():
         told = f"{writer.written:,} of {writer.planned:,} turns written for, {writer.pending:,} pending"
-        yield f"candidates {writer.writes:,}, {writer.writer}: {told}"
+        yield f"candidates {writer.writes}, {writer.writer}: {told}"
     for other in status.asked or ():
         told = f"{other.answered:,} of {other.planned:,} answered, {other.pending:,} pending"
         yield f"asked      {other.asker}, {other.answerer}: {told}"
