@@ -1,8 +1,7 @@
-"""What labels on a run will take, by annotator, before anything is asked; nothing is sent and nothing is
-written.
+"""Estimate of labels on a run, by annotator, before any request; nothing is sent and nothing is written.
 
-Prompts are those of the run's own texts: a seeded sample of the requests that are still to be made is
-rendered and counted. Answers are taken to be the asked JSON object with labels of the set.
+Prompts are those of the run's own texts: a seeded sample of the requests still to be made is rendered and
+counted. Answers are assumed to be the required JSON object with labels of the set.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What a layer will take: of each annotator, and in all, where they are taken to err alike. `basis`: what
-    it rests on, in sentences."""
+    """Estimate of a layer: of each annotator, and in all, on the assumption that their errors are alike.
+    `basis`: its grounds, in sentences."""
 
     run: str
     layer: str
@@ -79,7 +78,7 @@ class _Needs(NamedTuple):
 
 
 def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -> AnnotateEstimate:
-    """What `annotate_run` would take. Raises what it raises before its first call."""
+    """Return the estimate of `annotate_run`. Raises its errors before its first call."""
     rundir = RunFolder(run)
     rundir.require()
     labels, options = resolve(rundir, options)
@@ -141,7 +140,7 @@ def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Need
 
 
 def _counter_of(making: Annotating, tasks: AnnotatorAsker) -> tuple[Counter, tuple[str, ...]]:
-    """What counts an annotator's tokens, and what would count them better."""
+    """Return the counter of an annotator's tokens, and a better one that could be installed."""
     backend, path = tasks.job.backends[ROLE], None
     if (named := getattr(backend, "tokenizer", None)) is not None:
         reach = Reach.of(making.reader.rundir.job, making.options.overrides, outside=False)
@@ -170,7 +169,7 @@ def _rendered(
 def _uses(
     tasks: AnnotatorAsker, making: Annotating, seen: Sequence[tuple[int, float]], requests: int, error: float
 ) -> Range:
-    """What the requests use, given what a sample of them does."""
+    """Return the usage of the requests, from a sample of them."""
     job, several = tasks.job, making.asking.labels.several
     rates = Rates(job, making.options.via, {ROLE: job.backends[ROLE]})
     if not seen:

@@ -55,7 +55,8 @@ _MOST = 50  # annotators of one command
 class AnnotateOptions(AskOptions):
     """The options of annotators.
 
-    labels: the name or the file of a label set; None for that of an existing layer. layer: its name; None for the set's.
+    labels: the name or the file of a label set; None for that of an existing layer.
+    layer: its name; None for the set's.
     by: `[NAME=][JOB:]ROLE` of the backends that label. annotators: how many annotators each of them is.
     unit, together: what is labelled, and whether all turns of a conversation in one request.
     sample: conversations of each arm; None for all.
@@ -74,15 +75,17 @@ class AnnotateOptions(AskOptions):
 
     @property
     def asks(self) -> bool:
-        """Whether models are asked: with people's labels, only those that are named."""
+        """True if models are asked: with people's labels, only the named ones."""
         return bool(self.by) or self.annotators > 1 or (self.labels is not None and not self.people)
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRun:
-    """How the annotators that were asked stand, and whose labels were taken from `people`. `units` have
-    labels in `file`, of which the `figures` tell as the measure `labels` does: both None where it was not
-    written, since `ended` stopped them. `gold`: the layer against gold. Figures need the extra `analysis`."""
+    """The status of the annotators, and the people whose labels were taken.
+
+    `units` have labels in `file`, with the `figures` of the measure `labels`: both None if it was not
+    written, since `ended` stopped them. `gold`: the layer against gold. Figures need the extra `analysis`.
+    """
 
     run: Path
     layer: str
@@ -98,7 +101,7 @@ class AnnotatedRun:
 
     @property
     def agreement(self) -> AnnotatorAgreement | None:
-        """How far the annotators of the layer agree."""
+        """The agreement of the layer's annotators."""
         return None if self.figures is None else self.figures.agreement
 
 
@@ -119,7 +122,7 @@ def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> Annot
 
 
 def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, AnnotateOptions]:
-    """The label set, and the options as a layer that is there has them. Raises what `find_labels` does."""
+    """Return the label set, and the options of the existing layer. Raises the errors of `find_labels`."""
     if options.labels is not None or options.layer is None:
         return find_labels(options), options
     noted: Noted | None = LayerFolder(run, options.layer).asked()
@@ -132,7 +135,7 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
 
 
 def find_labels(options: AnnotateOptions) -> LabelSet:
-    """The label set. Raises UsageError for options that contradict each other, LabelSetError."""
+    """Return the label set. Raises UsageError for options that contradict each other, LabelSetError."""
     if options.sample is not None and options.sample < 1:
         raise UsageError("--sample: give the number of conversations, 1 or more.")
     if options.together and options.unit == "conversation":
@@ -161,8 +164,8 @@ class Annotating:
         self.place = Place(self.layer.annotators, reader.rundir)
 
     def make(self) -> AnnotatedRun:
-        """Take what people give, ask the models, and write the layer. What is wrong with a file is told
-        before anything is asked or written."""
+        """Take people's labels, ask the models, and write the layer. A problem of a file is reported before
+        any request or change."""
         given = self._given()
         gold = self._gold()
         annotators, prompt = self.prepare() if self.options.asks else self._prepare_people()
@@ -178,7 +181,7 @@ class Annotating:
         return replace(self.look(gold), annotators=_statuses(ledgers), people=people)
 
     def look(self, gold: Gold | None = None) -> AnnotatedRun:
-        """What the layer says as it is."""
+        """Return the present content of the layer."""
         if not self.layer.labels.exists():
             raise UsageError(f"{self.layer.path}: this layer has no labels yet.")
         gold = gold or self._gold()
@@ -193,7 +196,7 @@ class Annotating:
         return AnnotatedRun(*about, self.layer.labels, _statuses(ledgers), people=people, ended=ended)
 
     def _given(self) -> list[Given]:
-        """What people give, file by file. Raises DataError."""
+        """Return people's labels, file by file. Raises DataError."""
         given: list[Given] = []
         for path in self.options.people:
             read = read_given(path, self.reader, self.asking)
@@ -212,7 +215,7 @@ class Annotating:
         return {}, None
 
     def prepare(self) -> tuple[dict[str, Chosen], Prompt]:
-        """Who is asked, and with which template. Raises what is wrong before anything is asked or written."""
+        """Return the annotators and their template. Raises errors before any request or change."""
         self._require_units()
         annotators = dict(self._annotators())
         template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
@@ -273,7 +276,7 @@ class Annotating:
         was asked."""
         async with self.open(annotators, prompt, send=True) as at_work:
             ledgers += [self.place.ledger(one.asker) for one in at_work]
-            self.layer.note(self.asking)  # not before: a key that is missing leaves nothing behind
+            self.layer.note(self.asking)  # not earlier: after a missing key nothing remains
             return await ask_until_ended(at_work, self.place, self.control)
 
     @contextlib.asynccontextmanager

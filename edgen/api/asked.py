@@ -16,7 +16,7 @@ from edgen.runtime.control import Control
 
 @dataclass(frozen=True, slots=True)
 class AskedRun:
-    """How an asker stands: `lines` are in `file`; None where it was not written, since `ended` stopped the
+    """Status of an asker: `lines` are in `file`; None if it was not written, since `ended` stopped the
     asker."""
 
     status: AskerStatus

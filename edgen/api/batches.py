@@ -37,7 +37,7 @@ class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cancelled(msgspec.Struct, frozen=True):
-    """How many batches were ended, and of their requests those with and without an answer."""
+    """Numbers of cancelled batches, and of their requests with and without an answer."""
 
     run: str
     ended: int
@@ -46,7 +46,7 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the lines of a result file. `strangers` answer no request of the run; `stranger` is the
+    """Counts of the lines of a result file. `strangers` answer no request of the run; `stranger` is the
     first."""
 
     path: str
@@ -61,14 +61,14 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadResults(msgspec.Struct, frozen=True):
-    """What came of each file, and how many requests of the run are still out."""
+    """Counts of each file, and the number of requests of the run that are still open."""
 
     run: str
     files: tuple[FileFacts, ...]
     out: int
 
     def require_own(self) -> None:
-        """Raise DataError where a file is none of this run's, ShortError where some of its lines are not."""
+        """Raise DataError if a file does not belong to this run, ShortError if some of its lines do not."""
         strange = [file for file in self.files if file.strangers or file.unreadable]
         if not strange:
             return
@@ -87,7 +87,7 @@ class ReadResults(msgspec.Struct, frozen=True):
 
 
 def list_batches(run: Path) -> list[BatchFacts]:
-    """Every batch that the run ever had. Nothing is asked of the provider."""
+    """Return every batch of the run, from the ledger alone."""
     rundir = RunFolder(run)
     rundir.require()
     return [_describe(held.whose, batch) for held in batches_of(rundir) for batch in held.batches]
@@ -151,9 +151,10 @@ async def _cancel(
 
 
 def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
-    """Read result files into a run: those of the provider, or of whatever else answered its request files.
+    """Read result files into a run: those of the provider, or of another program that answered its request
+    files.
 
-    Reading a file twice changes nothing. Raises DataError for what is no file, RunError for a run without
+    Reading a file twice changes nothing. Raises DataError for an invalid file, RunError for a run without
     batches.
     """
     rundir = RunFolder(run)
@@ -185,7 +186,7 @@ async def _read(
 
 
 def _sum_up(path: Path, readings: Sequence[ResultCounts]) -> FileFacts:
-    """What came of one file, over all ledgers of the run: a line is a stranger if it is one to all of
+    """Return the counts of one file, over all ledgers of the run: a line is a stranger if it is one to all of
     them."""
     lines, unreadable = readings[0].lines, readings[0].unreadable
     ours = sum(reading.lines - reading.strangers - reading.unreadable for reading in readings)

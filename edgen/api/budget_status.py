@@ -1,4 +1,4 @@
-"""How far the budget is used that a run shares with others."""
+"""Status of the budget that a run shares with others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CapStatus(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, stand: Stand) -> CapStatus:
-        """The cap, its dollars rounded."""
+        """Return the cap, its dollars rounded."""
         if not stand.money:
             return cls(stand.cap, stand.period, "tokens", stand.used, stand.left, stand.most)
         amounts = (round_usd(value / _PICO) or 0.0 for value in (stand.used, stand.left, stand.most))
@@ -39,7 +39,7 @@ class CapStatus(msgspec.Struct, frozen=True):
 
 
 class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the budget is used that a run shares with others; `problem`: why that is unknown."""
+    """Status of the budget that a run shares with others; `problem`: why it is unknown."""
 
     file: str
     caps: tuple[CapStatus, ...] = ()
@@ -47,8 +47,8 @@ class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def budget_status(job: Path) -> BudgetStatus | None:
-    """How far the budget is used now that the job of a run names; None where it names none or cannot be
-    read."""
+    """Return the present status of the budget that the job of a run names; None without a budget or a
+    readable job."""
     try:
         values = read_yaml(read_text(job, FileError), str(job), FileError)
     except EdgenError:

@@ -1,5 +1,4 @@
-"""Texts beside a run's turns: a writer asked for what it was not asked for before, and the file of what it
-wrote."""
+"""Texts for a run's turns: the writer's missing texts are requested, and the file of all texts is written."""
 
 from __future__ import annotations
 
@@ -38,7 +37,8 @@ class CandidateOptions(AskOptions):
     """The options of a writer.
 
     write: the kind of texts. count: texts for each turn.
-    agent: the role whose turns get texts; None for the space's first role. after: only turns after that many others.
+    agent: the role whose turns get texts; None for the space's first role.
+    after: only turns after that many others.
     by: `[JOB:]ROLE` of the backend that writes. sample: conversations of each arm; None for all.
     """
 
@@ -52,7 +52,7 @@ class CandidateOptions(AskOptions):
 
 @dataclass(frozen=True, slots=True)
 class WrittenCandidates:
-    """How the writer stands, and what is in `file`: None where it was not written, since `ended` stopped the
+    """Status of the writer, and the content of `file`: None if it was not written, since `ended` stopped the
     writer."""
 
     run: Path
@@ -64,7 +64,7 @@ class WrittenCandidates:
 
 
 class CandidatesEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What candidates will take: for how many turns texts are there already, and the calls for the others."""
+    """Estimate of candidates: the number of turns that already have texts, and the calls for the others."""
 
     run: str
     writer: str
@@ -84,8 +84,8 @@ def write_for_run(run: Path, options: CandidateOptions, control: Control) -> Wri
 
 
 def estimate_candidates(run: Path, options: CandidateOptions, control: Control) -> CandidatesEstimate:
-    """The calls that `write_for_run` would make; nothing is sent and nothing is written. Raises what it
-    raises before its first call."""
+    """Return the calls of `write_for_run`; nothing is sent and nothing is written. Raises its errors before
+    its first call."""
     with open_for_reading(run) as reader:
         asker, needs = _Writing(reader, options, control).estimate()
     return CandidatesEstimate(

@@ -1,4 +1,4 @@
-"""What is wrong with a job's surroundings, and what to do about it: its files, keys, endpoints and models."""
+"""Problems of a job's environment, with advice: its files, keys, endpoints and models."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class _Checked(NamedTuple):
 
 
 def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
-    """The templates with schemas that a backend is asked with, in any arm; one of each schema."""
+    """Return the templates with schemas for a backend, in any arm; one for each schema."""
     found: dict[bytes, Prompt] = {}
     for plan in plans:
         asked = {use: plan.templates[use].asked for use in plan.prompts} | {ANNOTATOR: ANNOTATOR}
@@ -176,7 +176,7 @@ def _schema_name(prompt: Prompt) -> str:
 
 
 async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, *, call: bool) -> None:
-    """The checks of one backend of a job."""
+    """Check one backend of a job."""
     role, config, job, schemas, budget = checked
     try:
         consents, timeout = trust.settle([config]), min(job.limits.timeout, 60.0)
@@ -212,7 +212,7 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
 
 
 async def _call(diagnosis: Diagnosis, client: ModelClient, seed: int) -> None:
-    """One tiny call, and what came of it. Raises CallError."""
+    """Make one tiny call, and note the result. Raises CallError."""
     messages = (Message("user", "Say hello in one word."),)
     started = time.monotonic()
     reply = await client.ask_once(Request(Address(0, 0), messages, seed=seed))
@@ -228,8 +228,11 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, seed: int) -> None:
 async def _call_with_schema(
     diagnosis: Diagnosis, config: BackendConfig, client: ModelClient, seed: int, prompt: Prompt
 ) -> None:
-    """The same call with the schema of a template, and what the service made of that. The call without it
-    went well, so a bad request is the schema's fault. Raises CallError for any other failure."""
+    """Make the same call with the schema of a template, and note whether the service obeyed it.
+
+    The call without it succeeded, so a bad request is the schema's fault. Raises CallError for any other
+    failure.
+    """
     assert prompt.schema is not None
     name, field = _schema_name(prompt), provider_of(config).schema_field
     if (wrong := provider_of(config).schema_problem(config, prompt.schema)) is not None:
@@ -264,8 +267,11 @@ async def _call_with_schema(
 
 
 async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: ModelClient, seed: int) -> None:
-    """A call for log probabilities, and whether the service told any. The call without them went well, so a
-    request that is bad, or not permitted, is so for their sake. Raises CallError for any other failure."""
+    """Make a call for log probabilities, and note whether the service returned any.
+
+    The call without them succeeded, so a request that is bad, or not permitted, is due to them. Raises
+    CallError for any other failure.
+    """
     config, top = checked.config, checked.job.pairs.logprobs
     asked, rest = f"pairs.logprobs: {top}", "choose another judge, or leave pairs.logprobs out"
     if (wrong := provider_of(config).logprobs_problem(config)) is not None:
@@ -289,7 +295,7 @@ async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: Mo
 
 
 def _why_blank(reply: Reply) -> str:
-    """What a person can do about an answer without a word."""
+    """Return the advice for an answer without a word."""
     if reply.refusal:
         return f"the service refuses: {reply.refusal[:200]}"
     if reply.finish_reason == "length":
@@ -306,7 +312,7 @@ async def _describe_models(backend: Backend) -> str:
 
 
 def find_model(model: str, names: list[str]) -> str:
-    """Whether the service lists the model, and which of its names come closest where it does not."""
+    """Describe whether the service lists the model, and the closest names if it does not."""
     if model in names:
         return f"{model} is listed, one of {len(names)}"
     by_lower = {name.lower(): name for name in names}

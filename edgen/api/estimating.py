@@ -1,4 +1,4 @@
-"""What a job will cost, before it is started; calls nothing and writes nothing."""
+"""Estimate of a job's cost before it starts; calls nothing and writes nothing."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RunBasis(msgspec.Struct, frozen=True):
 
 
 class Basis(msgspec.Struct, frozen=True):
-    """What it rests on. `answers`: whether their sizes are from `runs` or assumed; `said`: the same in
+    """Grounds of an estimate. `answers`: whether their sizes are from `runs` or assumed; `said`: the same in
     sentences."""
 
     answers: str
@@ -87,8 +87,8 @@ class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What is still to make, and not at the provider already, takes. `cost_usd` is None where a price is
-    missing, `seconds`, of making it online, by batch."""
+    """Needs of the conversations still to be made and not yet at the provider. `cost_usd` is None without a
+    price, `seconds`, of online work, by batch."""
 
     conversations: int
     to_make: int
@@ -121,12 +121,11 @@ def estimate_job(
     output: Path | None = None,
     passing: float | None = None,
 ) -> JobEstimate:
-    """Calls, tokens, money and time of a job, each as an interval. What its run has stored is not counted
-    again.
+    """Return calls, tokens, money and time of a job, each as an interval.
 
-    `part`: the scenarios to make, None for all; `runs`: where earlier runs are; `output`: the job's own run,
-    <runs>/<name> where none is named; `passing`: the share of conversations that passes the job's gates, None
-    for what earlier runs tell.
+    Stored answers of its run are not counted again. `part`: the scenarios to make, None for all; `runs`: the
+    folder of earlier runs; `output`: the job's own run, <runs>/<name> by default; `passing`: the share of
+    conversations that passes the job's gates, None for that of earlier runs.
     """
     reach = Reach.of(job, overrides, outside=allow_outside)
     whole, plans = load_plans(job, list(overrides), reach)
@@ -159,7 +158,7 @@ def _known(price: Price | None) -> dict[str, Any]:
 
 
 def _describe(each: Sequence[Estimate], at_once: int = 1) -> Needs:
-    """What arms need together, of which so many are made `at_once`."""
+    """Return the needs of all arms together, of which so many run `at_once`."""
     uses, most = each[0].uses, each[0].most
     for one in each[1:]:
         uses = uses.plus(one.uses)

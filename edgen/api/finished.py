@@ -1,4 +1,4 @@
-"""What is made of finished runs: a comparison of arms, a data set in a format, a page, one run of several."""
+"""Results of finished runs: a comparison of arms, a data set in a format, a page, one run of several."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def compare_runs(
 
 
 def list_formats() -> list[dict[str, Any]]:
-    """Every format there is: its name, a summary, what it is of, and what it needs besides finished
-    conversations."""
+    """Return every format: its name, a summary, its kind, and its needs besides finished conversations."""
     return [
         {"format": one.name, "summary": one.summary, "of": one.of, "needs": list(one.needs)}
         for one in find_all("format")
@@ -61,7 +60,7 @@ def list_formats() -> list[dict[str, Any]]:
 
 
 def has_pairs(run: Path) -> bool:
-    """Whether the run has pairs to export. Raises RunError for what is no run."""
+    """Return whether the run has pairs to export. Raises RunError for a folder that is no run."""
     rundir = RunFolder(run)
     rundir.require()
     return rundir.pairs.exists()
@@ -91,9 +90,12 @@ def export_run(
 
 
 def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:
-    """Write one self-contained HTML file about a run, in place of an earlier one; notes tell what of the run
-    it is not about. Measures of the run's own job are taken where the user agrees to run their files. Raises
-    what reading the run raises, and UsageError where the file cannot be written."""
+    """Write one self-contained HTML file about a run, in place of an earlier one.
+
+    Notes name the parts of the run that it does not cover. Measures of the run's own job are taken if the
+    user agrees to run their files. Raises the errors of reading the run, and UsageError for a file that
+    cannot be written.
+    """
     from edgen.api.run_measures import load_run_measures
     from edgen.report.canvas import has_font_list
     from edgen.report.page import write_report as write

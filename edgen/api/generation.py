@@ -56,16 +56,18 @@ class JobSource(NamedTuple):
 
     @classmethod
     def of(cls, path: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> JobSource:
-        """That of a job file; `overrides` are as `--set` takes them. Raises JobError."""
+        """Return the source of a job file; `overrides` are in the form of `--set`. Raises JobError."""
         reach = Reach.of(path, overrides, outside=allow_outside)
         return cls(load_job(path, overrides), str(path), reach)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateOptions:
-    """`output` is the run's folder, outputs/<name> where none is named. `part`: the scenarios to make, None
-    for all; `write_only`: the folder for request files, where nothing is to be sent; `fresh`: not where a run
-    is."""
+    """Options of generating.
+
+    `output` is the run's folder, outputs/<name> by default. `part`: the scenarios to make, None for all;
+    `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run.
+    """
 
     output: Path | None = None
     via: Via = "online"
@@ -84,7 +86,7 @@ class ArmFiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """How the run stands. `ended` is what it ended with before all was made; `files` are there unless it
+    """Status of the run. `ended` is the error that ended it before all was made; `files` exist unless it
     stopped."""
 
     folder: Path
@@ -111,7 +113,8 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
 
 @dataclass
 class _ArmWork:
-    """What one arm is made with, and its work once it is begun. The session of the work ends with `noted`."""
+    """The equipment of one arm, and its work once it is started. The session of the work ends with
+    `noted`."""
 
     name: Arm
     plan: Plan
@@ -163,7 +166,7 @@ class _Generation:
                 await self._make()
         except EdgenError as error:
             ended = error
-            # Where the run itself got somewhere, how it stands is told as well as the error.
+            # If the run itself made progress, its status is printed as well as the error.
             if not (error.exit_code in (0, 3, 4, 5) or error.exit_code > 128) or not _can_be_told(folder):
                 raise
         if ended is None:
@@ -193,7 +196,7 @@ class _Generation:
             return
         control.check_deadline()
         async with contextlib.AsyncExitStack() as stack:
-            # All of them before anything is written: a missing key leaves no folder behind.
+            # All of them before any change: after a missing key no folder remains.
             arms = [await self._equip(arm, plan, stack) for arm, plan in self._plans.items()]
             with explain_os_errors(folder.path):
                 folder.prepare(arms=bool(self._whole.arms))
@@ -212,7 +215,7 @@ class _Generation:
                 self._control.note(f"{path}: it was damaged or edited. The ledger's copy was put back.")
 
     async def _is_finished(self) -> bool:
-        """Whether nothing is left to do there: then no key is needed, and nothing is written."""
+        """Return whether all work is done: then no key is needed, and nothing is written."""
         if not all(self._folder.arm(arm).ledger.exists() for arm in self._plans):
             return False
         prints, functions = {}, self._control.functions
@@ -229,7 +232,7 @@ class _Generation:
         )
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
-        """An arm with its backends. Who only writes request files needs no key."""
+        """Return an arm with its backends. Writing request files alone needs no key."""
         options, job = self._options, plan.job
         trust = self._control.trust if options.write_only is None else None
         backends = await stack.enter_async_context(
@@ -349,7 +352,7 @@ class _Generation:
             raise ShortError(" ".join(short))
 
     def _losses(self, arms: list[_ArmWork]) -> list[object]:
-        """What the runs would lose, before any of them changes."""
+        """Return the losses of the runs, before any of them changes."""
         options = self._options
         losses: list[object] = [*dropped_arms(self._folder, self._plans)]
         for arm in arms:
@@ -364,8 +367,8 @@ class _Generation:
         return losses
 
     def _remark_on_files(self, plan: Plan, own: RunFolder) -> None:
-        """Say so where whole groups do not allow the share of test conversations that was asked for, and
-        where files that are none of the run's lie among its shards."""
+        """Warn if whole groups do not allow the requested share of test conversations, and of foreign files
+        among its shards."""
         counts, asked = read_manifest(own.shards).counts, plan.job.split.test
         total = counts.train + counts.test
         if total and abs(counts.test - asked * total) > max(1.0, 0.01 * total):
@@ -382,7 +385,7 @@ class _Generation:
 
 
 def _in_order(plan: Plan) -> MakeInOrder | None:
-    """What decides the gates of a plan that depend on the conversations before; None where there are none."""
+    """Return the gates of a plan that depend on the previous conversations; None without one."""
     if not plan.gates.ordered:
         return None
     from edgen.evaluation.in_order import InOrder
@@ -391,7 +394,7 @@ def _in_order(plan: Plan) -> MakeInOrder | None:
 
 
 def _can_be_told(folder: RunFolder) -> bool:
-    """Whether the run has got so far that it has a status: a fault may come while its ledgers are made."""
+    """Return whether the run has a status: a fault can occur while its ledgers are created."""
     try:
         return folder.begun and status_of(folder) is not None
     except EdgenError:

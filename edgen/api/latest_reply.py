@@ -1,4 +1,4 @@
-"""The latest raw reply of a run: to a conversation, a judge, an annotator, or whatever else asked."""
+"""The latest raw reply of a run: to a conversation, a judge, an annotator, or another asker."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
-    """Write an empty sheet of a run's units, or of a sample's, to a file that is not there yet: JSON Lines
-    where its name ends so, else CSV. The sample is that of models.
+    """Write an empty sheet of a run's units, or of a sample, to a new file: JSON Lines by its suffix, else
+    CSV.
 
-    Raises UsageError, LabelSetError and RunError.
+    The sample is that of models. Raises UsageError, LabelSetError and RunError.
     """
     if options.by or options.people or options.gold is not None:
         raise UsageError("--sheet labels nothing; leave out --backend, --people and --gold.")

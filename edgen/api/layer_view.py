@@ -1,4 +1,4 @@
-"""What there is to tell of a layer once it is written: its figures, and what it is worth against gold."""
+"""View of a layer: its figures, and its comparison with gold."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Gold:
-    """What is taken for right of a layer's units: another layer of the run, or a file of labels, which is
-    read at once.
+    """The true labels of a layer's units: another layer of the run, or a file of labels, which is read at
+    once.
 
-    Raises UsageError and DataError for what cannot be used.
+    Raises UsageError and DataError for unusable ones.
     """
 
     def __init__(self, named: str, reader: RunReader, layer: LayerFolder, asking: Asking) -> None:
@@ -49,7 +49,7 @@ class Gold:
             self._given.setdefault(one.id, {})[one.turn] = one.labels
 
     def of(self, identifier: str, labels: LabelsByLayer) -> Mapping[int | None, Labels]:
-        """The gold labels of a conversation, by turn; `labels` is what the layers say of it. A tie has
+        """Return the gold labels of a conversation, by turn; `labels` are those of the layers. A tie has
         none."""
         if self.layer is None:
             return self._given.get(identifier, {})
@@ -59,8 +59,8 @@ class Gold:
 def look_at(
     reader: RunReader, layer: LayerFolder, asking: Asking, gold: Gold | None, control: Control
 ) -> tuple[LayerFigures | None, GoldFigures | None]:
-    """What a layer says, of all arms together, and against gold. Without the extra `analysis` the person is
-    told so."""
+    """Return the figures of a layer, of all arms together, and against gold. Without the extra `analysis`,
+    note that it is missing."""
     try:
         require_extra("analysis", "Figures about the labels")
     except UsageError as missing:

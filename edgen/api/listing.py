@@ -31,7 +31,7 @@ _HEAD = 65_536  # bytes of a file that are looked at
 
 
 class _Files(NamedTuple):
-    """Where files of a kind are shipped and looked for, and a line that marks one."""
+    """The shipped and the usual folders of a kind of file, and a line that marks such a file."""
 
     shipped: resources.Folder
     folders: tuple[str, ...]
@@ -62,12 +62,13 @@ class Listed(NamedTuple):
 
 
 def list_files(kind: FileKind) -> list[Listed]:
-    """The shipped files of a kind, by name, then those here, by path."""
+    """Return the shipped files of a kind, by name, then those here, by path."""
     return [Listed(name, _describe(kind, name), str(path)) for name, path in known_files(kind).items()]
 
 
 def known_files(kind: FileKind) -> dict[str, Path]:
-    """The files of a kind by the names that commands and jobs take: the shipped ones, then those here."""
+    """Return the files of a kind by the names that commands and jobs take: the shipped ones, then those
+    here."""
     about = _FILES[kind]
     found = {name: resources.find(about.shipped, name) for name in resources.shipped(about.shipped)}
     if about.by_path:
@@ -78,18 +79,18 @@ def known_files(kind: FileKind) -> dict[str, Path]:
 
 
 def list_plugins(kind: PluginKind) -> list[Listed]:
-    """Every object of a kind that packages bring, with what it says of itself or why it cannot be used."""
+    """Return every object of a kind from packages, with its summary or why it is unusable."""
     found = (plugin for plugin in registry.plugins() if plugin.kind == _PLUGINS[kind])
     return [Listed(plugin.name, _describe_plugin(plugin), plugin.origin) for plugin in found]
 
 
 def plugin_names(kind: PluginKind) -> list[str]:
-    """The names that a kind of plugin has."""
+    """Return the names of a kind of plugin."""
     return registry.names(_PLUGINS[kind])
 
 
 def own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
-    """The files (of machines: the folders) of a kind where they usually are, or in these `folders`."""
+    """Yield the files (of machines: the folders) of a kind in the usual folders, or in these `folders`."""
     about = _FILES[kind]
     for folder in folders or about.folders:
         with contextlib.suppress(OSError):
@@ -99,7 +100,7 @@ def own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def is_file_of(kind: FileKind, path: Path) -> bool:
-    """Whether a YAML file looks like one of this kind. It need not be valid."""
+    """Return whether a YAML file looks like one of this kind. It need not be valid."""
     try:
         with path.open("rb") as file:
             return _FILES[kind].mark.search(file.read(_HEAD)) is not None
@@ -108,7 +109,7 @@ def is_file_of(kind: FileKind, path: Path) -> bool:
 
 
 def _describe(kind: FileKind, reference: str) -> str:
-    """A sentence about a file; what is wrong with it where it cannot be read."""
+    """Return a sentence about a file; its problem if it is unreadable."""
     try:
         return _DESCRIBE[kind](reference)
     except EdgenError as error:
@@ -116,7 +117,7 @@ def _describe(kind: FileKind, reference: str) -> str:
 
 
 def _describe_job(reference: str) -> str:
-    """The first sentence of the comment at the head of a job file."""
+    """Return the first sentence of the comment at the head of a job file."""
     with resources.find("jobs", reference).open(encoding="utf-8", errors="replace") as file:
         head = itertools.takewhile(lambda line: line.startswith("#"), file)
         lines = (line.lstrip("# ").strip() for line in head if "yaml-language-server" not in line)

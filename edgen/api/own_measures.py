@@ -1,8 +1,8 @@
 """Measures from a Python file: `FILE:FUNCTION` on the command line, or under a job's key `measures`.
 
-Loading one runs the file. Whoever types it wants that. A job may come from a stranger, so a file that a job
-names is run only after consent to that very content: `--trust-code FILE`, or a yes to a question, which is
-remembered next to the consents for keys. What the folder of a run names is never run.
+Loading one runs the file. Typing its name is consent. A job may come from a stranger, so a file that a job
+names runs only after consent to that very content: `--trust-code FILE`, or a yes to a question, which is
+remembered next to the consents for keys. A file in the folder of a run never runs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from edgen.runtime.trust import Trust
 
 
 def load_measures(references: Iterable[str], base: Path = Path()) -> list[str]:
-    """Load measures named `FILE:FUNCTION`, files starting at `base`; returns their names. Runs the files.
+    """Load measures named `FILE:FUNCTION`, files starting at `base`; return their names.
 
-    Raises UsageError for a file or a function that is not there, or a file that cannot be run.
+    Runs the files. Raises UsageError for a missing file or function, or a file that cannot be run.
     """
     names = []
     for reference in references:

@@ -24,8 +24,11 @@ from edgen.space import Dimension, Space, SpaceRole
 
 
 def plan_for_space(name: str, protocol: str, space: Path) -> Plan:
-    """Return the plan of a job by a protocol that names nothing but a space. Raises JobError, SpaceError or
-    TemplateError for a space that is none for the protocol, or that needs more settings."""
+    """Return the plan of a job by a protocol that names nothing but a space.
+
+    Raises JobError, SpaceError or TemplateError for a space that does not suit the protocol, or that needs
+    more settings.
+    """
     values = {
         "name": name,
         "seed": 7,
@@ -75,7 +78,7 @@ def _written(plan: Plan, use: str, template: Template) -> str:
 
 
 def _stand_ins(space: Space, role: SpaceRole | None) -> Mapping[str, Any]:
-    """What the template is told, with the names of variables where it is otherwise told values."""
+    """Return the variables of the template, with the names of variables in place of values."""
     scenario = Scenario(0, {one.name: _named(one) for one in space.dimensions})
     labels = labels_of(space)
     if role is not None:
@@ -84,7 +87,7 @@ def _stand_ins(space: Space, role: SpaceRole | None) -> Mapping[str, Any]:
 
 
 def _named(dimension: Dimension) -> str:
-    """How a template writes a value of a dimension and what the value says of itself."""
+    """Return how a template writes a value of a dimension and the fields of the value."""
     said = ""
     for field in dimension.fields:
         given = [entry.fields.get(field) for entry in dimension.entries]

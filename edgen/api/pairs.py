@@ -47,9 +47,11 @@ _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "prompts")
 class PairOptions(AskOptions):
     """The options of pairs. `prompt` is the judge's template.
 
-    by: whose verdict makes the labels. judge: `[JOB:]ROLE` of the backend that judges.
-    credit: what a label of one turn rests on; None for the job's. rollouts: how often it is played on from each response.
-    human: a file of votes. min_margin, max_per_scenario, min_turns_left: keys of the job's `pairs`; None for the job's.
+    by: the source of the labels. judge: `[JOB:]ROLE` of the backend that judges.
+    credit: the evidence for a label of one turn; None for the job's.
+    rollouts: how often the conversation is continued from each response.
+    human: a file of votes.
+    min_margin, max_per_scenario, min_turns_left: keys of the job's `pairs`; None for the job's.
     allow_outside: also read files that the job names outside its project.
     """
 
@@ -66,9 +68,11 @@ class PairOptions(AskOptions):
 
 @dataclass(frozen=True, slots=True)
 class PairedRun:
-    """What was made. `made` is None where the judge was stopped by `ended`: then no pairs are written.
-    `judged` says how the judge stands, where one was asked. `rollouts`: how those of each arm stand, `k` of
-    each response, where labels rest on them."""
+    """The result. `made` is None if the judge was stopped by `ended`: then no pairs are written.
+
+    `judged` is the status of the judge, if one was asked. `rollouts`: the status of those of each arm, `k` of
+    each response, if labels depend on them.
+    """
 
     run: Path
     by: Source
@@ -86,10 +90,10 @@ class PairedRun:
 
 
 def make_pairs(run: Path, options: PairOptions, control: Control, *, report: bool = False) -> PairedRun:
-    """Label pairs of a run's conversations of one scenario, after a judge was asked what it was not asked
-    before.
+    """Label pairs of a run's conversations of one scenario, after the judge's missing verdicts were
+    requested.
 
-    `report`: with what is told of their bias. Raises UsageError, RunError and LockedError.
+    `report`: with the report on their bias. Raises UsageError, RunError and LockedError.
     """
     if options.by != "oracle" and (options.judge or options.prompt):
         option = "--backend" if options.judge else "--prompt"
@@ -172,7 +176,7 @@ class PairMaking:
         )
 
     def _rules(self, judge: str | None = None) -> LabelRules:
-        """How labels follow; `judge`: the one whose verdicts count."""
+        """Return the rules of labels; `judge`: the one whose verdicts count."""
         pairs = self.job.pairs
         return LabelRules(
             by=self.options.by,
@@ -190,8 +194,10 @@ class PairMaking:
         )
 
     def require_comparable(self) -> int:
-        """How many scenarios have conversations to compare. Raises RunError if none has, and UsageError where
-        rollouts are asked for that cannot be played."""
+        """Return the number of scenarios with conversations to compare.
+
+        Raises RunError if none has, and UsageError for requested rollouts that cannot be played.
+        """
         reader, path = self.reader, self.run.path
         count = sum(len(numbers) > 1 for _, numbers in reader.scenarios())
         if count:
@@ -263,8 +269,8 @@ class PairMaking:
             return {"ended": error}
 
     def _find_template(self) -> Prompt:
-        """The judge's template: the one named here, else the job's, else the one this run was judged with,
-        else the guarded one."""
+        """Return the judge's template: the one named here, else the job's, else the one this run was judged
+        with, else the guarded one."""
         job, named, space = self.job, self.options.prompt, self.reader.space
         compare = job.pairs.compare
         if named is not None:

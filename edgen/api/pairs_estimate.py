@@ -1,4 +1,4 @@
-"""How many calls the pairs of a run will take, before any is made; nothing is sent and nothing is written."""
+"""Estimate of the calls for the pairs of a run; nothing is sent and nothing is written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class JudgeNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairsEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What pairs will take. `rollouts` and `judged` are None where none is asked for."""
+    """Estimate of pairs. `rollouts` and `judged` are None if not requested."""
 
     run: str
     calls: Amount
@@ -48,7 +48,7 @@ class PairsEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimate_pairs(run: Path, options: PairOptions, control: Control) -> PairsEstimate:
-    """The calls that `make_pairs` would make. Raises what it raises before its first call."""
+    """Return the calls of `make_pairs`. Raises its errors before its first call."""
     with open_for_reading(run) as reader:
         making = PairMaking(reader, options, control)
         making.require_comparable()

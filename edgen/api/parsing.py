@@ -40,7 +40,8 @@ _KEYS = ReplyLine.__struct_fields__
 
 
 def read_role_words(given: Iterable[str]) -> OwnWords:
-    """The words for each side, as `ROLE=WORD`. Raises UsageError for one that a job could not have either."""
+    """Return the words for each side, given as `ROLE=WORD`. Raises UsageError for one that a job could not
+    have either."""
     words: dict[str, list[str]] = {role: [] for role in ROLES}
     for assignment in given:
         role, equals, word = assignment.partition("=")
@@ -55,8 +56,8 @@ def read_role_words(given: Iterable[str]) -> OwnWords:
 def parse_reply(
     text: str, finish_reason: str | None = None, refusal: str | None = None, words: OwnWords = ()
 ) -> dict[str, Any]:
-    """What one reply is read to, but for its id; `finish_reason` is whichever service's word, an unknown one
-    stop."""
+    """Return the reading of one reply, without its id; `finish_reason` is a word of any service, an unknown
+    one means stop."""
     reason = (finish_reason or "").lower()
     finish = "length" if reason in _CUT_OFF else "content_filter" if reason in _BLOCKED else "stop"
     result = read(text, finish_reason=finish, refusal=refusal, words=words)
@@ -76,7 +77,7 @@ def _reject(reason: str, detail: str) -> dict[str, Any]:
 
 
 def parse_file(file: Path | BinaryIO, words: OwnWords = ()) -> dict[str, Any]:
-    """A file that is one raw reply. Raises DataError where it is too large, or no text."""
+    """Read a file that is one raw reply. Raises DataError for a file that is too large, or no text."""
     if isinstance(file, Path):
         return parse_reply(read_text(file, DataError), words=words)
     source, data = "standard input", file.read(MAX_BYTES + 1)
@@ -89,7 +90,7 @@ def parse_file(file: Path | BinaryIO, words: OwnWords = ()) -> dict[str, Any]:
 
 
 def parse_lines(file: Path | BinaryIO, words: OwnWords = ()) -> Iterator[dict[str, Any]]:
-    """An answer for every line of a file, as it comes. Raises DataError where it cannot be read."""
+    """Yield an answer for every line of a file. Raises DataError for an unreadable file."""
     with _open(file) if isinstance(file, Path) else contextlib.nullcontext(file) as stream:
         yield from (_parse_line(data, words) for data in _read_lines(stream))
 
@@ -107,7 +108,7 @@ def _open(file: Path) -> BinaryIO:
 
 
 def _read_lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """The lines without their ends; None for one that is longer than what is read."""
+    """Yield the lines without their ends; None for one above the length limit."""
     while data := stream.readline(MAX_BYTES + 2):
         if len(data) <= MAX_BYTES + 1 and (data.endswith(b"\n") or len(data) <= MAX_BYTES):
             yield data.rstrip(b"\r\n")
@@ -150,7 +151,7 @@ def _explain(problem: Exception) -> str:
 
 
 def _make_printable(name: str | int | None) -> str | int | None:
-    """An id that can be written as JSON in UTF-8."""
+    """Return an id that can be written as JSON in UTF-8."""
     if isinstance(name, int) and not -(2**63) <= name < 2**64:
         return str(name)
     return _SURROGATE.sub("\ufffd", name) if isinstance(name, str) else name

@@ -95,7 +95,7 @@ class JobPreview:
         _, self._plans = load_plans(job, list(overrides), self._reach)
 
     def preview(self, count: int) -> Preview:
-        """The first `count` scenarios of each arm, with their prompts."""
+        """Return the first `count` scenarios of each arm, with their prompts."""
         plan = next(iter(self._plans.values()))
         shown = tuple(
             _render(arm, plan, index)
@@ -111,8 +111,11 @@ class JobPreview:
         return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space, plan.rounds.total)
 
     def compare(self, other: str, count: int) -> Difference:
-        """What differs between the job (its first arm, where it has arms) and `other`: an arm, another job
-        file, or a template in the place of the job's. Raises UsageError for what is none of these."""
+        """Return the difference between the job (its first arm, if it has arms) and `other`: an arm, another
+        job file, or a template in place of the job's.
+
+        Raises UsageError for anything else.
+        """
         first, plan = next(iter(self._plans.items()))
         left = _Compared(first or str(self._path), plan, self._reach)
         right = self._find_other(left, other)
@@ -138,8 +141,8 @@ class JobPreview:
         return self._replace_template(left, other)
 
     def _replace_template(self, left: _Compared, other: str) -> _Compared:
-        """The plan with another template in the place of one of its own, and what it may name: that one, too.
-        A path starts where the person is."""
+        """Return the plan with another template in place of one of its own, also under the names that it may
+        use. A path starts in the current folder."""
         plan, reach = left.plan, left.reach
         use, equals, name = other.rpartition("=")
         if equals and use not in plan.prompts:
@@ -180,18 +183,18 @@ def _schemas(plan: Plan) -> dict[str, bytes]:
 
 
 def _shown(plan: Plan, use: str, messages: tuple[Message, ...]) -> str:
-    """A prompt as one text, and what its answers have to fit."""
+    """Return a prompt as one text, with the schema of its answers."""
     schema = _schemas(plan).get(use)
     return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{schema_text(schema)}")
 
 
 def _find_unused(plans: Iterable[Plan]) -> list[str]:
-    """What the templates of any plan never use of a scenario, each once."""
+    """Return the variables of a scenario that the templates of no plan use, each once."""
     return list(dict.fromkeys(describe_unused(missed) for plan in plans for missed in find_unused(plan)))
 
 
 def _find_use(path: Path, plan: Plan, other: str) -> str:
-    """In the place of which of the plan's templates one stands, by what it says and uses."""
+    """Return the use of the plan's template that another one replaces, by its text and variables."""
     if len(plan.templates) == 1:
         (use,) = plan.templates
         return use
@@ -209,7 +212,7 @@ def _find_use(path: Path, plan: Plan, other: str) -> str:
 
 
 def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
-    """Why the two do not draw the same scenarios, if they do not."""
+    """Yield why the two do not draw the same scenarios, if they do not."""
     mine, theirs = (
         {
             "seed": side.plan.job.seed,
@@ -229,7 +232,7 @@ def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
 
 
 def _compare_scenario(left: _Compared, right: _Compared, index: int) -> ScenarioDifference:
-    """One scenario's prompts of both sides, by use, with their diff."""
+    """Return one scenario's prompts of both sides, by use, with their diff."""
     mine, theirs = (side.plan.opening(side.plan.scenario(index)) for side in (left, right))
     prompts = {}
     for use in dict.fromkeys((*mine, *theirs)):

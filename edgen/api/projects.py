@@ -22,7 +22,7 @@ _SCHEMA_LINE = r"\A# yaml-language-server:.*\n"
 
 
 class Project(NamedTuple):
-    """What was made in a folder: its job, and the names of its templates."""
+    """The content of a new folder: its job, and the names of its templates."""
 
     folder: Path
     job: Path
@@ -30,11 +30,11 @@ class Project(NamedTuple):
 
 
 def make_project(folder: Path, protocol: str = "oneshot", space: str | None = None) -> Project:
-    """Make a folder with copies of the shipped job of a protocol and of all that it names; or, for a space (a
-    file, or a shipped one's name), with a job, a copy of the space, and templates that name its dimensions.
+    """Make a folder with copies of the shipped job of a protocol and of all files that it names.
 
-    Raises UsageError where something of these names is there, or the folder cannot be written; JobError,
-    SpaceError or TemplateError for a space that is none for the protocol.
+    For a space (a file, or a shipped one's name): with a job, a copy of the space, and templates that name
+    its dimensions. Raises UsageError for existing files of these names, or a folder that cannot be written;
+    JobError, SpaceError or TemplateError for a space that does not suit the protocol.
     """
     files = _copy_shipped(folder, protocol) if space is None else _write_for(folder, protocol, space)
     # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
@@ -61,7 +61,7 @@ def make_project(folder: Path, protocol: str = "oneshot", space: str | None = No
 
 
 def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
-    """The files of a protocol's shipped job, by their names."""
+    """Return the files of a protocol's shipped job, by their names."""
     starter: Starter | None = getattr(find("protocol", protocol), "starter", None)
     if starter is None:
         raise UsageError(
@@ -76,7 +76,7 @@ def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
 
 
 def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
-    """The files of a project for a space, by their names."""
+    """Return the files of a project for a space, by their names."""
     path = unlimited().require("preference_space", named, "--space")
     plan = plan_for_space(_name_of(folder), protocol, path)
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
 
 
 def _open_space(name: str) -> str:
-    """A shipped space with `dimensions:`, to which others can be added; its first comments are kept."""
+    """Return a shipped space with `dimensions:`, to which others can be added, with its first comments."""
     text = _read_shipped("preference_space", name)
     space = load_space(resources.find("preference_space", name))
     if not is_five_lists(space):
@@ -100,7 +100,7 @@ def _open_space(name: str) -> str:
 
 
 def _holds(path: Path, text: str) -> bool:
-    """Whether a file has exactly this text."""
+    """Return whether a file has exactly this text."""
     try:
         return path.read_bytes() == text.encode()
     except OSError:
@@ -108,13 +108,13 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _read_shipped(folder: resources.Folder, name: str) -> str:
-    """A shipped file without a first line that names the schema from where it is."""
+    """Return a shipped file without a first line that names its schema."""
     text = resources.find(folder, name).read_text(encoding="utf-8")
     return re.sub(_SCHEMA_LINE, "", text)
 
 
 def _copied_folders(starter: Starter) -> dict[str, str]:
-    """The files of the folders that a shipped job names, by their new names."""
+    """Return the files of the folders that a shipped job names, by their new names."""
     return {
         f"{key}/{path.name}": path.read_text(encoding="utf-8")
         for key, (kind, name) in starter.folders.items()
@@ -123,14 +123,14 @@ def _copied_folders(starter: Starter) -> dict[str, str]:
 
 
 def _space_of(starter: Starter) -> str:
-    """The name of the shipped space that a shipped job names."""
+    """Return the name of the shipped space that a shipped job names."""
     found = re.search(r"^space: (\S+)", _read_shipped("jobs", starter.job), re.MULTILINE)
     assert found is not None, "a shipped job names its space"
     return found[1]
 
 
 def _make_job(folder: Path, starter: Starter) -> str:
-    """A shipped job, pointed at the folder's own templates and space."""
+    """Return a shipped job with the folder's own templates and space."""
     text = _read_shipped("jobs", starter.job)
     body = text[text.index("name: ") :]
     prompts = ", ".join(f"{name.removesuffix('.j2')}: ./{name}" for name in starter.templates)
@@ -150,12 +150,12 @@ def _make_job(folder: Path, starter: Starter) -> str:
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a job in a folder."""
+    """Return the name of a job in a folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.") or "my-job"
 
 
 def _head(role: str) -> str:
-    """The first comment of a job: how to have a model of one's own answer for a role."""
+    """Return the first comment of a job: how to use another model for a role."""
     return (
         "# What to make. Try it with the embedded simulator first (no key, nothing is paid), then change\n"
         "# the lines under `backends`, for example to a local server or a service with a key:\n"
@@ -165,5 +165,5 @@ def _head(role: str) -> str:
 
 
 def _name_schema(kind: str) -> str:
-    """What tells an editor how the file is checked."""
+    """Return the line that names the schema of the file for an editor."""
     return f"# yaml-language-server: $schema=./{SCHEMAS}/{kind}.schema.json\n"

@@ -1,4 +1,4 @@
-"""Whether the simulator can rehearse a plan's templates: said before anything is made, not after."""
+"""Check that the simulator can rehearse a plan's templates, before the start."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _LOOKED_AT = 50  # conversations in which a probability is looked for
 
 
 class Asked(NamedTuple):
-    """How a person asked for rollouts: overrides as `--set` takes them, and how calls are made."""
+    """Options of rollouts: overrides in the form of `--set`, and the mode of calls."""
 
     overrides: tuple[str, ...] = ()
     allow_outside: bool = False
@@ -43,7 +43,7 @@ class RolloutMaking:
         self._plans = {arm: self._plan(arm) for arm in self._reader.views}
 
     def _plan(self, arm: str) -> Plan:
-        """What the conversations of an arm are made by."""
+        """Return the plan of an arm's conversations."""
         path, overrides = self._reader.rundir.arm(arm).job, self._asked.overrides
         own = [one for one in overrides if not one.lstrip().startswith("pairs")]
         plan = load_plan(path, own, Reach.of(path, own, outside=self._asked.allow_outside))
@@ -78,7 +78,7 @@ class RolloutMaking:
             )
 
     def _probabilities(self) -> Iterator[float | None]:
-        """Those of the first conversations."""
+        """Yield the probabilities of the first conversations."""
         left = _LOOKED_AT
         for index, names in self._reader.scenarios():
             for name in names[:left]:

@@ -36,8 +36,7 @@ _LARGEST = 1 << 30  # bytes of a comparison
 
 
 class _Found(NamedTuple):
-    """What is wrong with a file of a run: a kind of `validation.findings`, and a clause; `repair`: what mends
-    it."""
+    """A problem of a file of a run: a kind of `validation.findings`, and a clause; `repair`: its remedy."""
 
     path: Path
     kind: str
@@ -54,7 +53,7 @@ class RunCheck(NamedTuple):
 
     @property
     def damaged(self) -> bool:
-        """Whether something is an error."""
+        """True if there is an error."""
         return any(one.severity == "error" for report in self.reports for one in report.problems)
 
 
@@ -106,7 +105,7 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
 
 
 def _digests(folder: RunFolder, run: RunFolder) -> Iterator[_Found]:
-    """The files that differ from their digests; those without one are counted."""
+    """Yield the files that differ from their digests; those without one are counted."""
     with _telling(folder.path / DIGESTS, "damaged", _restore(run)) as told:
         for one in find_damage(folder.path):
             path = folder.path / one.name
@@ -130,7 +129,7 @@ def _digests(folder: RunFolder, run: RunFolder) -> Iterator[_Found]:
 
 
 def _derived(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], object]]]:
-    """What was made of a run's answers, or given by people, each with what reads it."""
+    """Yield the files made of a run's answers, or given by people, each with its reader."""
     if folder.pairs.exists():
         yield folder.pairs, lambda: _exhaust(read_pairs(folder))
     if folder.votes.exists():
@@ -148,12 +147,12 @@ def _derived(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], object]]]:
 
 
 def _unreadable(folders: Iterable[RunFolder]) -> Iterator[_Found]:
-    """Files that no command could read. Damaged ones are told of by their digests."""
+    """Yield the files that no command could read. Damaged ones are reported by their digests."""
     for folder in folders:
         for path, read in _derived(folder):
             try:
                 read()
-            except DamagedError:  # told of by its digest
+            except DamagedError:  # reported by its digest
                 continue
             except FileError as problem:
                 yield _Found(path, "unreadable_file", problem.summary)
@@ -180,7 +179,7 @@ def _finished(run: RunFolder) -> Iterator[_Found]:
 
 @contextlib.contextmanager
 def _telling(path: Path, kind: str, repair: str | None = None) -> Iterator[list[_Found]]:
-    """What stops the body, as something found."""
+    """Turn an error of the body into a finding."""
     found: list[_Found] = []
     try:
         yield found
@@ -189,7 +188,7 @@ def _telling(path: Path, kind: str, repair: str | None = None) -> Iterator[list[
 
 
 def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
-    """A sentence about what repairs a file."""
+    """Return a sentence about the repair of a file."""
     path, suffix = folder.path / name, Path(name).suffix
     if is_input(name):
         return _restore(run)

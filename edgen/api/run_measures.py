@@ -101,7 +101,7 @@ def _read_measure_files(run: Path) -> list[MeasureFile]:
         return []
     found = []
     for _, arm in rundir.begun_arms():
-        if not arm.ledger.is_file():  # whoever reads the run says what is wrong with it
+        if not arm.ledger.is_file():  # the reader of the run reports its problem
             continue
         with LedgerReader(arm.ledger) as view:
             found += _decode(view.fact(MEASURES), arm.ledger)

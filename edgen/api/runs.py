@@ -38,7 +38,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
     def as_json(self) -> dict[str, Any]:
-        """As `edgen status DIR --json` prints it."""
+        """Return the JSON of `edgen status DIR --json`."""
         facts: dict[str, Any] = {"run": self.run, "name": self.name}
         if self.status is None:
             facts |= {"state": "unreadable", "problem": self.problem}
@@ -67,7 +67,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_up_runs(runs: Sequence[RunFacts]) -> Totals:
-    """The totals of several runs."""
+    """Return the totals of several runs."""
     each = [run.status for run in runs if run.status is not None]
     costs = [status.cost_usd for status in each if status.cost_usd is not None]
     return Totals(
@@ -83,7 +83,7 @@ def add_up_runs(runs: Sequence[RunFacts]) -> Totals:
 
 
 def has_runs(folder: Path) -> bool:
-    """Whether a folder that is no run itself holds runs."""
+    """Return whether a folder that is no run itself holds runs."""
     try:
         return not RunFolder(folder).exists and any(_is_run(RunFolder(path)) for path in folder.iterdir())
     except OSError:
@@ -108,7 +108,7 @@ def list_runs(folder: Path) -> list[RunFacts]:
 
 
 def _is_run(rundir: RunFolder) -> bool:
-    """Whether a run was begun there; a job of somebody's own in a folder of its own is none."""
+    """Return whether a run began there; a user's job in a folder of its own is no run."""
     try:
         return rundir.ledger.exists() or (rundir.job.exists() and rundir.lock.exists())
     except OSError:
@@ -136,7 +136,8 @@ def _describe_run(rundir: RunFolder) -> RunFacts:
 
 
 def _work_on(rundir: RunFolder) -> Work | None:
-    """Who works on a run, and how fast. None where the process has just ended, or left no name."""
+    """Return the process that works on a run, and its speed. None if the process has just ended, or left no
+    name."""
     holder = Holder.read(rundir.lock)
     if holder is None:
         return None
@@ -152,8 +153,8 @@ def _work_on(rundir: RunFolder) -> Work | None:
 
 
 def _weigh(rundir: RunFolder) -> tuple[int, float]:
-    """The bytes in a run's folder, and when something of its ledgers was last written, in seconds since the
-    epoch; anything in it, where there is none."""
+    """Return the bytes in a run's folder, and the time of the last write to its ledgers, in seconds since the
+    epoch; of any file in it without a ledger."""
     size, last, last_answer = 0, 0.0, 0.0
     for parent, _, names in os.walk(rundir.path):
         for name in names:
@@ -163,7 +164,7 @@ def _weigh(rundir: RunFolder) -> tuple[int, float]:
                 continue
             size += facts.st_size
             last = max(last, facts.st_mtime)
-            # Whoever reads a ledger leaves an empty log beside it.
+            # A reader of a ledger leaves an empty log next to it.
             if name.endswith(".db") or (name.endswith(".db-wal") and facts.st_size):
                 last_answer = max(last_answer, facts.st_mtime)
     return size, last_answer or last

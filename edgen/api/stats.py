@@ -1,4 +1,4 @@
-"""What a data set is like, measured: a run, an arm at a time, or anybody's files."""
+"""Measures of a data set: a run, an arm at a time, or other files."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ def measure(
     prompt: str | None = None,
     overrides: Sequence[str] = (),
 ) -> dict[str, Quality]:
-    """The qualities of a data set, by arm. `only`: names of measures, None for all; `judge`: have the job's
-    judge read so many conversations of each arm, with the template `prompt` and these `overrides` of the job.
+    """Return the qualities of a data set, by arm.
 
-    Raises UsageError, and what reading and asking raise.
+    `only`: names of measures, None for all; `judge`: have the job's judge read so many conversations of each
+    arm, with the template `prompt` and these `overrides` of the job. Raises UsageError, and the errors of
+    reading and asking.
     """
     chosen = choose_measures(only)
     _check_judge(paths, chosen, judge, prompt, overrides)
@@ -101,12 +102,12 @@ def _check_judge(
 
 
 def split_names(only: Iterable[str] | None) -> list[str]:
-    """The names of measures, several in one text with commas between them, too."""
+    """Return the names of measures, split at commas."""
     return [name.strip() for text in only or () for name in text.split(",") if name.strip()]
 
 
 def choose_measures(only: Iterable[str] | None) -> list[str] | None:
-    """The measures of these names, several behind one with commas, too; None for all. Raises UsageError."""
+    """Return the measures of these names, split at commas; None for all. Raises UsageError."""
     named = split_names(only)
     known = names("measure")
     for name in named:

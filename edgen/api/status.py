@@ -1,5 +1,4 @@
-"""How a run stands: the values that `edgen status --json` prints. A key that does not apply is
-left out."""
+"""Status of a run: the values that `edgen status --json` prints. A key that does not apply is left out."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ _FOLLOW_EVERY = 1.0  # seconds between two looks
 
 
 class ScenarioRange(msgspec.Struct, frozen=True):
-    """Which scenarios of its job a piece has, half open."""
+    """The scenarios of a piece of its job, half open."""
 
     first: int
     end: int
@@ -37,7 +36,7 @@ class ScenarioRange(msgspec.Struct, frozen=True):
 
 
 class RoundStatus(msgspec.Struct, frozen=True):
-    """Which round a run is at, from 1, of how many."""
+    """The present round of a run, from 1, and their number."""
 
     number: int
     of: int
@@ -55,8 +54,11 @@ class OpenBatch(msgspec.Struct, frozen=True):
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """Why the last start ended before all was made. `reason` in one word: useless, budget, deadline,
-    interrupted, killed, refused, failures, short, bug, or another error's; `at`: when, ISO 8601, UTC."""
+    """The reason why the last start ended before all was made.
+
+    `reason` in one word: useless, budget, deadline, interrupted, killed, refused, failures, short, bug, or
+    another error's; `at`: the time, ISO 8601, UTC.
+    """
 
     reason: str
     detail: str
@@ -64,10 +66,8 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How the tasks of an asker's ledger stand.
-
-    done: the key that counts answered tasks. parts: where in the ledger's path, without its suffix, each of
-    the names is.
+    """Status of the tasks of an asker's ledger. done: the key that counts answered tasks. parts: the place of
+    each name in the ledger's path, without its suffix.
     """
 
     done: ClassVar[str]
@@ -106,7 +106,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeStatus(TasksStatus, frozen=True, kw_only=True):
-    """How the pairs of one judge stand."""
+    """Status of the pairs of one judge."""
 
     done = "judged"
     parts = {"judge": -1}
@@ -116,7 +116,7 @@ class JudgeStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class RolloutStatus(TasksStatus, frozen=True, kw_only=True):
-    """How the rollouts of one run, or arm, stand. `agents` names who plays, in 16 hex digits."""
+    """Status of the rollouts of one run, or arm. `agents` names the players, in 16 hex digits."""
 
     done = "played"
     parts = {"agents": -1}
@@ -126,7 +126,7 @@ class RolloutStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
-    """How the labels of one annotator of a layer stand: `labelled` of its `planned` requests."""
+    """Status of the labels of one annotator of a layer: `labelled` of its `planned` requests."""
 
     done = "labelled"
     parts = {"layer": -3, "annotator": -1}
@@ -137,8 +137,10 @@ class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class WriterStatus(TasksStatus, frozen=True, kw_only=True):
-    """How the texts of one writer stand: those for `written` of its `planned` turns. `writer` names in 16 hex
-    digits who writes and what is asked for; `writes` is the kind."""
+    """Status of the texts of one writer: those for `written` of its `planned` turns.
+
+    `writer` names the writer and the request in 16 hex digits; `writes` is the kind.
+    """
 
     done = "written"
     parts = {"writer": -1, "writes": -2}
@@ -149,8 +151,8 @@ class WriterStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class AskerStatus(TasksStatus, frozen=True, kw_only=True):
-    """How another asker stands: `answered` of its `planned` units. `answerer` names in 16 hex digits who
-    answers and how."""
+    """Status of another asker: `answered` of its `planned` units. `answerer` names the answering party and
+    its settings in 16 hex digits."""
 
     done = "answered"
     parts = {"asker": -2, "answerer": -1}
@@ -201,11 +203,11 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     asked: tuple[AskerStatus, ...] | UnsetType = UNSET
 
     def begun_arms(self) -> dict[str, Status]:
-        """The arms that were begun, by name; none where the run has no arms."""
+        """Return the arms that began, by name; none for a run without arms."""
         return {name: arm for name, arm in (self.arms or {}).items() if arm is not None}
 
     def with_calls_now(self, made: dict[str, int]) -> Status:
-        """With the calls that this start made, by arm, beside those of all starts."""
+        """Return the status with the calls of this start, by arm, besides those of all starts."""
         arms = self.arms
         if arms is not UNSET:
             arms = {name: arm and arm.with_calls_now({"": made.get(name, 0)}) for name, arm in arms.items()}
@@ -214,7 +216,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_status(folder: Path) -> Status:
-    """How the run in a folder stands. Raises RunError where there is none, or one that cannot be read."""
+    """Return the status of the run in a folder. Raises RunError for a folder without a readable run."""
     rundir = RunFolder(folder)
     rundir.refuse_links()
     if not rundir.ledger.exists():  # a ledger alone is a run that was killed before its job was noted
@@ -227,7 +229,7 @@ def _with_budget(status: Status, rundir: RunFolder) -> Status:
 
 
 def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
-    """How a run stands; `held`: a live process works on it."""
+    """Return the status of a run; `held`: a live process works on it."""
     status = _run_status(rundir, held=held)
     asked = {
         key: tuple(map(kind.at, find_ledgers(rundir))) or UNSET
@@ -248,10 +250,10 @@ _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] 
 def follow_status(
     folder: Path, note: Callable[[str], None], every: float = _FOLLOW_EVERY
 ) -> Iterator[Status]:
-    """How a run stands, whenever that changes, until nobody works on it; one that was not begun is waited
-    for.
+    """Yield the status of a run at each change, until no process works on it; a run that has not begun is
+    awaited.
 
-    Raises RunError for what is no run, and where a ledger cannot be read.
+    Raises RunError for a folder that is no run, and for an unreadable ledger.
     """
     rundir = RunFolder(folder)
     rundir.refuse_links()
@@ -298,7 +300,7 @@ def _run_status(rundir: RunFolder, *, held: bool) -> Status:
 
 
 def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
-    """What one ledger says of its run."""
+    """Return the status by one ledger of its run."""
     kept = summary_at(ledger)
     status, plan, usage = kept.status, kept.status.plan, Usage.of(kept.status.counts)
     return Status(
@@ -323,7 +325,7 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
 
 
 def _why_stopped(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopped | UnsetType:
-    """Why the last session ended before all was made; UNSET while it works, or where nothing is missing."""
+    """Return why the last session ended before all was made; UNSET during work, or if nothing is missing."""
     status = kept.status
     detail = status.last(held=held)
     if detail is None or status.ended_at is None:
@@ -339,7 +341,7 @@ def _iso(moment: float) -> str:
 
 
 def _last_stop(arms: dict[str, Status | None]) -> Stopped | UnsetType:
-    """Why the arm that was worked on last stopped, with the arm's name."""
+    """Return why the arm with the last session stopped, with the arm's name."""
     stops = [
         (name, arm.stopped) for name, arm in arms.items() if arm is not None and arm.stopped is not UNSET
     ]
@@ -365,7 +367,7 @@ def _open_batch(batch: Batch, ledger: Path) -> OpenBatch:
 
 
 def _add_up(arms: list[Status]) -> Status:
-    """The sums of what adds up."""
+    """Return the sums over the arms."""
     usage = add_usage(arms)
     return Status(
         run="",
@@ -384,7 +386,7 @@ def _add_up(arms: list[Status]) -> Status:
 
 
 def last_messages(status: Status) -> list[str]:
-    """What the last sessions ended with, of a run that is not complete, and of its arms."""
+    """Return the last messages of sessions, of a run that is not complete, and of its arms."""
     own = [status.last] if status.last is not UNSET else []
     arms = status.begun_arms().items()
     return own + [f"{name}: {text}" for name, arm in arms for text in last_messages(arm)]

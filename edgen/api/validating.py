@@ -1,4 +1,4 @@
-"""What is wrong with records, whoever wrote them, and repaired copies of them."""
+"""Problems of records from any source, and repaired copies of them."""
 
 from __future__ import annotations
 
@@ -52,8 +52,11 @@ class FixedFiles(msgspec.Struct, frozen=True):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not. `repairs`:
-    sentences about what mends damaged files of runs; `restored`: the inputs of runs that were put back."""
+    """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not.
+
+    `repairs`: sentences about remedies for damaged files of runs; `restored`: the inputs of runs that were
+    restored.
+    """
 
     records: int
     valid: int
@@ -64,7 +67,7 @@ class Validation(msgspec.Struct, frozen=True):
 
     @property
     def sound(self) -> bool:
-        """Whether no file has an error."""
+        """True if no file has an error."""
         return all(problem.severity != "error" for file in self.files for problem in file.problems)
 
 
@@ -75,11 +78,11 @@ def validate(
     *,
     restore: bool = False,
 ) -> Validation:
-    """Check records against the schema and the rules, whoever wrote them, and all that runs contain. `fix`:
-    the folder for repaired copies. `restore`: put back damaged inputs of runs from their ledgers first.
+    """Check records from any source against the schema and the rules, and everything that runs contain.
 
-    Raises DataError for what cannot be read, UsageError where the copies cannot be written, RunError for a
-    run with links in it.
+    `fix`: the folder for repaired copies. `restore`: restore damaged inputs of runs from their ledgers first.
+    Raises DataError for unreadable files, UsageError for copies that cannot be written, RunError for a run
+    with links in it.
     """
     for path in paths:
         _refuse_links(path)
@@ -108,7 +111,7 @@ def validate(
 
 
 def _find(path: Path, *, damaged: bool) -> Iterator[Inputs]:
-    """What there is to read at a path. Of a damaged run, what cannot be found is told of already."""
+    """Yield the readable inputs at a path. Of a damaged run, missing files are already reported."""
     for run in runs_at(path):
         try:
             yield _drop_strays(find_inputs(run))
@@ -118,7 +121,7 @@ def _find(path: Path, *, damaged: bool) -> Iterator[Inputs]:
 
 
 def _is_run(path: Path) -> bool:
-    """Whether this is the folder of a run."""
+    """Return whether this is the folder of a run."""
     with contextlib.suppress(OSError):
         run = RunFolder(path)
         return run.job.is_file() and (
@@ -128,8 +131,8 @@ def _is_run(path: Path) -> bool:
 
 
 def _rewritten(runs: Iterable[RunFolder], reports: Sequence[FileReport]) -> list[str]:
-    """What repairs finished files that differ from their manifest, of each run that has such files and its
-    ledger."""
+    """Return the remedies for finished files that differ from their manifest, of each run that has such files
+    and its ledger."""
     differ = {Path(report.path) for report in reports for one in report.problems if one.kind == "manifest"}
     return [
         describe_rewriting(run)
@@ -144,7 +147,7 @@ def _restore(run: RunFolder) -> list[Path]:
 
 
 def _is_known(report: FileReport, known: Collection[tuple[str, str]]) -> bool:
-    """Whether what a check of a run found in a file was found among its records, too."""
+    """Return whether a finding of a check of a run in a file is also among the findings in its records."""
     return all((report.path, one.problem) in known for one in report.problems)
 
 
@@ -152,14 +155,14 @@ def _refuse_links(path: Path) -> None:
     """Raise RunError if this is a run, a run's shards or one of them, and the run holds links. A folder of
     anybody's files may."""
     for run in map(RunFolder, (path, path.parent, path.parent.parent)):
-        with contextlib.suppress(OSError):  # what cannot be looked at is named by whoever reads it
+        with contextlib.suppress(OSError):  # the reader names what cannot be looked at
             if (run.path == path or run.shards in (path, path.parent)) and run.exists:
                 run.refuse_links()
 
 
 def _drop_strays(found: Inputs) -> Inputs:
-    """Without the files that its manifest does not list: they are told of, and are no part of the data
-    set."""
+    """Return the inputs without the files that the manifest does not list: these are reported, and are no
+    part of the data set."""
     if found.manifest is None:
         return found
     others = strays(found.manifest)
@@ -167,9 +170,9 @@ def _drop_strays(found: Inputs) -> Inputs:
 
 
 def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary | None:
-    """What the space of a run allows under each key of `background_info`.
+    """Return the values that the space of a run allows under each key of `background_info`.
 
-    None if there is none; where a run's is gone, a note says so.
+    None without a space; a note says so if a run's is missing.
     """
     if found.space is None:
         if found.manifest is not None:
@@ -185,17 +188,17 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
 
 
 def _schema_of(record: Any) -> str:
-    """The schema of the family whose layout a decoded record has."""
+    """Return the schema of the family whose layout a decoded record has."""
     return family_of_record(record).schema_of(record)
 
 
 def _more_findings(record: Any) -> Iterator[tuple[str, str]]:
-    """What that family finds wrong beyond the schema."""
+    """Yield that family's findings beyond the schema."""
     return family_of_record(record).more_findings(record)
 
 
 def _begins_anew(record: Any, turn: Any) -> bool:
-    """Whether in that family a turn may stand behind one of the same role."""
+    """Return whether in that family a turn may follow one of the same role."""
     return family_of_record(record).begins_anew(turn)
 
 
@@ -216,8 +219,8 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
 
 
 def _check_file(path: Path, found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> FileReport:
-    """The report on a file. Raises DataError for one that cannot be read, unless it is a run's: that is
-    damage."""
+    """Return the report on a file. Raises DataError for an unreadable one, unless it belongs to a run: that
+    is damage."""
     try:
         return checker.file(printable(path), read_records(path), vocabulary)
     except DataError as problem:
@@ -227,7 +230,7 @@ def _check_file(path: Path, found: Inputs, vocabulary: Vocabulary | None, checke
 
 
 def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
-    """Where the copy of each file goes. Raises UsageError if anything is there or must not be."""
+    """Return the place of each file's copy. Raises UsageError if a file is there or must not be."""
     try:
         if out.exists() and not out.is_dir():
             raise UsageError(f"--fix {out}: this is a file; name a folder for the copies.")
@@ -290,7 +293,7 @@ def _fix_into(
 def _note_changes(
     results: Iterator[Fixed | LeftOut], label: str, counts: Counter[str], lines: list[bytes]
 ) -> Iterator[bytes]:
-    """The repaired records of a file, while what was changed is counted and added to the list of changes."""
+    """Yield the repaired records of a file, and count and list the changes."""
     for number, result in enumerate(results):
         where = {"file": label, "record": number}
         if isinstance(result, LeftOut):

@@ -1,2 +1,2 @@
-"""What people hold in Python: jobs, runs, conversations, pairs and comparisons, and the functions that make
-them."""
+"""Objects of the Python interface: jobs, runs, conversations, pairs and comparisons, and the functions that
+make them."""

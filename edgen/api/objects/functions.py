@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class _Call(NamedTuple):
-    """What is to be made, how, and who listens meanwhile."""
+    """A call of `generate`: the source of the job, the options, and the listeners."""
 
     source: JobSource
     options: GenerateOptions
@@ -51,7 +51,7 @@ def _read_call(
     trust_code: Iterable[str | Path] = (),
     **overrides: Any,
 ) -> _Call:
-    """The arguments of `generate`. Raises UsageError for those of another type, and JobError."""
+    """Read the arguments of `generate`. Raises UsageError for those of another type, and JobError."""
     if isinstance(job, Mapping) and "backends" not in job and backends is not None:
         job, backends = {**job, "backends": backends}, None
     named = {"conversations": conversations, "backends": backends}
@@ -104,9 +104,9 @@ def generate(call: _Call) -> Run:
 
     `job` is the path of a job file, a dict of its keys, or an `edgen.Job`; `overrides` are keys in the place
     of its own. `backends` may hold asynchronous functions, which take a request and return the answer as a
-    text. Started again, it goes on where it stopped and asks nothing twice; `resume="never"` refuses a folder
-    that holds a run. `scenarios` makes only those of a range; `yes` agrees to whatever is undone or paid for
-    again; `trust_hosts` are as `--trust-host` takes them, `trust_code` as `--trust-code` does.
+    text. Started again, it resumes and makes no call twice; `resume="never"` refuses a folder with a run.
+    `scenarios` makes only those of a range; `yes` agrees to everything that is undone or paid for again;
+    `trust_hosts` are in the form of `--trust-host`, `trust_code` in that of `--trust-code`.
 
     >>> job = {
     ...     "name": "few",
@@ -117,14 +117,14 @@ def generate(call: _Call) -> Run:
     ... }
     >>> generate(job, output="few")
     <Run few: complete, 2 of 2 accepted>
-    >>> generate(job, conversations=3, output="few").status.calls.made  # goes on
+    >>> generate(job, conversations=3, output="few").status.calls.made  # resumes
     3
 
-    `on_event` is called, where the caller is, with whatever happens meanwhile. Interrupted, or where
-    `on_event` raises, it stops cleanly, and the same call goes on. It works inside a running event loop, too.
+    `on_event` is called with every event, in the caller's thread. After an interrupt, or an error in
+    `on_event`, it stops cleanly, and the same call resumes. It works inside a running event loop, too.
 
-    Raises what `edgen generate` ends with: ShortError where less was accepted than asked for (`edgen.open`
-    has the run), UselessError where hardly any answer is usable, StoppedError, ProviderError, LockedError;
+    Raises the errors of `edgen generate`: ShortError if fewer were accepted than requested (`edgen.open`
+    has the run), UselessError if hardly any answer is usable, StoppedError, ProviderError, LockedError;
     and UsageError, JobError, SpaceError or TemplateError for bad input.
     """
     made = run_in_thread(
@@ -137,7 +137,8 @@ def generate(call: _Call) -> Run:
 
 @_takes(_read_call)
 async def agenerate(call: _Call) -> Run:
-    """As `generate`, in the caller's event loop. Cancelled, it stops cleanly, and the same call goes on."""
+    """Do the same as `generate`, in the caller's event loop. Cancelled, it stops cleanly, and the same call
+    continues."""
     made = await run_in_loop(
         lambda control: make_run(call.source, call.options, control), call.control, call.listeners
     )
@@ -145,7 +146,7 @@ async def agenerate(call: _Call) -> Run:
 
 
 def open(folder: str | Path) -> Run:  # noqa: A001 - as edgen.open
-    """The run in a folder. Raises RunError where there is none."""
+    """Open the run in a folder. Raises RunError if there is none."""
     return Run(folder)
 
 
@@ -158,7 +159,7 @@ def _finish(made: Generated) -> Run:
 
 
 def _find_failure(made: Generated) -> str | None:
-    """What is noted of the first conversation that got no answer."""
+    """Return the note on the first conversation without an answer."""
     for arm in made.files:
         with (arm.folder.parent / "rejected.jsonl").open("rb") as lines:
             for line in map(json.loads, lines):

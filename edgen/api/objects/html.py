@@ -22,12 +22,12 @@ _CELL = 'style="text-align:left"'
 
 
 def escape(value: object) -> str:
-    """A value's text as HTML that shows it, and does nothing."""
+    """Return a value's text as HTML that shows it, and does nothing."""
     return html.escape(str(value), quote=True)
 
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> str:
-    """A table; its cells are texts, not HTML."""
+    """Return a table; its cells are texts, not HTML."""
     heading = f"<caption {_CELL}><b>{escape(title)}</b></caption>" if title else ""
     cells = "".join(f"<th {_CELL}>{escape(name)}</th>" for name in head)
     top = f"<thead><tr>{cells}</tr></thead>" if head else ""
@@ -36,7 +36,7 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], title: str
 
 
 def status_html(status: Status) -> str:
-    """How a run stands, and its arms."""
+    """Return the status of a run, and of its arms."""
     facts = [(status, status.run), *((arm, name) for name, arm in status.begun_arms().items())]
     rows = [
         (
@@ -57,7 +57,7 @@ def status_html(status: Status) -> str:
 
 
 def conversation_html(name: str, scenario: Scenario, turns: Sequence[Turn], probability: float | None) -> str:
-    """A conversation below its scenario."""
+    """Return a conversation below its scenario."""
     values = [(key, value) for key, value in scenario.as_row().items() if value is not None]
     likely = [] if probability is None else [("probability", f"{probability:g}")]
     spoken = "".join(
@@ -68,7 +68,7 @@ def conversation_html(name: str, scenario: Scenario, turns: Sequence[Turn], prob
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Every metric in a row: each arm with its 95% interval, and * where it differs from the baseline."""
+    """Return every metric in a row: each arm with its 95% interval, and * if it differs from the baseline."""
     labels = [arm.label for arm in comparison.arms]
     rows = [
         (metric.title, *(_describe_arm(metric, label) for label in labels)) for metric in comparison.metrics
@@ -78,7 +78,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def _describe_arm(metric: Metric, label: str) -> str:
-    """An arm's estimate with its interval, and * where a difference is proven."""
+    """Describe an arm's estimate with its interval, and * if a difference is proven."""
 
     def show(value: float) -> str:
         return f"{value:.1%}" if metric.kind == "share" else f"{value:.4g}"

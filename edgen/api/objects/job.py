@@ -19,8 +19,7 @@ Functions = dict[str, Callable[..., Any]]
 
 
 class Job:
-    """What is to be made: the keys of a job file, as keyword arguments. It is checked at once, and never
-    changes.
+    """A job: the keys of a job file, as keyword arguments. It is checked at once, and never changes.
 
     >>> job = Job(
     ...     name="lessons",
@@ -42,7 +41,7 @@ class Job:
 
     @classmethod
     def load(cls, path: str | Path) -> Job:
-        """The job of a file. Names of files in it start where it is."""
+        """Load the job of a file. Names of files in it start in its folder."""
         path = Path(path)
         load_job(path)
         job = cls.__new__(cls)
@@ -59,11 +58,11 @@ class Job:
         return job
 
     def as_dict(self) -> dict[str, Any]:
-        """Its keys, as a copy."""
+        """Return its keys, as a copy."""
         return copy_keys(self._keys)[0]
 
     def source(self, overrides: tuple[str, ...]) -> JobSource:
-        """The job to be made, with overrides as `--set` takes them."""
+        """Return the source of the job, with overrides in the form of `--set`."""
         return JobSource(parse_job(self.as_dict(), "Job", overrides), "Job", Reach(self._folder, None))
 
     @property
@@ -90,9 +89,9 @@ AnyJob = str | Path | Mapping[str, Any] | Job
 def read_source(
     job: AnyJob, overrides: Mapping[str, Any], *, allow_outside: bool
 ) -> tuple[JobSource, Functions]:
-    """The job that is meant, with overrides by key, and its backends that are functions.
+    """Return the source of a job, with overrides by key, and its backends that are functions.
 
-    Raises UsageError for what is no job, and JobError.
+    Raises UsageError for an invalid job, and JobError.
     """
     assignments, functions = read_overrides(overrides)
     if isinstance(job, str | Path):

@@ -16,7 +16,7 @@ _NOTES = 5  # of the last remarks that a notebook shows
 
 
 def find_progress(wanted: bool | None) -> list[Listener]:
-    """What shows the progress: one where `wanted`, or where a person looks and None was said; else none."""
+    """Return the progress display: one if `wanted`, or for None if a person looks; else none."""
     if wanted is False:
         return []
     ipython: Any = sys.modules.get("IPython")
@@ -51,7 +51,7 @@ class NotebookProgress:
 
 
 def _bar_html(snapshot: Snapshot, notes: list[str]) -> str:
-    """A bar with its figures, and what was remarked."""
+    """Return a bar with its figures, and the remarks."""
     bar = f'<progress value="{snapshot.counts.ended}" max="{max(snapshot.counts.planned, 1)}"></progress>'
     count = f"{snapshot.counts.ended:,}/{snapshot.counts.planned:,}"
     remarks = "".join(f"<br>{escape(note)}" for note in notes)

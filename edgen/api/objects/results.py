@@ -1,4 +1,4 @@
-"""What is made of a run: its pairs, its measures, a comparison of its arms."""
+"""Results of a run: its pairs, its measures, a comparison of its arms."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 
 class Tabular:
-    """What has rows: dicts of values by column."""
+    """An object with rows: dicts of values by column."""
 
     def _rows(self) -> Iterable[dict[str, Any]]:
         raise NotImplementedError
 
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame, a column for every key of any row. Raises UsageError without pandas."""
+        """Return a pandas.DataFrame, a column for every key of any row. Raises UsageError without pandas."""
         return self._load("pandas").DataFrame(self._fill_columns())
 
     def to_polars(self) -> Any:
-        """The same as a polars.DataFrame."""
+        """Return the same as a polars.DataFrame."""
         return self._load("polars").DataFrame(self._fill_columns(), infer_schema_length=None)
 
     def to_dataset(self) -> Any:
-        """The same as a datasets.Dataset, of Hugging Face."""
+        """Return the same as a datasets.Dataset, of Hugging Face."""
         return self._load("datasets", "dataset").Dataset.from_list(self._fill_columns())
 
     def _fill_columns(self) -> list[dict[str, Any]]:
-        """The rows, each with the columns of all, in the order in which these first came."""
+        """Return the rows, each with the columns of all, in the order of first appearance."""
         rows = [*self._rows()]
         columns = dict.fromkeys(column for row in rows for column in row)
         return [{column: row.get(column) for column in columns} for row in rows]
@@ -77,7 +77,7 @@ class Pairs(Tabular):
             yield from reader.pairs()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        """A pair in a row, with what both sides share and what each says from where they part."""
+        """Yield a pair per row, with the common part and each side from the turn at which they part."""
         with RunReader(self.folder) as reader:
             for found in reader.compared():
                 shared = found.pair.prefix_turns
@@ -130,7 +130,7 @@ class Layer(Tabular):
         return read_layer(self.file)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        """A unit in a row, a column for every annotator."""
+        """Yield a unit per row, a column for every annotator."""
         for unit in self:
             row = {key: getattr(unit, key) for key in ("id", "turn", "role", "labels", "tie", "agreement")}
             yield {**row, **{f"by.{name}": labels for name, labels in unit.annotators.items()}}
@@ -140,8 +140,11 @@ class Layer(Tabular):
 
 
 class Candidates(Tabular):
-    """Texts that a model wrote beside a run's turns (`write`: "paraphrases" or "wrong"); iterated, each turn
-    with its texts is a value. `made` says how the writer stands; None where it was asked before."""
+    """Texts by a model for a run's turns (`write`: "paraphrases" or "wrong"); iterating yields each turn with
+    its texts.
+
+    `made` is the status of the writer; None if it was asked earlier.
+    """
 
     def __init__(self, folder: Path, write: str, made: WrittenCandidates | None = None) -> None:
         self.folder = folder
@@ -155,7 +158,7 @@ class Candidates(Tabular):
         return read_written(self.file)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        """A text in a row."""
+        """Yield a text per row."""
         for turn in self:
             for text in turn.texts:
                 yield {
@@ -186,7 +189,7 @@ class Comparison(Tabular):
         return {metric.name: metric for metric in self.result.metrics}
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        """A metric of an arm in a row, with its difference to the baseline where that is told."""
+        """Yield a metric of an arm per row, with its difference to the baseline if there is one."""
         for metric in self.result.metrics:
             differences = {one.arm: one for one in metric.differences}
             for arm, estimate in metric.arms.items():
@@ -216,9 +219,11 @@ class Comparison(Tabular):
 
 
 class Stats:
-    """What conversations are like, measured. `arms` has a quality for each arm, under "" where the run has
-    none: `stats.arms["x"]["overview"]` is one measure of the arm x, `stats["overview"]` one of a run without
-    arms."""
+    """Measures of conversations.
+
+    `arms` has a quality for each arm, under "" for a run without arms: `stats.arms["x"]["overview"]` is one
+    measure of the arm x, `stats["overview"]` one of a run without arms.
+    """
 
     def __init__(self, arms: Mapping[str, Quality]) -> None:
         self.arms = arms
@@ -229,7 +234,7 @@ class Stats:
         return self.arms[""][measure]
 
     def as_json(self) -> dict[str, Any]:
-        """As `edgen stats --json` prints it."""
+        """Return the JSON of `edgen stats --json`."""
         plain = {arm: quality.as_json() for arm, quality in self.arms.items()}
         return plain.get("", {"arms": plain})
 

@@ -28,11 +28,13 @@ from edgen.store.run_reader import RunReader
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """`id` as the shards have it; `scenario["topic"]` is a value of the scenario; `split` is the side it is
-    on; `probability` that the student understood, None where none was told; `ended_by` who spoke the end
-    marker; `provenance` says how it was made; `arm` is empty where the run has no arms; `outcome` is what it
-    came to and `events` are what happened besides turns, where its protocol tells. `labels["moves"]` are the
-    units of it that the layer `moves` has, each with what every annotator says.
+    """An accepted conversation of a run.
+
+    `id` is that of the shards; `scenario["topic"]` is a value of the scenario; `split` is its side;
+    `probability` that the student understood, None if unknown; `ended_by` is the speaker of the end marker;
+    `provenance` says how it was made; `arm` is empty for a run without arms; `outcome` and `events` (besides
+    turns) are set by some protocols. `labels["moves"]` are its units in the layer `moves`, each with the
+    labels of every annotator.
 
     >>> one = Conversation(
     ...     id="lessons-000000-r0",
@@ -66,9 +68,9 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     labels: LabelsByLayer = {}
 
     def as_row(self) -> dict[str, Any]:
-        """As a table has it: the scenario's index, a column for every dimension and for every field of its
-        entries; and one for what most annotators say in each layer, `labels.<layer>`: a list, or where turns
-        are labelled a list for each turn."""
+        """Return the row of a table: the scenario's index, a column for every dimension and for every field
+        of its entries; and one for the majority's labels in each layer, `labels.<layer>`: a list, or for
+        labelled turns a list for each turn."""
         scenario = self.scenario.as_row()
         return {
             "id": self.id,
@@ -131,14 +133,14 @@ class Run(Tabular):
 
     @property
     def status(self) -> Status:
-        """How it stands: the counts that `edgen status --json` prints."""
+        """Status: the counts that `edgen status --json` prints."""
         return read_status(self.folder)
 
     def conversations(self, split: Literal["train", "test"] | None = None) -> Iterator[Conversation]:
-        """Every accepted conversation, by scenario and replicate, one at a time; those of one side, if asked
-        for.
+        """Yield every accepted conversation, by scenario and replicate, one at a time; of one side, if
+        requested.
 
-        Raises RunError where a ledger holds other conversations than the run's job says.
+        Raises RunError for a ledger with other conversations than those of the run's job.
         """
         with RunReader(self.folder) as reader:
             for accepted in reader.conversations():
@@ -164,7 +166,7 @@ class Run(Tabular):
         return self.conversations()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        """A conversation in a row, a column for every dimension."""
+        """Yield a conversation per row, a column for every dimension."""
         return (one.as_row() for one in self)
 
     def pairs(

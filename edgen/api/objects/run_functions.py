@@ -33,13 +33,15 @@ def select(
     in_order: bool = False,
     test: float | None = None,
 ) -> Run:
-    """A run, in the folder `output`, of the conversations of a run that are chosen: those for which every
-    expression in `where` holds; at most `cap[name]` of each value of a name; as many of each value of the
-    names in `balance` as of the rarest; `draw` of them at random. `seed` decides what the last three take.
-    What is kept is split anew by the values of the name `split_by`, `test` being the share of the test side:
-    no value is on both sides, or `in_order` the latest values are the test side. See docs/selecting.md.
+    """Make a run, in the folder `output`, of chosen conversations of a run.
 
-    Raises UsageError for what cannot be used, and ShortError where nothing is left.
+    Chosen are those for which every expression in `where` is true; at most `cap[name]` of each value of a
+    name; as many of each value of the names in `balance` as of the rarest; `draw` of them at random. `seed`
+    decides the last three. The kept conversations are split again by the values of the name `split_by`,
+    `test` being the share of the test side: no value is on both sides, or `in_order` the latest values are
+    the test side. See docs/selecting.md.
+
+    Raises UsageError for unusable options, and ShortError if no conversation is left.
     """
     from edgen.selection.options import SelectOptions
 
@@ -76,13 +78,16 @@ def annotate(
     trust_hosts: Iterable[str] = (),
     **overrides: Any,
 ) -> Layer:
-    """A layer of labels on a run: its turns, or whole conversations, labelled from a label set (a shipped
-    one's name, or a file) by the run's backends `by`, each being so many `annotators`, and by `people`: files
-    of labels that they give. Without `labels` and `by`, nobody is asked, and the layer of that name is looked
-    at. `made` on what is returned has the `figures` of the layer and those against `gold`, a file or another
-    layer. See `edgen annotate` for the others.
+    """Make a layer of labels on a run.
 
-    Raises ShortError where something got no label for want of an answer, and what stopped the annotators.
+    Its turns, or whole conversations, are labelled from a label set (a shipped one's name, or a file) by the
+    run's backends `by`, each as so many `annotators`, and by `people`: files of their labels. Without
+    `labels` and `by`, no model is asked, and the layer of that name is returned. `made` of the result has the
+    `figures` of the layer and those against `gold`, a file or another layer. See `edgen annotate` for the
+    other arguments.
+
+    Raises ShortError if a unit got no label for lack of an answer, and the error that stopped the
+    annotators.
     """
     from edgen.api.annotating import AnnotateOptions, annotate_run, require_labels
 

@@ -42,7 +42,7 @@ class StopButton:
 
     @contextlib.contextmanager
     def interrupts(self, on_signal: Callable[[int], None]) -> Iterator[None]:
-        """As `Control.interrupts` wants it."""
+        """Yield in the form of `Control.interrupts`."""
         heard = (asyncio.get_running_loop(), on_signal)
         self._heard_by.append(heard)
         if self.pressed:
@@ -54,7 +54,7 @@ class StopButton:
 
 
 class Asked:
-    """How somebody is asked about a run: what of its job is otherwise meanwhile, and who listens."""
+    """Options of a question about a run: changes to its job, and listeners."""
 
     def __init__(
         self,

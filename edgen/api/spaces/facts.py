@@ -24,15 +24,17 @@ _EXTREMES = 2  # values shown as the most and the least probable ones
 def describe_space(
     name: str, per_cell: int | None = None, examples: int = 3, conversations: int = 200
 ) -> dict[str, Any]:
-    """Return the facts of the space that a shipped name or a file means, as `edgen space show --json` prints them.
+    """Return the facts of the space of a shipped name or a file, in the form of `edgen space show --json`.
 
-    `conversations`: for how many scenarios `gives` counts, by design and dimension, how often the rarest and the most
-    frequent value occurs (`least`, `most`), and how far the count of a value is at most from its share by weight (`off`).
-    `per_cell`: conversations of each cell. `cells` are those that are allowed, None where they cannot be counted;
-    `balanced`: how many conversations a balanced design needs; where something is ruled out, of whole cells only.
-    `cells_by_value`: how many allowed cells the rarest and the most frequent value of each dimension has, which is how
-    often a value comes in a pass of a balanced design. `examples`: how many of each kind a domain's
-    section shows. Raises SpaceError.
+    `conversations`: the number of scenarios for which `gives` counts, by design and dimension, how often the
+    rarest and the most frequent value occurs (`least`, `most`), and how far the count of a value is at most
+    from its share by weight (`off`). `per_cell`: conversations of each cell. `cells` are the allowed ones,
+    None if they cannot be counted; `balanced`: the number of conversations that a balanced design needs; with
+    exclusions, of whole cells only. `cells_by_value`: the number of allowed cells of the rarest and the most
+    frequent value of each dimension, which is how often a value comes in a pass of a balanced design.
+    `examples`: how many of each kind a domain's section shows.
+
+    Raises SpaceError.
     """
     path = unlimited().require("preference_space", name, "space")
     space = load_space(path)
@@ -115,7 +117,8 @@ def _needed(strata: int, cells: int, per_cell: tuple[int, ...]) -> list[dict[str
 
 
 def _weights(entries: tuple[Entry, ...]) -> dict[str, Any]:
-    """Whether all weigh the same, else the most and the least probable values with their probabilities."""
+    """Return whether all weigh the same, else the most and the least probable values with their
+    probabilities."""
     if len({entry.weight for entry in entries}) == 1:
         return {"weighted": False}
     total = sum(entry.weight for entry in entries)

@@ -22,7 +22,7 @@ Weights = Literal["counts", "equal"]
 
 
 class _Column(NamedTuple):
-    """Which dimension a column is of; the field that it holds, None for the values themselves."""
+    """The dimension of a column, and its field; None for the values themselves."""
 
     place: int
     dimension: str
@@ -57,7 +57,7 @@ def make_space_from_csv(
 
 
 def _read_rows(source: str, text: str) -> list[list[str]]:
-    """The rows that hold anything, the heading first."""
+    """Return the rows with content, the heading first."""
     try:
         dialect: Any = csv.Sniffer().sniff(text[:10_000].partition("\n")[0], ",;\t")
     except csv.Error:

@@ -1,9 +1,9 @@
-"""Released Education Dialogue (ED) files to a space file.
+"""Space file of released Education Dialogue (ED) files.
 
-It counts what the records were drawn from and writes it as a space, the counts as weights. Values that a
-reader cannot tell apart are counted as the first of them. Of a record only `background_info` is read, and
-`scenario`, in which edgen's own records have what a space holds besides ED's five texts, or all of it;
-conversations may be broken in any way that leaves the file JSON.
+It counts the values of the records and writes them as a space, the counts as weights. Values that a reader
+cannot distinguish are counted as the first of them. Of a record only `background_info` is read, and
+`scenario`, in which edgen's own records have values beyond ED's five texts, or all of them; conversations may
+be broken in any way that leaves the file JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEYS = {
 
 
 class _Record(msgspec.Struct):
-    """What is read of a record; msgspec skips the rest."""
+    """The parts of a record that are read; msgspec skips the rest."""
 
     background_info: Any = None
     scenario: Any = None
@@ -43,7 +43,7 @@ class _Record(msgspec.Struct):
 
 
 class _Observed:
-    """What records were drawn from: a count for each value, and what was removed to make it one."""
+    """The values of records: a count for each value, and what was removed to make it one."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -55,7 +55,7 @@ class _Observed:
         self._source, self._problems = "", list[Problem]()  # of the file that is read now
 
     def space(self, title: str, source: str) -> Space:
-        """The counts as weights, the most frequent value first."""
+        """Return the space with the counts as weights, the most frequent value first."""
         names = [*DIMENSIONS, *[name for name in self.counts if name not in DIMENSIONS]]
         names = [name for name in names if name in self.counts]
         dimensions = []
@@ -115,7 +115,7 @@ class _Observed:
                 self._add_value(dimension, background[key], f"{path}.{key}")
 
     def _add_topic(self, topic: Any, scenario: Mapping[str, Any]) -> None:
-        """Note what a record says of its topic. What is no text is left out, as it is none of ED's."""
+        """Note a record's topic. A value that is no text is left out, since ED has none."""
         told = {name: clean(text) for name in TOPIC_FIELDS if isinstance(text := scenario.get(name), str)}
         kept = {name: text for name, text in told.items() if not is_blank(text)}
         if isinstance(topic, str) and kept:
@@ -132,7 +132,7 @@ class _Observed:
                 self._fields.setdefault((name, first), fields)
 
     def _add_value(self, dimension: str, value: Any, path: str) -> str | None:
-        """Count a value; returns the one that it is counted as, None where it is none."""
+        """Count a value; return the one that it is counted as, None for an invalid one."""
         if not isinstance(value, str):
             self._complain(path, f"expected a string, got {_TYPES[type(value)]}")
             return None
@@ -207,7 +207,7 @@ def _observe(files: Sequence[Path]) -> _Observed:
 
 
 def _split_records(source: str, text: str) -> list[msgspec.Raw]:
-    """The records of a file, each still JSON, so that memory holds no conversation but the text's."""
+    """Return the records of a file, each still JSON, so that memory holds no conversation but the text's."""
     if not text.strip():
         raise DataError(source, "it is empty; an ED file is a JSON list of records.")
     try:

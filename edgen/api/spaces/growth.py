@@ -27,8 +27,8 @@ from edgen.store.ledger import run_status
 
 
 class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it, as `--json` prints it. `dropped` answers are counted by reason; `file` is None where
-    nothing new was found."""
+    """The result, in the form of `--json`. `dropped` answers are counted by reason; `file` is None without a
+    new value."""
 
     space: str
     dimension: str
@@ -73,12 +73,12 @@ def grow_space(
     output: Path | None = None,
     overrides: tuple[str, ...] = (),
 ) -> GrownSpace:
-    """Ask for `count` new values of a dimension, and write the new file. Values nearly the same as one that
-    is there are dropped; every answer is kept in a ledger beside the new file, so nothing is asked twice.
+    """Ask for `count` new values of a dimension, and write the new file.
 
-    `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template that asks; `output`: the new file,
-    <name>-expanded.yaml where none is named. Raises UsageError where the file cannot be made, and what stops
-    the asking.
+    Values nearly equal to a present one are dropped; every answer is kept in a ledger next to the new file,
+    so nothing is requested twice. `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template;
+    `output`: the new file, <name>-expanded.yaml by default. Raises UsageError for a file that cannot be made,
+    and the error that stopped the requests.
     """
     asker, path, out = _plan(space, dimension, count, control, job, prompt, output, overrides)
     known, grown = asker.space, asker.space[asker.dimension]
@@ -134,8 +134,8 @@ def _plan(
     output: Path | None,
     overrides: tuple[str, ...],
 ) -> tuple[GrowthAsker, Path, Path]:
-    """Return what is to be asked, the file of the space, and the new file. Raises UsageError and what reading
-    files raises."""
+    """Return the asker, the file of the space, and the new file. Raises UsageError and the errors of reading
+    files."""
     path = unlimited().require("preference_space", space, "space")
     known = load_space(path)
     # Also what ED's files call the list.

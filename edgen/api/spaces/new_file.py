@@ -1,4 +1,4 @@
-"""The file of a space that was counted from somebody's files: its text, and where it is written."""
+"""The file of a space counted from a user's files: its text, and its place."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def clean(text: str) -> str:
 
 
 def choose_name(name: str | None, output: Path | None, otherwise: str) -> str:
-    """The space's name: the one given, else after the new file, else `otherwise`. Raises UsageError for a
-    blank one."""
+    """Return the space's name: the given one, else after the new file, else `otherwise`. Raises UsageError
+    for a blank one."""
     if not (chosen := clean(name if name is not None else output.stem if output else otherwise)):
         raise UsageError("--name: a space needs a name that is not blank.")
     return chosen
@@ -42,8 +42,8 @@ class NewSpace(NamedTuple):
 
 
 def dump(space: Space, source: str, too_large: str) -> str:
-    """The space as a file's text. Raises DataError where edgen could not read it back; `too_large` says what
-    to do."""
+    """Return the space as a file's text. Raises DataError if edgen could not read it back; `too_large` is the
+    advice."""
     text = dump_space(space)
     if len(text.encode()) > MAX_BYTES:
         size = f"{MAX_BYTES // 1024 // 1024} MiB"
