@@ -17,7 +17,6 @@ from tests import ROOT
 TO_DO = frozenset(
     {
         "domains",
-        "evaluation",
         "reading",
     }
 )

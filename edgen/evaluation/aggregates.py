@@ -121,9 +121,12 @@ class Histogram(Aggregate, frozen=True, kw_only=True):
 
 
 class Tally(Aggregate, frozen=True, kw_only=True):
-    """How many conversations have each text. First come `keys`, whether they occur or not, then the others
-    by `order`, and at the end `last`. On the terminal zeros are left out, and at most `most` are named;
-    `rest` is the row for the others. `names` has other words for texts."""
+    """Number of conversations with each text.
+
+    First come `keys`, present or not, then the others by `order`, and at the end `last`. On the terminal
+    zeros are left out, and at most `most` are named; `rest` is the row for the others. `names` has other
+    words for texts.
+    """
 
     keys: Keys = ()
     order: Literal["size", "name", "seen"] = "size"
@@ -178,19 +181,19 @@ def parts_of(figure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def is_empty(figure: Any) -> bool:
-    """Whether a figure rests on nothing."""
+    """Return whether a figure has no data."""
     if isinstance(figure, Mapping):
         return all(map(is_empty, figure.values()))
     return figure.n == 0 if isinstance(figure, Distribution) else not figure
 
 
 def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts, the largest first, equal ones by name."""
+    """Return the counts, the largest first, equal ones by name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def roles_of(shared: Shared) -> list[str]:
-    """The roles of a data set, as `keys` of an aggregate."""
+    """Return the roles of a data set, as `keys` of an aggregate."""
     return [role.name for role in shared.data.roles]
 
 

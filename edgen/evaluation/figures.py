@@ -22,12 +22,12 @@ LEVELS = 9  # shades of a heat map, 0 for nothing
 
 
 def shade_of(count: int, most: int) -> int:
-    """The shade for a count: 0 for none, the last one for `most`."""
+    """Return the shade for a count: 0 for none, the last one for `most`."""
     return 0 if count <= 0 or most <= 0 else max(1, math.ceil(count / most * (LEVELS - 1)))
 
 
 def series_colour(place: int) -> str:
-    """The colour of the series at `place`, from 0 on."""
+    """Return the colour of the series at `place`, from 0 on."""
     return SERIES[place % len(SERIES)]
 
 
@@ -48,7 +48,7 @@ PROBABILITIES = Axis(tick=lambda value: f"{value:g}", low=0, high=1)
 
 
 class Bar(NamedTuple):
-    """One value from 0 on, with the words beside it."""
+    """One value from 0 on, with the words next to it."""
 
     label: str
     value: float
@@ -185,7 +185,7 @@ Block = str | Table | Picture | Drawing  # a piece of a section; a str is a para
 def bars_picture(
     name: str, title: str, rows: Sequence[Bar], caption: str, most: int | None = None
 ) -> Iterator[Picture]:
-    """The first `most` of the rows (None: all) as bars of shares; the table has all. No picture without
+    """Yield the first `most` of the rows (None: all) as bars of shares; the table has all. No picture without
     rows."""
     drawn = rows[:most]
     if len(rows) > len(drawn):
@@ -209,7 +209,7 @@ def intervals_picture(
     axis: Axis = SHARES,
     reference: float | None = None,
 ) -> Iterator[Picture]:
-    """Values with their 95% intervals, and what they are to be compared with; no picture without rows."""
+    """Yield values with their 95% intervals, and a reference; no picture without rows."""
     if rows:
         yield Picture(
             name=name,
@@ -224,7 +224,7 @@ def intervals_picture(
 def histograms_picture(
     name: str, title: str, rows: Sequence[Histogram], axis: Axis, caption: str
 ) -> Iterator[Picture]:
-    """The distributions that hold anything; no picture where none does."""
+    """Yield the distributions with data; no picture without one."""
     rows = [row for row in rows if row.distribution.n]
     if not rows:
         return
@@ -244,7 +244,7 @@ def histograms_picture(
 
 
 def explain_histograms(rows: Sequence[Histogram]) -> str:
-    """How to read what is drawn of these."""
+    """Return how to read the drawing of these."""
     if sum(1 for row in rows if row.distribution.n) <= 3:
         return "The dashed line is the median."
     return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."
@@ -271,12 +271,12 @@ def _bin(low: float, high: float, axis: Axis) -> str:
 
 
 def describe_rows(kind: str, title: str, rows: Sequence[Bar] | Sequence[Interval] | Sequence[Stack]) -> str:
-    """A text alternative: every row with its words."""
+    """Return a text alternative: every row with its words."""
     return f"{kind}: {title}. {'; '.join(f'{row.label}: {row.said}' for row in rows)}."
 
 
 def interval_of(label: str, estimate: Estimate, said: str, colour: str = "blue") -> Interval:
-    """The interval of an estimate, with these words beside it."""
+    """Return the interval of an estimate, with these words next to it."""
     return Interval(label, estimate.value, estimate.low, estimate.high, said, colour)
 
 
@@ -306,5 +306,5 @@ def label_with_arm(words: str, arm: str) -> str:
 
 
 def sentence_of_arm(sentence: str, arm: str) -> str:
-    """The sentence, behind the arm that it is about where there are several."""
+    """Return the sentence, after the name of its arm if there are several."""
     return f"{arm}: {sentence}" if arm else sentence

@@ -29,7 +29,7 @@ from edgen.space import Space
 from edgen.stats.intervals import Estimate, average, share
 
 F = TypeVar("F", bound=Callable[..., Any])
-_MOST_TEXTS = 50  # different texts of a column that are told apart
+_MOST_TEXTS = 50  # different texts of a column that are counted separately
 
 
 class MeasureError(InputError):
@@ -37,7 +37,7 @@ class MeasureError(InputError):
 
 
 class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function is given. `str()` of it is the turns, a line each; `scenario["topic"]` is a value of
+    """The argument of a function. `str()` of it is the turns, a line each; `scenario["topic"]` is a value of
     the scenario."""
 
     id: str
@@ -62,7 +62,7 @@ class OwnFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _AnyFigure(dict[str, Kind]):
-    """Every column, whatever it is called: which there are, the function says when it is called."""
+    """Every column of any name: the function determines them when it is called."""
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ARG002
         return "any"
@@ -91,7 +91,7 @@ class OwnMeasure(Measure[OwnFigures]):
         return _OwnCount(self)
 
     def call(self, sample: Sample) -> dict[str, Value]:
-        """What the function says of a conversation, by column. Raises MeasureError where it fails."""
+        """Return the function's values for a conversation, by column. Raises MeasureError if it fails."""
         given = MeasuredConversation(
             id=sample.id,
             scenario=sample.scenario,
@@ -164,7 +164,7 @@ class OwnMeasure(Measure[OwnFigures]):
             )
 
     def shown(self, value: OwnFigures) -> SimpleNamespace:
-        """The figures by the words of their rows."""
+        """Return the figures by the words of their rows."""
         return SimpleNamespace(
             means={column or "mean": one for column, one in value.means.items()},
             shares={column or "share": one for column, one in value.shares.items()},

@@ -39,7 +39,7 @@ class GoldCount:
         self._annotators: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
 
     def see(self, cluster: int, units: Sequence[UnitLabels], gold: Mapping[int | None, Labels]) -> None:
-        """The units of a conversation, and its gold labels by turn; `cluster` is that of its scenario."""
+        """Add the units of a conversation, and its gold labels by turn; `cluster` is that of its scenario."""
         found = [unit for unit in units if unit.turn in gold]
         self._unlabelled += len(gold) - len(found)
         self._units += len(found)

@@ -1,9 +1,8 @@
-"""Expressions that ask for near-duplicates, decided conversation after conversation, in the order in which
-they were told.
+"""Expressions with near-duplicates, decided one conversation after another, in their order.
 
-A conversation is a near-duplicate where it is nearly the same (`texts.near_duplicates`) as an earlier one
-that is kept; so what is kept is one of each kind, whatever was made first. In memory are some hundred bytes a
-conversation; words wait in a temporary file.
+A conversation is a near-duplicate if it is nearly the same (`texts.near_duplicates`) as an earlier one that
+is kept; so one of each kind is kept, the first. Memory: some hundred bytes per conversation; words are in a
+temporary file.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class InOrder:
         self._if_new, self._if_near = array("h"), array("h")  # which expression is not met; KEPT: all are
 
     def add(self, facts: Facts) -> None:
-        """The next conversation."""
+        """Add the next conversation."""
         self._corpus.add(facts.words)
         for near, found in ((False, self._if_new), (True, self._if_near)):
             facts.near_duplicate = near
@@ -36,8 +35,8 @@ class InOrder:
             found.append(next(missed, KEPT))
 
     def decide(self) -> Iterator[int]:
-        """Of each conversation, in order, the place of the first expression that it does not meet; KEPT if it
-        meets all."""
+        """Yield for each conversation, in order, the place of the first expression that is false; KEPT if all
+        are true."""
         found = array("h")
 
         def keep(place: int, near: bool) -> bool:

@@ -1,9 +1,8 @@
-"""What a layer of labels says of conversations: how frequent labels are, what follows what, how far
-annotators agree.
+"""Figures of a layer of labels: how frequent labels are, their order, the agreement of annotators.
 
-What is counted is what most annotators say; a tie is counted as one, and has no label. Memory: some numbers
-for every two labels, and for every label of each two annotators, for each cluster of scenarios, of which
-there are at most 500 (`edgen.stats.clusters`).
+The labels by the majority of annotators are counted; a tie is counted as one, and has no label. Memory: some
+numbers for every two labels, and for every label of each two annotators, for each cluster of scenarios, of
+which there are at most 500 (`edgen.stats.clusters`).
 """
 
 from __future__ import annotations
@@ -29,9 +28,12 @@ THIRDS = ("first", "middle", "last")
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """How frequent labels are among the units that have any (`units`, without `ties`): in how many each is
-    (`counts`), and in which share of them. `mean`: of labels that are numbers on a scale. `thirds`: the same
-    in each third of the conversations' turns, where turns are labelled."""
+    """Frequency of labels among the units that have any (`units`, without `ties`): the number of units with
+    each (`counts`), and the share of them.
+
+    `mean`: of labels that are numbers on a scale. `thirds`: the same in each third of the conversations'
+    turns, if turns are labelled.
+    """
 
     units: int
     ties: int
@@ -42,10 +44,12 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told of a layer. `annotators`: how many units each labels; `several`: whether a unit carries
-    more than one label anywhere; `roles`: by who speaks, where turns are labelled; `transitions`: (label,
-    label of the next labelled turn, how often); `against_rest`: each annotator against what most of the
-    others say, where that is no tie."""
+    """Figures of a layer.
+
+    `annotators`: the number of units that each labels; `several`: whether any unit carries more than one
+    label; `roles`: by speaker, if turns are labelled; `transitions`: (label, label of the next labelled turn,
+    count); `against_rest`: each annotator against the majority of the others, without ties.
+    """
 
     units: int
     ties: int
@@ -65,7 +69,7 @@ class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerCount:
-    """Counts one layer. `labels`: its set, None where nobody noted it: then labels are told as they come."""
+    """Count of one layer. `labels`: its set, None if unknown: then labels are counted as they come."""
 
     def __init__(self, labels: LabelSet | None = None) -> None:
         self._set = labels
@@ -80,7 +84,7 @@ class LayerCount:
         self._rest: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
 
     def see(self, cluster: int, turns: int, units: Sequence[UnitLabels]) -> None:
-        """The units of a conversation of so many `turns`, in order; `cluster` is that of its scenario."""
+        """Add the units of a conversation of so many `turns`, in order; `cluster` is that of its scenario."""
         before: Labels = ()
         for unit in units:
             self._annotators.update([*unit.annotators])
@@ -159,14 +163,14 @@ class LayerCount:
 
 
 def _set_of(given: Sequence[Labels]) -> LabelSet:
-    """A set that has the labels of a unit."""
+    """Return a set with the labels of a unit."""
     names = sorted({label for labels in given for label in labels})
     several = any(len(labels) > 1 for labels in given)
     return inline_set("found", dict.fromkeys(names, "as found"), several=several)
 
 
 def scale_of(labels: Sequence[str]) -> dict[str, float] | None:
-    """The labels as numbers on a scale; None where one is none."""
+    """Return the labels as numbers on a scale; None if one is no number."""
     try:
         found = {label: float(label) for label in labels if label.isascii()}
     except ValueError:

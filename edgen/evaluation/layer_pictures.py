@@ -1,4 +1,4 @@
-"""A layer of labels as the report shows it, every arm beside every other."""
+"""Pictures of a layer of labels in the report, every arm side by side."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edgen.evaluation.layer_figures import LayerFigures, Shares
 from edgen.stats.confusion import Confusion
 from edgen.stats.label_figures import LabelFigures
 
-_DRAWN = 15  # labels in a heat map: as many as can be told apart by their numbers
+_DRAWN = 15  # labels in a heat map: as many as can be distinguished by their numbers
 _NAMED = 20  # characters of a label that a row of such a heat map has room for
 _PAIRS = 6  # of annotators that have a picture
 _KAPPA = Axis(tick=lambda value: f"{value:g}", low=0, high=1)
@@ -47,7 +47,7 @@ def layer_blocks(name: str, layers: Layers) -> Iterator[Block]:
 
 
 def _frequencies(name: str, layers: Layers) -> Iterator[Picture]:
-    """A picture for each role, or for whole conversations; labels that no arm uses are named."""
+    """Yield a picture for each role, or for whole conversations; labels that no arm uses are named."""
     for role in dict.fromkeys(role for _, layer in layers for role in (layer.roles or ("",))):
         parts = [(place, arm, _of_role(layer, role)) for place, (arm, layer) in enumerate(layers)]
         labels = dict.fromkeys(label for _, _, shares in parts for label in shares.counts)
@@ -142,7 +142,7 @@ def _heat(
 
 
 def _percent(count: int, of: int) -> int:
-    """A count as percent; what is there is never 0."""
+    """Return a count as percent; a count above 0 is never 0%."""
     return max(1, round(100 * count / of)) if count else 0
 
 
@@ -254,7 +254,7 @@ def score_rows(who: str, figures: LabelFigures) -> Iterator[tuple[str, ...]]:
 
 
 def _two_by_two(name: str, layers: Layers) -> Iterator[Table]:
-    """Of several labels a unit: each on its own, by every two annotators."""
+    """Yield for units with several labels each label on its own, by every two annotators."""
     rows = tuple(
         (label_with_arm(f"{label}: {first}, {second}", arm), *map(number, (cell.both, cell.first, cell.second, cell.neither)))
         for arm, layer in layers

@@ -49,9 +49,10 @@ class Count(Observer, Protocol[V_co]):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """What `edgen compare` tells of a measure: the sum of one column over that of another, in each arm and
-    as a difference, paired by scenario. Where `name` has `{key}`, `top` is a column of texts, and each
-    text is compared.
+    """A comparison of a measure by `edgen compare`: the sum of one column over that of another, in each arm
+    and as a difference, paired by scenario.
+
+    If `name` has `{key}`, `top` is a column of texts, and each text is compared.
     """
 
     name: str
@@ -62,14 +63,14 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     bottom: str = ""
     """"": how often the column `top` is there."""
     over: str
-    """What it is an average over."""
+    """Units of the average."""
     definition: str
 
 
 class JudgeAsking(NamedTuple):
-    """How a judge is asked for a measure. `control`: callbacks and consent of the call; `sample`:
-    conversations of each arm; `overrides`: keys of the job, as `--set` takes them; `prompt`: the template,
-    None for the measure's own."""
+    """Request of a judge for a measure. `control`: callbacks and consent of the call; `sample`: conversations
+    of each arm; `overrides`: keys of the job, in the form of `--set`; `prompt`: the template, None for the
+    measure's own."""
 
     control: Any
     sample: int
@@ -130,7 +131,7 @@ class Measure(Generic[V]):
         return partial(_read_columns, self, shared.data.space)
 
     def start(self, shared: Shared) -> Count[V]:
-        """A new count over one data set."""
+        """Return a new count over one data set."""
         return self.counts() if hasattr(self, "counts") else ColumnCount(self, shared)
 
     @cached_property
@@ -153,14 +154,14 @@ class Measure(Generic[V]):
         return value
 
     def lines(self, value: V) -> Iterator[str]:
-        """The value for a person, in lines of at most 78 columns."""
+        """Yield the value for a person, in lines of at most 78 columns."""
         if self.aggregates:
             yield from render_lines(self.aggregates, self.shown(value))
         else:
             yield msgspec.json.encode(value).decode()
 
     def blocks(self, found: Sequence[ArmResult[V]]) -> Iterator[Block]:
-        """What the report shows of it: pictures, tables, paragraphs, every arm beside every other."""
+        """Yield its part of the report: pictures, tables, paragraphs, every arm side by side."""
         if self.aggregates:
             panels = [*usual_panels(self.name, self.aggregates)] if self.panels is None else self.panels
             told = [one._replace(value=self.shown(one.value)) for one in found]
@@ -201,8 +202,8 @@ class Measure(Generic[V]):
         return _sums(self.of_one(sample, words, space), self.comparisons) if self.comparisons else ()
 
     def compared(self, columns: Collection[str]) -> Iterable[Compared]:
-        """What `edgen compare` tells, by arm and with paired differences; `columns`: the sums that occur
-        in any arm."""
+        """Return its comparisons by `edgen compare`, by arm and with paired differences; `columns`: the sums
+        that occur in any arm."""
         for one in self.comparisons:
             bottom = one.bottom or f"{one.top}#"
             if "{key}" not in one.name:
@@ -225,9 +226,11 @@ class Measure(Generic[V]):
         return columns if "" in columns else {"": columns.get(self.name), **columns}
 
     def lost(self, value: V) -> tuple[int, Mapping[str, int]] | None:  # noqa: ARG002
-        """How many conversations were planned, and the reasons why some were not accepted with their counts;
-        None for a measure that does not know. It is asked of one that `tells_of_plan`, where nothing was
-        accepted."""
+        """Return the number of planned conversations, and the reasons of those that were not accepted with
+        their counts; None for a measure without this knowledge.
+
+        It is called for a measure with `tells_of_plan`, if nothing was accepted.
+        """
         return None
 
     # ---- for one that is `judged`
@@ -242,7 +245,7 @@ class Measure(Generic[V]):
         raise NotImplementedError
 
     def with_judged(self, value: V, judged: Any) -> V:  # noqa: ARG002
-        """The value, with a judge's answers for its arm added."""
+        """Return the value, with a judge's answers for its arm added."""
         return value
 
 
@@ -269,13 +272,13 @@ class ColumnCount:
                 add(sample, value, columns.get(of) if of else None)
 
     def result(self) -> Any:
-        """The value."""
+        """Return the value."""
         figures = {name: one.result() for name, one in self._sums.items()}
         return self._measure.finish(figures, self._shared)
 
 
 def _usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
-    """Every share, mean and distribution of a measure's columns, and every text that is counted."""
+    """Yield every share, mean and distribution of a measure's columns, and every counted text."""
     for one in measure.aggregates:
         if getattr(one, "by_key", False) or not isinstance(one, Share | Mean | Histogram | Tally):
             continue
@@ -295,7 +298,7 @@ def _usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
 
 
 def _sums(columns: Columns, comparisons: Sequence[Compared]) -> Iterator[tuple[str, float]]:
-    """What a conversation adds to the columns of these, each column once."""
+    """Yield the values of a conversation for the columns of these, each column once."""
     read = dict.fromkeys(name for one in comparisons for name in (one.top, one.bottom) if name)
     for name in read:
         value = columns.get(name)
@@ -317,13 +320,13 @@ def _sums(columns: Columns, comparisons: Sequence[Compared]) -> Iterator[tuple[s
 def figure_kinds(
     *numbers: str, truths: Iterable[str] = (), texts: Iterable[str] = (), lists: Iterable[str] = ()
 ) -> Mapping[str, Kind]:
-    """The `figures` of a measure, by what they are."""
+    """Return the `figures` of a measure, by kind."""
     names: dict[Kind, Iterable[str]] = {"number": numbers, "truth": truths, "text": texts, "list": lists}
     return MappingProxyType({name: kind for kind, named in names.items() for name in named})
 
 
 class Shared:
-    """What the measures at work on one data set share."""
+    """Shared data of the measures at work on one data set."""
 
     def __init__(self, data: DataSet, find: Callable[[str], Measure[Any]], *, planned: bool = False) -> None:
         self.data = data
@@ -349,7 +352,7 @@ class Shared:
                     self._leave_out(name, error)
 
     def count(self, name: str) -> Count[Any]:
-        """The count of a measure that was started."""
+        """Return the count of a measure that was started."""
         return self._counts[name]
 
     def see(self, sample: Sample, words: Words) -> None:
@@ -366,12 +369,12 @@ class Shared:
 
     @property
     def plan_observers(self) -> list[Callable[[PlannedOutcome], None]]:
-        """What has to see every planned conversation."""
+        """The observers of every planned conversation."""
         return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
 
     def result(self, name: str) -> Any:
-        """The value of a measure that was started, once everything was seen. Raises its FaultyPluginError
-        where it was left out."""
+        """Return the value of a measure that was started, once everything was seen. Raises its
+        FaultyPluginError if it was left out."""
         if name in self.faults:
             raise self.faults[name]
         if name not in self._results:
@@ -380,7 +383,7 @@ class Shared:
         return self._results[name]
 
     def results(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of the measures that were not left out, by name."""
+        """Return the values of the measures that were not left out, by name."""
         found = {}
         for name in names:
             try:

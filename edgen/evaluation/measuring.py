@@ -26,9 +26,9 @@ _TELL_EVERY = 500  # conversations
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of a data set. `sources`: where it was read from; `values`: what each measure found,
-    in the measures' order; `definitions`: how each is defined and where that is from; `notes`: what limits
-    it, in sentences; `faults`: of plugins' measures that raised, and so have no value."""
+    """Measures of a data set. `sources`: the paths it was read from; `values`: each measure's value, in the
+    measures' order; `definitions`: the definition of each with its source; `notes`: limits, in sentences;
+    `faults`: of plugins' measures that raised, and so have no value."""
 
     name: str
     sources: tuple[str, ...]
@@ -39,13 +39,13 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultyPluginError, ...] = ()
 
     def __getitem__(self, measure: str) -> Any:
-        """What a measure found. Raises UsageError where it did not measure."""
+        """Return a measure's value. Raises UsageError for a measure without one."""
         if measure not in self.values:
             raise UsageError(f"{measure!r} was not measured; there are {', '.join(self.values)}.")
         return self.values[measure]
 
     def as_json(self) -> dict[str, Any]:
-        """What `edgen stats --json` prints: each measure's value under its name."""
+        """Return the JSON of `edgen stats --json`: each measure's value under its name."""
         return {
             "name": self.name,
             "sources": list(self.sources),
@@ -56,7 +56,8 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measures(only: Collection[str] | None = None) -> list[Measure[Any]]:
-    """All measures, or those in `only`, in their order. Raises PluginError for one of those in `only`."""
+    """Return all measures, or those in `only`, in their order. Raises PluginError for one of those in
+    `only`."""
     found: list[Measure[Any]] = (
         find_all("measure")
         if only is None
@@ -66,7 +67,8 @@ def measures(only: Collection[str] | None = None) -> list[Measure[Any]]:
 
 
 def judged_measure() -> Measure[Any]:
-    """The measure to whose value a judge's answers are added. Raises PluginError where none can be used."""
+    """Return the measure to whose value a judge's answers are added. Raises PluginError without a usable
+    one."""
     found = next((one for one in measures() if one.judged), None)
     if found is None:
         raise PluginError("There is no measure that a judge's answers are added to.")
@@ -74,7 +76,7 @@ def judged_measure() -> Measure[Any]:
 
 
 def measures_of_other_families(family: Family | None) -> dict[str, str]:
-    """The measures that only conversations of another family have, with its name."""
+    """Return the measures that only conversations of another family have, with its name."""
     found: dict[str, str] = {}
     for name in names("family"):
         with contextlib.suppress(PluginError):  # a family that cannot be loaded has nothing to measure here
@@ -84,7 +86,7 @@ def measures_of_other_families(family: Family | None) -> dict[str, str]:
 
 
 def measures_to_compare(family: Family) -> tuple[Measure[Any], ...]:
-    """The measures that have something for `edgen compare` to tell of conversations of a family."""
+    """Return the measures with comparisons for conversations of a family."""
     others = measures_of_other_families(family)
     able = (one for one in measures() if one.comparisons or type(one).compared is not Measure.compared)
     return tuple(one for one in able if one.name not in others)
@@ -96,10 +98,10 @@ def measure(
     progress: Callable[[int], None] = lambda _: None,
     beside: Sequence[Observer] = (),
 ) -> Quality:
-    """What the measures in `only`, or all, find in a data set.
+    """Measure a data set with the measures in `only`, or all.
 
-    `progress` is told from time to time how many samples are done. `beside` see every sample too; what they
-    find is the caller's to ask for.
+    `progress` gets the number of samples now and then. `beside` see every sample too; the caller gets their
+    values.
     """
     notes, others = list(data.notes), measures_of_other_families(data.family)
     skipped = [name for name in others if only is not None and name in only]
@@ -144,7 +146,7 @@ def measure(
 
 
 def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[str]:
-    """The sections of what was measured, and the notes, in lines without line ends."""
+    """Yield the sections of the measures, and the notes, in lines without line ends."""
     yield f"{quality.name}: {quantity(quality.overview.records, 'conversation')}"
     if not quality.overview.records:
         yield from _explain_nothing(quality)
@@ -165,7 +167,7 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
 
 
 def _explain_nothing(quality: Quality) -> Iterator[str]:
-    """What there is to say where no conversation was accepted."""
+    """Yield the sentences for a data set without accepted conversations."""
     told = (one.lost(quality.values[one.name]) for one in measures(quality.values) if one.tells_of_plan)
     planned, reasons = next((lost for lost in told if lost is not None), (0, {}))
     why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""

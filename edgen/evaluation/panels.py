@@ -46,8 +46,8 @@ _MOST_BARS = 24
 
 
 class ArmResult(NamedTuple, Generic[V]):
-    """What a measure found in a run, or in one arm of it. `arm` is "" without arms, `name` the arm's or
-    the run's; `job` is as resolved, `guide`: see `ConversationProtocol.guide`."""
+    """A measure's value for a run, or for one arm of it. `arm` is "" without arms, `name` the arm's or the
+    run's; `job` is as resolved, `guide`: see `ConversationProtocol.guide`."""
 
     arm: str
     name: str
@@ -57,8 +57,8 @@ class ArmResult(NamedTuple, Generic[V]):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A picture of figures of one kind, every arm beside every other: shares and means as dots on their
-    intervals, distributions as histograms, counts of texts as bars, a crossed table as a table."""
+    """A picture of figures of one kind, every arm side by side: shares and means as dots on their intervals,
+    distributions as histograms, counts of texts as bars, a crossed table as a table."""
 
     name: str
     title: str
@@ -76,7 +76,7 @@ class Panel(msgspec.Struct, frozen=True):
 def draw_panels(
     panels: Sequence[Panel], aggregates: Sequence[Aggregate], found: Sequence[ArmResult[Any]]
 ) -> Iterator[Block]:
-    """The pictures and tables of these panels."""
+    """Yield the pictures and tables of these panels."""
     by_name = {one.name: one for one in aggregates}
     for one in aggregates:
         if isinstance(one, ByKey):
@@ -87,8 +87,8 @@ def draw_panels(
 
 
 def _figure(value: Any, path: str) -> Any:
-    """The figure of a name; of `name.inner`, the inner figures by key, those that are by key themselves
-    under both."""
+    """Return the figure of a name; of `name.inner`, the inner figures by key, those that are by key
+    themselves under both."""
     outer, _, inner = path.partition(".")
     figure = getattr(value, outer)
     if not inner:
@@ -100,7 +100,7 @@ def _figure(value: Any, path: str) -> Any:
 
 
 def usual_panels(measure: str, aggregates: Sequence[Aggregate]) -> Iterator[Panel]:
-    """A picture of all shares, and one of each other figure, for a measure that declares none."""
+    """Yield a picture of all shares, and one of each other figure, for a measure that declares none."""
     shares = tuple(one.name for one in aggregates if isinstance(one, Share))
     words, total = readable_name(measure).capitalize(), ""
     if shares:
@@ -196,8 +196,8 @@ def _table(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any]]) -> Itera
 def bars_of_counts(
     name: str, title: str, caption: str, counted: Sequence[tuple[str, Mapping[str, tuple[int, int]], int]]
 ) -> Iterator[Picture]:
-    """Counts of each arm, as (arm, (count, of how many) by kind, of how many all are), as bars of shares:
-    the largest first, every arm beside every other."""
+    """Yield counts of each arm, as (arm, (count, total) by kind, total of all), as bars of shares: the
+    largest first, every arm side by side."""
     drawn = [(place, *one) for place, one in enumerate(counted) if one[2]]
     largest: dict[str, float] = {}
     for _, _, counts, _ in drawn:
@@ -212,13 +212,13 @@ def bars_of_counts(
             bars.append(
                 Bar(label_with_arm(readable_name(kind), arm), count / total, said, series_colour(place))
             )
-    # whole kinds, so that no arm is missing beside the others
+    # whole kinds, so that no arm is missing next to the others
     most = max(_MOST_BARS // max(len(drawn), 1), 3)
     yield from bars_picture(name, title, bars, caption, most * len(drawn))
 
 
 def share_intervals(found: Sequence[ArmResult[V]], shares: Sequence[tuple[str, Any]]) -> list[Interval]:
-    """Each share, that is what it is called and how a value has it, of each arm that has one."""
+    """Return each share, as (name, function of a value), of each arm that has one."""
     return [
         interval_of(label_with_arm(words, one.arm), estimate, share_of(estimate), series_colour(place))
         for words, get in shares

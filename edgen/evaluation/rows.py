@@ -34,7 +34,7 @@ _SUMMARY_LABEL = 24  # characters, of a line that still fits
 
 
 def render_lines(aggregates: Sequence[Aggregate], value: Any) -> Iterator[str]:
-    """The rows of a value; none where every figure rests on nothing."""
+    """Yield the rows of a value; none if no figure has data."""
     if not all(is_empty(getattr(value, one.name)) for one in aggregates):
         yield from _Rows().lines(aggregates, value)
 
@@ -113,7 +113,7 @@ def _rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iterator[
 
 
 def _fit(label: str, width: int) -> str:
-    """The label, cut where it is too long, with its indentation."""
+    """Return the label, shortened if it is too long, with its indentation."""
     indent = len(label) - len(label.lstrip())
     return label if columns(label) <= width else " " * indent + shorten(label, width - indent)
 

@@ -1,5 +1,4 @@
-"""What is measured: data sets, their conversations as samples, and the outcome of each planned
-conversation."""
+"""Data sets to measure, their conversations as samples, and the outcome of each planned conversation."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut(turns: Iterable[Turn]) -> Words:
-    """The words of each turn, as every measure has them."""
+    """Return the words of each turn, for every measure."""
     return Words(words_of_turns([turn.text for turn in turns]))
 
 
@@ -74,7 +73,7 @@ def sample_of(
     split: Split | None,
     labels: LabelsByLayer | None = None,
 ) -> Sample:
-    """The sample that a record is, with the id and the scenario that it has in the data set."""
+    """Return the sample of a record, with its id and scenario in the data set."""
     return Sample(
         id=identifier,
         source=source,
@@ -95,7 +94,7 @@ def sample_of(
 
 
 def sample_of_facts(facts: Facts) -> Sample:
-    """The sample that a conversation is as expressions see it: without a side of a split."""
+    """Return the sample of a conversation in an expression: without a side of a split."""
     said = facts.conversation
     return Sample(
         id=facts.id,
@@ -113,7 +112,7 @@ def sample_of_facts(facts: Facts) -> Sample:
 
 
 class PlannedOutcome(msgspec.Struct, frozen=True):
-    """What became of one planned conversation. `reason` is None where it was accepted or is pending."""
+    """The outcome of one planned conversation. `reason` is None if it was accepted or is pending."""
 
     scenario: Scenario
     replicate: int
@@ -123,18 +122,18 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """A data set to be measured. `name` is for people, `sources` are the paths it was read from.
+    """A data set to measure.
 
-    `family` is what kind of conversations these are, None for several kinds; `roles` are those that may
-    speak, with what each may know, () where nothing tells; `guide`: see `ConversationProtocol.guide`. `arm`
-    is the arm of a run that it is, "" without arms. `samples()` gives every accepted conversation, `plan()`
-    the outcome of everything planned (None for files, which know no plan). `calibration` tells how the
-    conversations' own probabilities agree with judges, `{"judges": [{"judge", "model", "compare",
-    "calibration", "logprobs"}]}` as `edgen pairs --report` has them, where there are pairs. `count` is how
-    many samples there will be, None where nobody knows yet. `unread` counts records that cannot be read, by
-    reason, and is complete when `samples()` is at its end, as is `stale_labels`, which counts units of layers
-    that are left out, by layer and why. `label_sets` are those of the layers, by the layer's name, where they
-    are known. `notes` are sentences about what limits the data set.
+    `name` is for people, `sources` are the paths it was read from. `family` is the kind of conversations,
+    None for several kinds; `roles` are those that may speak, with the dimensions that each sees, () if
+    unknown; `guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without arms.
+    `samples()` yields every accepted conversation, `plan()` the outcome of everything planned (None for
+    files, which have no plan). `calibration` is the agreement of the conversations' own probabilities with
+    judges, `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as in `edgen pairs
+    --report`, if there are pairs. `count` is the number of samples, None if still unknown. `unread` counts
+    unreadable records, by reason, and is complete at the end of `samples()`, as is `stale_labels`, which
+    counts units left out of layers, by layer and reason. `label_sets` are those of the layers, by the layer's
+    name, if known. `notes` are sentences about limits of the data set.
     """
 
     name: str

@@ -15,19 +15,19 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def row(label: str, text: str) -> str:
-    """A label and what it says."""
+    """Return a label and its text."""
     return f"{label:<{LABEL}}{text}"
 
 
 def rows(label: str, text: str) -> Iterator[str]:
-    """A row that may run over several lines."""
+    """Yield a row that may have several lines."""
     lines = textwrap.wrap(text, WIDTH - LABEL - 2, break_on_hyphens=False) or [""]
     yield row(label, lines[0])
     yield from (row("", line) for line in lines[1:])
 
 
 def wrap(text: str, width: int = WIDTH - 2, *, bullet: str = "") -> list[str]:
-    """A paragraph; behind a `bullet`, its lines stand below one another."""
+    """Return the lines of a paragraph; after a `bullet`, its lines are aligned."""
     rest = " " * len(bullet) if bullet else "  " if text.startswith(" ") else ""
     return textwrap.wrap(
         text, width, initial_indent=bullet, subsequent_indent=rest, break_long_words=not bullet
@@ -35,7 +35,7 @@ def wrap(text: str, width: int = WIDTH - 2, *, bullet: str = "") -> list[str]:
 
 
 def histogram(label: str, found: Distribution) -> Iterator[str]:
-    """The bars in a line, with the ends of the first and the last."""
+    """Yield the bars in a line, with the ends of the first and the last."""
     if len(found.bins) > 1:
         low, high = found.bins[0].low, found.bins[-1].high
         ends = (f"{low:,.0f} ", f" {high - 1:,.0f}") if high > 1 else ("", "")
@@ -43,7 +43,7 @@ def histogram(label: str, found: Distribution) -> Iterator[str]:
 
 
 def sparkline(found: Distribution) -> str:
-    """A character a bar, as high as its count; what is there at all is seen."""
+    """Return a character per bar, as high as its count; a count above 0 is always visible."""
     most = max((bar.count for bar in found.bins), default=0)
     return "▕" + "".join(_BARS[-(-8 * bar.count // most)] if most else " " for bar in found.bins) + "▏"
 
@@ -72,25 +72,25 @@ def join_shares(shares: Mapping[str, float]) -> str:
 
 
 def shorten_line(text: str, width: int) -> str:
-    """The text on one line of at most `width` characters."""
+    """Return the text on one line of at most `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def shorten_middle(name: str) -> str:
-    """A long name without its middle: ids differ at their ends."""
+    """Return a long name without its middle: ids differ at their ends."""
     line = " ".join(name.split())
     return line if len(line) <= 22 else f"{line[:6]}…{line[-15:]}"
 
 
 def columns(label: str, cells: Sequence[str]) -> str:
-    """Seven right-aligned cells behind a label."""
+    """Return seven right-aligned cells after a label."""
     widths = (7, 7, 5, 5, 7, 7, 9)
     return f"{label:<22}" + "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def summary(label: str, found: Distribution) -> str:
-    """The mean, deviation and quantiles of whole numbers, below `SUMMARY_HEAD`."""
+    """Return the mean, deviation and quantiles of whole numbers, below `SUMMARY_HEAD`."""
     if found.mean is None:
         return row(label, "none")
     places = 1 if found.mean < 10_000 else 0

@@ -1,4 +1,4 @@
-"""Arms of an experiment compared over the scenarios they share: metrics, intervals, what cannot be told."""
+"""Comparison of the arms of an experiment over their common scenarios: metrics, intervals, limits."""
 
 from edgen.core.extras import require_extra
 

@@ -1,7 +1,7 @@
-"""What is compared: arms, each a run seen as a stream of outcomes, and their numbers by scenario.
+"""Arms to compare, each a run as a stream of outcomes, and their numbers by scenario.
 
-A run is read once. What stays in memory are sums by scenario, a few dozen numbers each; texts are asked
-for again where they are needed.
+A run is read once. Sums by scenario stay in memory, a few dozen numbers each; texts are read again when
+needed.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one conversation that is settled.
+    """The outcome of one settled conversation.
 
-    `calls`, `tokens` and `cost` (US dollars, None where the job had no price) are of all answers that it has
-    in the ledger. `said` is what was said, None unless it was accepted.
+    `calls`, `tokens` and `cost` (US dollars, None without a price in the job) are of all its answers in the
+    ledger. `said` is its content, None unless it was accepted.
     """
 
     scenario: int
@@ -50,15 +50,15 @@ class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One run, and how it can be compared.
+    """One run in a comparison.
 
-    `outcomes` gives what is settled, by scenario and replicate; `turns` one accepted conversation.
-    `replicates` and the scenarios from `first` on and below `scenarios` are those planned. `draws` names what
-    its scenarios are drawn by: arms that share it are paired. `roles` speak, the first one leads. `asking`
-    says how the probability is asked for, `probability_words` what it is called. `earlier`: its ledger holds
-    answers of an earlier form of the job; `branching`: replicates rest on the answers of the first.
-    `measures` are those that have something to compare in conversations about `space`. `stale_labels` counts
-    units that are left out of layers, once `outcomes` were told to their end.
+    `outcomes` yields the settled conversations, by scenario and replicate; `turns` one accepted conversation.
+    `replicates` and the scenarios from `first` on and below `scenarios` are the planned ones. `draws`
+    identifies the draws of its scenarios: arms with the same value are paired. `roles` speak, the first one
+    leads. `asking` says how the probability is requested, `probability_words` its name. `earlier`: its ledger
+    has answers of an earlier form of the job; `branching`: replicates depend on the answers of the first.
+    `measures` are those with columns to compare in conversations about `space`. `stale_labels` counts units
+    that are left out of layers, once `outcomes` has ended.
     """
 
     label: str
@@ -140,7 +140,7 @@ class ArmSums:
         column[row] += amount
 
     def _measured(self, said: Sample, words: Words) -> Iterator[tuple[str, float]]:
-        """What an accepted conversation adds to the columns of measures."""
+        """Yield the columns of measures with the values of an accepted conversation."""
         if self.arm.space is None:
             return
         for measure in self.arm.measures:
@@ -160,7 +160,7 @@ class ArmSums:
             self._increase(name, scenario, number)
 
     def names(self, beginning: str) -> list[str]:
-        """The columns that begin so and hold anything, sorted."""
+        """Return the columns with this beginning and any value, sorted."""
         return sorted(name for name in self._columns if name.startswith(beginning) and self.total(name))
 
     def total(self, name: str) -> float:
@@ -168,7 +168,7 @@ class ArmSums:
 
     @property
     def priced(self) -> bool:
-        """Whether every answer has a price."""
+        """True if every answer has a price."""
         return not self.unpriced and bool(self.total("calls"))
 
     @property
@@ -180,12 +180,12 @@ class ArmSums:
         return found
 
     def first(self, scenario: int) -> tuple[Turn, ...]:
-        """The accepted conversation of a scenario that has the lowest number. There must be one."""
+        """Return the accepted conversation of a scenario with the lowest number. There must be one."""
         return self.arm.turns(scenario, self._first[scenario])
 
 
 def _count_conversation(said: Sample, words: Words) -> Iterator[tuple[str, float]]:
-    """What an accepted conversation adds to which column."""
+    """Yield the columns with the values of an accepted conversation."""
     yield "accepted", 1
     for turn, cut_words in zip(said.turns, words, strict=True):
         count = len(cut_words)
@@ -238,5 +238,5 @@ def groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
 
 
 def conversation_words(turns: Iterable[Turn]) -> list[str]:
-    """The words of a conversation, one after the other."""
+    """Return the words of a conversation, one after the other."""
     return [word for turn in turns for word in words(turn.text)]

@@ -1,8 +1,8 @@
-"""How varied an arm's conversations are, in blocks of which every arm has as many words.
+"""Variety of an arm's conversations, in blocks with the same number of words in every arm.
 
 The share of different n-grams falls, and self-BLEU rises, with the amount of text; so arms are compared on
 blocks of the same size (in the spirit of the mean segmental type-token ratio: Johnson 1944, Psychological
-Monographs 56). A block is a cluster: what is between blocks is independent, what is within one is not.
+Monographs 56). A block is a cluster: blocks are independent of each other, their content is not.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Indices = NDArray[np.int64]
 
 
 def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, dict[str, Array]]:
-    """The block metrics (blocks) of each arm, by its label and the metric's name.
+    """Return the block metrics (blocks) of each arm, by its label and the metric's name.
 
-    Arms that share the first one's scenarios have the same scenarios in their blocks, those accepted in all
-    of them; another arm has its own. Arms with too few conversations have no part, and are left out.
+    Arms with the first one's scenarios have the same scenarios in their blocks, those accepted in all of
+    them; another arm has its own. Arms with too few conversations are left out.
     """
     taking_part = _rich(tables)
     if not taking_part:
@@ -62,12 +62,12 @@ def _rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
 
 
 def _accepted_in(tables: Sequence[ArmSums]) -> Indices:
-    """The scenarios with an accepted conversation in all of these arms."""
+    """Return the scenarios with an accepted conversation in all of these arms."""
     everywhere = np.all([table.column("accepted") > 0 for table in tables], axis=0)
     return tables[0].scenarios[everywhere]
 
 
 def _measure_block(texts: list[list[str]]) -> dict[str, float]:
-    """The metrics of one block of conversations, each a list of words."""
+    """Return the metrics of one block of conversations, each a list of words."""
     found = {f"distinct_{n}": distinct_share(texts, n) or 0.0 for n in ORDERS}
     return {**found, "self_bleu": float(np.mean(self_bleu(texts)))}

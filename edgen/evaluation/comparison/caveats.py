@@ -1,4 +1,4 @@
-"""What a comparison cannot tell, and what has to be known to read it, in sentences."""
+"""Limits of a comparison, and the facts needed to read it, in sentences."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MANY_ALIKE = 0.5
 def find_not_compared(
     tables: Sequence[ArmSums], kept: Sequence[MetricSpec], blocks: Mapping[str, Mapping[str, object]]
 ) -> tuple[set[tuple[str, str]], list[NotCompared]]:
-    """What is not compared: as (metric, arm's label) where an arm has numbers that say nothing beside the
-    first one's, and in words for people."""
+    """Return the metrics that are not compared: as (metric, arm's label) for an arm whose numbers mean
+    nothing next to the first one's, and in words for people."""
     names, first = {spec.name for spec in kept}, tables[0].arm
     labels = [table.arm.label for table in tables]
     other = [table.arm.label for table in tables[1:] if table.arm.asking != first.asking]
@@ -87,7 +87,7 @@ def _about_scenarios(tables: Sequence[ArmSums], shared: int) -> Iterator[str]:
 
 
 def _number_of(arm: Arm) -> str:
-    """How many scenarios an arm has; which, where it does not begin with the first."""
+    """Return the number of scenarios of an arm; with their range if it does not begin with the first."""
     return f"{arm.first:,} to {arm.scenarios - 1:,}" if arm.first else f"{arm.scenarios:,}"
 
 
@@ -173,5 +173,5 @@ def _about_clusters(metrics: Sequence[Metric]) -> Iterator[str]:
 
 
 def few(difference: Difference) -> bool:
-    """Whether a difference rests on so little that its interval is not to be trusted."""
+    """Return whether a difference has too little data for its interval."""
     return difference.p is not None and difference.changed > 0 and difference.evidence < FEW_CHANGED

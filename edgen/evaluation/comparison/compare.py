@@ -138,7 +138,7 @@ class _Resampling:
         self._over_scenarios = [spec for spec in kept if spec not in others]
 
     def values(self, table: ArmSums) -> dict[str, RatioEstimate]:
-        """Each metric of one arm."""
+        """Return each metric of one arm."""
         rng = np.random.default_rng((self._seed, 1))
         found = {spec.name: RatioEstimate() for spec in self._kept}
         for members, columns in self._parts(table, None):
@@ -152,7 +152,7 @@ class _Resampling:
     def differences(
         self, first: ArmSums, other: ArmSums, place: int, flips: int
     ) -> dict[str, RatioDifference]:
-        """Each metric of an arm, the one at `place` behind the first, minus that of the first."""
+        """Return each metric of an arm, the one at `place` after the first, minus that of the first."""
         rng = np.random.default_rng((self._seed, 2, place))
         same = other.arm.draws == first.arm.draws
         measure = paired_differences if same else unpaired_differences
@@ -167,9 +167,9 @@ class _Resampling:
         return found | {name: RatioDifference() for name, label in self._refused if label in labels}
 
     def _parts(self, table: ArmSums, beside: ArmSums | None) -> list[tuple[list[MetricSpec], Columns | None]]:
-        """The metrics over scenarios, over groups of the scenarios that near-duplicates link (in the arm
-        `beside` as well, of which only what both have counts), and over blocks; each with where its columns
-        are."""
+        """Return the metrics with the source of their columns: over scenarios, over groups of the
+        scenarios that near-duplicates link (in the arm `beside` as well; only the common ones count), and
+        over blocks."""
         mine = self._blocks.get(table.arm.label)
         both = [table] if beside is None else [table, beside]
         links = np.array([link for one in both for link in one.linked], dtype=np.int64).reshape(-1, 2)
@@ -219,8 +219,8 @@ def _metric(
 def _adjust(
     found: dict[str, dict[str, RatioDifference]], mirrors: dict[str, str]
 ) -> tuple[dict[tuple[str, str], float], int]:
-    """The p-values adjusted for one another, by (metric, arm), and how many they are: of what differs at all,
-    and without mirror images, which have that of the other one."""
+    """Return the adjusted p-values, by (metric, arm), and their number: of metrics that differ at all,
+    without mirror images, which have the value of the other one."""
     known = {
         (name, label): one.p
         for label, of in found.items()
@@ -238,8 +238,8 @@ def _adjust(
 
 
 def _mirrors(tables: Sequence[ArmSums], kept: Sequence[MetricSpec]) -> dict[str, str]:
-    """What is another metric or its complement in every arm, as the one reason of rejection is the complement
-    of what is accepted: by name, the name of that other one."""
+    """Return the metrics that equal another one or its complement in every arm, by name with the name of the
+    other one; for example the only reason of rejection is the complement of acceptance."""
     found: dict[str, str] = {}
     for place, spec in enumerate(kept):
         if spec.kind != "share" or spec.name in BLOCK_METRICS:

@@ -16,10 +16,10 @@ BLOCK_METRICS = ("distinct_1", "distinct_2", "distinct_3", "self_bleu")
 
 
 class MetricSpec(msgspec.Struct, frozen=True):
-    """A metric: sum of `top` over sum of `bottom`. `definition` is shown to people.
+    """A metric: sum of `top` over sum of `bottom`.
 
-    A scenario counts where the column `within` is not 0 (in both arms, where two are compared); None: where
-    `bottom` is not. `what` it is an average over, where `bottom` does not tell.
+    `definition` is for people. A scenario counts if the column `within` is not 0 (in both arms, if two are
+    compared); None: if `bottom` is not. `what` it is an average over, if `bottom` does not say.
     """
 
     name: str
@@ -34,7 +34,7 @@ class MetricSpec(msgspec.Struct, frozen=True):
 
     @property
     def over(self) -> str:
-        """What it is an average over."""
+        """The units of the average."""
         return (
             self.what
             or _OVER.get(self.bottom)
@@ -43,7 +43,7 @@ class MetricSpec(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> str:
-        """The column that tells where a scenario counts."""
+        """The column that is not 0 in scenarios that count."""
         return self.within or self.bottom
 
 
@@ -59,8 +59,7 @@ _WORDS = "Words are cut as `edgen stats` cuts them."
 
 
 def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """The metrics of these arms in the order in which they are shown; what occurs in none of them is left
-    out."""
+    """Yield the metrics of these arms in the order of display, without those that occur in none of them."""
     for group, specs in (
         ("outcomes", _outcomes(tables)),
         ("effort", _effort(tables)),
@@ -111,7 +110,8 @@ def _occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
 
 
 def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """Of a teacher and a student the teacher's share says it all; of others there is one a role."""
+    """Yield the metrics of conversations. Of a teacher and a student the teacher's share is enough; of others
+    there is one per role."""
     roles = tuple(dict.fromkeys(role for table in tables for role in table.arm.roles))
     leading = roles[:1] if {*roles} == {*ROLES} else roles
     definition = "Turns of an accepted conversation, without an end marker that stands by itself."
@@ -138,7 +138,7 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 
 
 def _measured(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """What measures have to compare; what occurs in no arm is left out."""
+    """Yield the metrics of measures, without those that occur in no arm."""
     for measure in dict.fromkeys(measure for table in tables for measure in table.arm.measures):
         prefix = f"{measure.name}: "
         columns = [column.removeprefix(prefix) for column in _occurring(tables, prefix)]
@@ -149,7 +149,7 @@ def _measured(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 
 
 def _probability(words: str) -> Iterator[MetricSpec]:
-    """The metrics of the conversations' probability, which is called `words`."""
+    """Yield the metrics of the conversations' probability, with the name `words`."""
     definition = f"Mean {words}, as the model gave it, over conversations that have one."
     yield MetricSpec("probability", "probability", "number", "probability", "with_probability", definition)
     definition = "Accepted conversations without a probability that is a number from 0 to 1."

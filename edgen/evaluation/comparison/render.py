@@ -1,5 +1,5 @@
-"""A comparison as lines of text, as wide as it is told to be: the arms, the value of each metric in each arm,
-then the differences to the first arm."""
+"""A comparison as lines of text of a given width: the arms, the value of each metric in each arm, then the
+differences to the first arm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_DIGITS = 5
 
 
 def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[str]:
-    """The comparison for a person, line by line. `width`: columns of the terminal, 80 at least."""
+    """Yield the comparison for a person, line by line. `width`: columns of the terminal, 80 at least."""
     paired = any(arm.paired for arm in comparison.arms[1:])
     shared = f"{comparison.shared:,} scenarios" if paired else "no scenario"
     yield from textwrap.wrap(
@@ -56,7 +56,7 @@ def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[s
 
 
 def _tags(labels: Sequence[str]) -> dict[str, str]:
-    """What each arm is called over its numbers: its label, or a letter where a label is too wide for that."""
+    """Return the heading of each arm's numbers: its label, or a letter for a label that is too wide."""
     if all(columns(label) <= _LABEL for label in labels):
         return {label: label for label in labels}
     return {label: _letters(number) for number, label in enumerate(labels)}
@@ -85,7 +85,7 @@ def _arms(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[
 
 
 def _values(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[str]:
-    """Each metric of each arm with its interval, as many arms beside each other as there is room for."""
+    """Yield each metric of each arm with its interval, with as many arms side by side as fit."""
     labels = [arm.label for arm in comparison.arms]
     at_once = max(1, (width - _TITLE - 2) // _VALUE)
     for start in range(0, len(labels), at_once):
@@ -101,7 +101,7 @@ def _values(comparison: Comparison, tags: dict[str, str], width: int) -> Iterato
 
 
 def _with_interval(metric: Metric, value: RatioEstimate) -> str:
-    """As in `12.3% [10.1, 14.5]`: the ends with as many decimals as tell them apart."""
+    """Format as in `12.3% [10.1, 14.5]`: the ends with enough decimals to distinguish them."""
     if value.value is None:
         return "-"
     factor, unit = _unit(metric)
@@ -138,7 +138,7 @@ def _too_few(metric: Metric, difference: Difference) -> str:
 
 
 def _disagree(difference: Difference) -> bool:
-    """Whether the interval excludes zero and the test does not, for want of scenarios that differ."""
+    """Return whether the interval excludes zero and the test does not, for lack of scenarios that differ."""
     if difference.p is None or difference.low is None or difference.high is None:
         return False
     excludes = difference.low > 0 or difference.high < 0
@@ -151,7 +151,7 @@ def _by_group(comparison: Comparison) -> Iterator[tuple[str, list[Metric]]]:
 
 
 def _metric_lines(metric: Metric, numbers: str) -> Iterator[str]:
-    """A metric's title and its numbers; on two lines where the title is too long for one."""
+    """Yield a metric's title and its numbers; on two lines if the title is too long for one."""
     title = f"cost of {_PER:,} accepted" if metric.kind == "usd" else metric.title
     if columns(title) > _TITLE:
         yield f"  {title}"
@@ -160,7 +160,7 @@ def _metric_lines(metric: Metric, numbers: str) -> Iterator[str]:
 
 
 def _unit(metric: Metric) -> tuple[float, int]:
-    """What a metric's numbers are multiplied with to be shown, and the decimals they have at least."""
+    """Return the factor for showing a metric's numbers, and their minimum of decimals."""
     if metric.kind == "share":
         return 100.0, 1
     return (float(_PER), 2) if metric.kind == "usd" else (1.0, 0)
@@ -204,7 +204,7 @@ def _interval(metric: Metric, difference: Difference) -> str:
 
 
 def _formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:
-    """How a difference and its interval are shown: with decimals that give the farthest of them two
+    """Return the format of a difference and its interval: with decimals that give the farthest of them two
     digits."""
     factor, least = _unit(metric)
     ends = (difference.value, difference.low, difference.high)

@@ -1,4 +1,4 @@
-"""What a comparison of runs holds: what `edgen compare --json` prints, the run keeps and the report draws."""
+"""Result of a comparison of runs: printed by `edgen compare --json`, kept by the run, drawn by the report."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """`arm` minus the baseline, over the scenarios that have a value in both: `n` of them, of which `changed`
-    add anything to the difference. `events`, of a share: how often what it is of occurred in both arms
-    together, or did not, whichever is the rarer.
+    """`arm` minus the baseline, over the scenarios that have a value in both.
 
-    `low` and `high` are the 95% bootstrap interval, `p` the two-sided p-value, `p_holm` the same adjusted by
-    Holm for all metrics of all arms (None where no scenario differs, so that nothing is tested); all None
-    where there is too little to tell.
+    There are `n` of them, of which `changed` add to the difference. `events`, of a share: how often its event
+    occurred in both arms together, or did not, whichever is rarer. `low` and `high` are the 95% bootstrap
+    interval, `p` the two-sided p-value, `p_holm` the same adjusted by Holm for all metrics of all arms (None
+    if no scenario differs, so that nothing is tested); all None with too little data.
     """
 
     arm: str
@@ -48,13 +47,13 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def evidence(self) -> int:
-        """What the difference rests on: the scenarios that differ, or the events where these are fewer."""
+        """The evidence for the difference: the scenarios that differ, or the events if these are fewer."""
         return self.changed if self.events is None else min(self.changed, self.events)
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is stable, `title` for people; `over` what it is an average over (planned conversations,
-    accepted conversations, blocks). `kind` tells how to print it."""
+    """A metric. `name` is stable, `title` for people; `over` names the units of the average (planned
+    conversations, accepted conversations, blocks). `kind` determines the format."""
 
     name: str
     title: str
@@ -67,7 +66,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotCompared(msgspec.Struct, frozen=True, kw_only=True):
-    """What could not be compared, and why."""
+    """A metric that could not be compared, and the reason."""
 
     what: str
     arms: tuple[str, ...]

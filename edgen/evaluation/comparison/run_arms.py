@@ -40,7 +40,7 @@ _LONGEST_NAME = 120  # bytes of a file's name
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A run that is to be an arm: its folder, and the run that it is an arm of (or itself)."""
+    """A run that becomes an arm: its folder, and the run that it is an arm of (or itself)."""
 
     label: str
     run: RunFolder
@@ -125,7 +125,7 @@ def _refuse_twins(paths: Sequence[Path]) -> None:
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """The folders' names, with as much of what is above them as keeps them apart."""
+    """Return the folders' names, with as many of their parents as needed to distinguish them."""
     parts = [path.resolve().parts for path in paths]
     for depth in range(1, max(map(len, parts)) + 1):
         labels = ["_".join(p.strip("/") for p in each[-depth:]) for each in parts]
@@ -135,7 +135,7 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 
 
 def _arms_of(paths: Sequence[Path]) -> list[_Chosen]:
-    """Every arm of these runs, and the runs that have none."""
+    """Return every arm of these runs, and the runs without arms."""
     found = []
     for path, label in zip(paths, _labels(paths), strict=True):
         run = RunFolder(path)
@@ -147,7 +147,7 @@ def _arms_of(paths: Sequence[Path]) -> list[_Chosen]:
 
 
 def _choose(every: Sequence[_Chosen], names: Sequence[str], paths: Sequence[Path]) -> list[_Chosen]:
-    """Those that are named, in that order; all of them where none is. Raises UsageError and ShortError."""
+    """Return the named ones, in that order; all of them without a name. Raises UsageError and ShortError."""
     known = {one.label: one for one in every}
     for name in names:
         if name not in known:
@@ -202,7 +202,7 @@ def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) ->
 
 
 def _drawn_by(run: RunFolder) -> dict[str, str]:
-    """What a run's scenarios follow from."""
+    """Return the values that determine a run's scenarios."""
     job = load_job(run.job)
     if job.resolved is not None:
         space = job.resolved.space_sha256
@@ -246,8 +246,8 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
 
 
 def _outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConversation]:
-    """What is settled, each with what it took and what was said; at the end `stale` has what was left out of
-    layers."""
+    """Yield the settled conversations, each with its usage and content; at the end `stale` has the units left
+    out of layers."""
     view = reader.views[""]
     spent, records = _Sought(view.spent()), _Sought(view.records())
     with LayerJoin(reader.rundir) as layers:
@@ -297,8 +297,8 @@ def _turns(reader: RunReader, index: int, replicate: int) -> tuple[Turn, ...]:
 
 
 def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
-    """How the prompts of the first scenario differ, rendered as they are sent when the conversation
-    begins."""
+    """Yield the differences between the prompts of the first scenario, in their form at the beginning of the
+    conversation."""
     plans = [plan_of(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
     # An arm with other weights draws another scenario: its templates are shown with the baseline's.
     plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]

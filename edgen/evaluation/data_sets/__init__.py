@@ -23,10 +23,10 @@ __all__ = ["DataSet", "open_data_sets"]
 
 
 def open_data_sets(paths: Sequence[Path]) -> list[DataSet]:
-    """What there is to measure at these paths: one data set, or one an arm for a run with arms by itself.
+    """Open the data sets at these paths: one, or one per arm for a run with arms by itself.
 
-    Raises LockedError if somebody works on a run, ShortError if nothing of it is settled, RunError and
-    DataError for what cannot be read. What is wrong inside a file shows when it is read.
+    Raises LockedError for a run at work, ShortError if nothing of it is settled, RunError and DataError for
+    unreadable ones. Faults inside a file show when it is read.
     """
     if len(paths) == 1:
         return _at(paths[0])
@@ -34,7 +34,7 @@ def open_data_sets(paths: Sequence[Path]) -> list[DataSet]:
 
 
 def _at(path: Path, number: int = 0) -> list[DataSet]:
-    """What is at one path; `number` keeps its scenarios apart from those of other paths."""
+    """Open the data sets at one path; `number` keeps its scenarios apart from those of other paths."""
     rundir = RunFolder(path)
     if rundir.exists:
         rundir.refuse_links()
@@ -80,7 +80,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         return itertools.chain.from_iterable(known) if known else None
 
     counts = [part.count for part in parts if part.count is not None]
-    # files know no plan; beside runs they would count as planned and all accepted
+    # files have no plan; with runs they would count as planned and all accepted
     files = [part.name for part in parts if part.plan() is None]
     runs = [part for part in parts if part.plan() is not None]
     spaces = [part.space for part in runs or parts]

@@ -1,6 +1,6 @@
-"""Records of anybody's files as samples, each read by the family that knows its layout.
+"""Records of any files as samples, each read by the family with its layout.
 
-The first record tells the family. The name of a file tells which side of a split it is.
+The first record determines the family. The name of a file determines its side of a split.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|valida
 
 
 def files_at(path: Path, number: int) -> DataSet:
-    """The records of files: of one, or of all in a folder."""
+    """Return the records of files: of one, or of all in a folder."""
     inputs = find_inputs(path)
     family = _family_of(inputs.files)
     unread: Counter[str] = Counter()
@@ -51,8 +51,8 @@ def files_at(path: Path, number: int) -> DataSet:
 def _read(
     path: Path, files: Sequence[Path], family: Family, unread: Counter[str], offset: int
 ) -> Iterator[Sample]:
-    """The samples in files; what cannot be read is counted in `unread`, which begins anew. Raises DataError
-    if nothing in any of them can be read."""
+    """Yield the samples in files; unreadable ones are counted in `unread`, which is cleared first. Raises
+    DataError if none of them is readable."""
     unread.clear()
     clusters: dict[tuple[str, int], int] = {}
     count = 0
@@ -82,7 +82,7 @@ def _read(
 
 
 def split_of(name: str) -> Split | None:
-    """The side of the split that a file's name tells: train, or test for eval, validation and the like."""
+    """Return the side of the split by a file's name: train, or test for eval, validation and the like."""
     found = _SIDE.search(name.lower())
     if found is None:
         return None
@@ -90,7 +90,7 @@ def split_of(name: str) -> Split | None:
 
 
 def _family_of(files: Sequence[Path]) -> Family:
-    """The family that knows the first record that can be decoded."""
+    """Return the family of the first record that can be decoded."""
     for file in files:
         for raw in read_records(file):
             with contextlib.suppress(ValueError):

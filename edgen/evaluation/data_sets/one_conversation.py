@@ -58,9 +58,11 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
 def find_conversations(
     rundir: RunFolder, named: str
 ) -> tuple[list[ConversationDetails], list[Pair], list[str]]:
-    """The conversation of that id, or all of the scenario of that number: those of the arms side by side;
-    the pairs they are in; and notes on what could not be read. Raises UsageError for what the run does not
-    have."""
+    """Return the conversation with that id, or all of the scenario with that number: those of the arms side
+    by side; their pairs; and notes on unreadable parts.
+
+    Raises UsageError for an unknown name.
+    """
     rundir.require()
     with contextlib.ExitStack() as stack:
         readers = [(arm, stack.enter_context(RunReader(run.path))) for arm, run in rundir.begun_arms()]
@@ -79,8 +81,8 @@ def find_conversations(
 def _parse_name(
     rundir: RunFolder, named: str, readers: Sequence[tuple[str, RunReader]]
 ) -> tuple[int, str | None, int | None]:
-    """The scenario that is named, and the run's name and the replicate where one conversation is. Raises
-    UsageError with what is near to it."""
+    """Return the named scenario, and for one conversation also the run's name and the replicate. Raises
+    UsageError with similar names."""
     names = [reader.name for _, reader in readers]
     plan = readers[0][1].views[""].plan
     scenario, replicate = plan.first, 0
@@ -106,7 +108,7 @@ def _parse_name(
 
 
 def _replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[int]:
-    """The replicates to show: `only`, or all; of more than MOST_REPLICATES planned, those that have an
+    """Return the replicates to show: `only`, or all; of more than MOST_REPLICATES planned, those that have an
     outcome, or the first."""
     view = reader.views[""]
     if only is not None:
@@ -148,8 +150,7 @@ def _one(reader: RunReader, arm: str, index: int, replicate: int) -> Conversatio
 def _with_labels(
     rundir: RunFolder, found: Sequence[ConversationDetails]
 ) -> tuple[list[ConversationDetails], list[str]]:
-    """These conversations, of one scenario, with their labels; and why those cannot be told where they
-    cannot."""
+    """Return these conversations, of one scenario, with their labels; and the reason for missing labels."""
     labelled = []
     try:
         for arm in dict.fromkeys(one.arm for one in found):
@@ -163,7 +164,7 @@ def _with_labels(
 
 
 def _pairs(rundir: RunFolder, ids: set[str], scenario: int) -> tuple[list[Pair], list[str]]:
-    """The pairs that these conversations are in, and why they cannot be told where they cannot."""
+    """Return the pairs with these conversations, and the reason for missing pairs."""
     if not rundir.pairs.exists():
         return [], []
     try:

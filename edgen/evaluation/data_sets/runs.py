@@ -27,7 +27,7 @@ MOST_PENDING = 100_000  # conversations that are drawn to say of them that they 
 
 
 def is_settled(ledger: Path) -> bool:
-    """Whether any conversation of a ledger's plan has an outcome."""
+    """Return whether any conversation of a ledger's plan has an outcome."""
     if not ledger.exists():
         return False
     with LedgerReader(ledger) as view:
@@ -35,7 +35,7 @@ def is_settled(ledger: Path) -> bool:
 
 
 def nothing_settled(rundir: RunFolder) -> ShortError:
-    """The error for a run in which nothing is settled."""
+    """Return the error for a run in which nothing is settled."""
     return ShortError(
         f"{rundir.path}: no conversation of this run has ended yet, so there is nothing to measure. "
         "`edgen generate` with its job resumes it."
@@ -43,7 +43,7 @@ def nothing_settled(rundir: RunFolder) -> ShortError:
 
 
 def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
-    """A run, or one arm of it. The caller holds the run's lock."""
+    """Return a run, or one arm of it. The caller holds the run's lock."""
     own = rundir.arm(arm)
     where = (rundir, arm, number * SCENARIOS_A_PATH)
     stale: Counter[str] = Counter()
@@ -117,8 +117,11 @@ def _open(rundir: RunFolder, arm: str) -> Iterator[RunReader]:
 
 
 def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> Iterator[Sample]:
-    """The conversations of a run, or of one arm of it. The arms of a run have one test side. What is left out
-    of the layers is counted in `stale`, which begins anew."""
+    """Yield the conversations of a run, or of one arm of it.
+
+    The arms of a run have one test side. Units left out of the layers are counted in `stale`, which is
+    cleared first.
+    """
     stale.clear()
     with _open(rundir, arm) as reader, LayerJoin(rundir.arm(arm)) as layers:
         arms = (own for _, own in rundir.begun_arms())
@@ -134,8 +137,10 @@ def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> I
 
 
 def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
-    """Every planned conversation, scenario by scenario; one without an outcome is pending. Of those that are
-    pending, the first MOST_PENDING: a plan may hold more than anybody can list."""
+    """Yield every planned conversation, scenario by scenario; one without an outcome is pending.
+
+    Of pending ones, only the first MOST_PENDING: a plan may be too large to list.
+    """
     with _open(rundir, arm) as reader:
         view = reader.views[""]
         replicates, left = view.plan.replicates, MOST_PENDING

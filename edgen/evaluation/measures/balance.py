@@ -1,7 +1,7 @@
-"""Who has how much of the talk: each role's share of words and of turns, and who begins.
+"""Shares of the talk: each role's share of words and of turns, and who begins.
 
-Of a teacher and a student the teacher's share says it all. A conversation without a word says nothing of the
-share of words, one without a turn nothing at all.
+Of a teacher and a student the teacher's share is enough. A conversation without a word has no share of words,
+one without a turn has no figure.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def by_role(self) -> dict[str, RoleShares]:
-        """The shares that are told of."""
+        """The shares to show."""
         if self.teacher_words is None or self.teacher_turns is None:
             return self.shares
         return {"teacher": RoleShares(self.teacher_words, self.teacher_turns)}

@@ -1,4 +1,4 @@
-"""Soft preferences by log probabilities beside verdicts and strengths, as `edgen pairs` found them: a
+"""Soft preferences by log probabilities compared with verdicts and strengths, as `edgen pairs` found them: a
 reliability curve of each forecast, and a table of their errors, of agreement and of the ties that each
 leaves."""
 
@@ -15,8 +15,7 @@ Told = Mapping[str, Any]  # a judge's "logprobs" of a bias report
 
 
 def describe(told: Told) -> str:
-    """One line: against the first of the other sources that there is one of, else how many pairs there
-    are."""
+    """Return one line: against the first of the other sources that exists, else the number of pairs."""
     if not told["against"]:
         return f"{told['known']:,} of {quantity(told['pairs'], 'pair')} with soft preferences by log probabilities"
     held = told["against"][0]
@@ -27,7 +26,7 @@ def describe(told: Told) -> str:
 
 
 def blocks(place: int, arm: str, judge: Mapping[str, Any]) -> Iterator[Block]:
-    """The pictures of one judge, with what cannot be drawn as a sentence above them."""
+    """Yield the pictures of one judge, with a sentence above them on those that cannot be drawn."""
     told = judge["logprobs"]
     for number_of, held in enumerate(told["against"]):
         yield _picture(f"soft-preferences-{place}-{number_of}", arm, judge, held)
@@ -71,8 +70,8 @@ def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told) -> Pictu
 
 
 def reliability(curves: Iterable[tuple[Told, str]]) -> Curves:
-    """What came true against what was said, of each calibration in its colour; dashed: as much as was
-    said."""
+    """Return the observed frequency against the forecast, for each calibration in its colour; dashed:
+    equal."""
     drawn = [Curve((0, 1), (0, 1), "muted", dashed=True)]
     for found, colour in curves:
         bins = _bins(found)
@@ -94,7 +93,7 @@ def _errors(held: Told, shown: Sequence[tuple[str, str]]) -> Table:
 
 
 def curve_table(found: Told, cases: str, title: str = "") -> Table:
-    """The numbers of a curve; `cases`: what they are of."""
+    """Return the numbers of a curve; `cases`: the units."""
     rows = (
         (f"{b['from']:g} to {b['to']:g}", number(b["n"]), number(b["mean"]), number(b["share"]["value"]))
         for b in _bins(found)

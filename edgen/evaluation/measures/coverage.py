@@ -117,7 +117,7 @@ def _p(value: ValueCount) -> float:
 
 
 def _lowest_shares(value: Coverage) -> Iterator[str]:
-    """The values that lose the most, those that stand out first."""
+    """Yield the values that lose the most, significant ones first."""
     if value.accepted in (0, value.planned):
         return
     losing = [
@@ -175,7 +175,7 @@ def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
 
 
 def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Picture]:
-    """The values whose share of accepted conversations is furthest from the whole's; none where all or
+    """Yield the values whose share of accepted conversations is furthest from the whole's; none if all or
     nothing was accepted."""
     known = [(name, each, each.survived) for name, each in _values(value) if each.survived is not None]
     settled = value.accepted + sum(value.reasons.values())
@@ -215,7 +215,7 @@ def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Pic
 
 
 def _value_table(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Table:
-    """What became of the conversations planned with each value."""
+    """Return the outcomes of the conversations planned with each value."""
     head = ("value", "dimension", "planned", "accepted", "rejected", "failed", "pending", "share accepted (95%)", "p (Holm)")  # fmt: skip
     cells = (
         (
@@ -236,7 +236,7 @@ def _cells_sentence(value: Coverage) -> str:
 
 
 def _dimension_table(found: Found) -> Table:
-    """How much of each dimension came."""
+    """Return the coverage of each dimension."""
     arms = len(found) > 1
     head = ("dimension", *["arm"] * arms, "values", "planned", "accepted", "evenness", "planned, never accepted", "never planned")  # fmt: skip
     cells = (
@@ -253,7 +253,7 @@ def _dimension_table(found: Found) -> Table:
 
 
 def _some(values: Sequence[str], count: int) -> str:
-    """The first few of `count` values."""
+    """Return the first few of `count` values."""
     more = count - len(values[:_FEW])
     return (", ".join(values[:_FEW]) + (f" and {number(more)} more" if more > 0 else "")) or NONE
 

@@ -113,7 +113,7 @@ class _Column:
         self._of_outcome = array("I")
 
     def add(self, value: str, number: int) -> None:
-        """The value of outcome `number`; outcomes that were left out have none."""
+        """Add the value of outcome `number`; outcomes that were left out have none."""
         if number != len(self._of_outcome):
             self.fill(number)
         self._of_outcome.append(self.places.setdefault(value, len(self.places)))
@@ -191,15 +191,16 @@ class CoverageCount:
         )
 
     def _number_cells(self) -> Ints:
-        """The cell of each outcome, numbered from 0: dimension by dimension, so that numbers stay small."""
+        """Return the cell of each outcome, numbered from 0: dimension by dimension, so that numbers stay
+        small."""
         cells = np.zeros(len(self._status), dtype=np.int64)
         for column in self._dimensions.values():
             cells = np.unique(cells * len(column.places) + column.table, return_inverse=True)[1]
         return cells
 
     def _crossed(self) -> list[tuple[str, str]]:
-        """The dimensions to be crossed: what the second role alone knows by what the first alone knows, one
-        after the other; where that is nothing, the dimensions two by two."""
+        """Return the dimensions to cross: those of the second role alone by those of the first alone, one
+        after the other; without such ones, the dimensions two by two."""
         seen = Counter(name for role in self._roles for name in {*role.sees})
         alone = [[name for name in role.sees if seen[name] == 1] for role in self._roles]
         pairs = list(zip(alone[1], alone[0], strict=False)) if len(alone) > 1 else []
@@ -247,7 +248,7 @@ class CoverageCount:
     def _values(
         self, column: _Column, counts: Ints, p_holm: list[float], status: Ints
     ) -> Iterator[ValueCount]:
-        """The values that most was planned with."""
+        """Yield the values with the most planned conversations."""
         names, scenarios = list(column.places), np.array(self._scenarios)
         rows = np.argsort(column.table, kind="stable")  # the outcomes of each value together
         ends = np.cumsum(counts.sum(axis=1))
@@ -303,7 +304,7 @@ class CoverageCount:
 
 
 def _field_name(dimension: str, field: str) -> str:
-    """What a field goes by; a topic's subject and level have their bare names."""
+    """Return the name of a field; a topic's subject and level have their bare names."""
     return field if dimension == "topic" and field in TOPIC_FIELDS else f"{dimension}.{field}"
 
 
@@ -312,8 +313,8 @@ def _text(said: object) -> str:
 
 
 def _count_cells(space: Space) -> int | None:
-    """How many different scenarios there are that conditions and exclusions allow; None where these are too
-    many to be counted."""
+    """Return the number of different scenarios that conditions and exclusions allow; None for too many to
+    count."""
     if space.conditional:
         return AllowedCells(space).count
     return math.prod(len({*dimension.values}) for dimension in space.dimensions)
@@ -349,7 +350,7 @@ def _p_values(table: Ints, size: int, status: Ints, scenarios: Ints) -> list[flo
 
 
 def _evenness(accepted: Ints, size: int) -> float | None:
-    """None for a dimension of one value, or if nothing was accepted."""
+    """Return the evenness; None for a dimension of one value, or if nothing was accepted."""
     total = int(accepted.sum())
     if size < 2 or total == 0:
         return None

@@ -1,7 +1,7 @@
-"""How varied the words are: distinct-n, the growth of the vocabulary, self-BLEU.
+"""Variety of words: distinct-n, the growth of the vocabulary, self-BLEU.
 
 distinct-n is counted within conversations and over their turns. Its blocks are of 1,000 words each, in the
-order of the data; words behind the last whole block are left out. Growth is told at points of equal ratio,
+order of the data; words after the last whole block are left out. Growth is shown at points of equal ratio,
 Heaps' law fitted to those from 100 tokens on. Sources are in `DiversityMeasure.definition`, and those of
 self-BLEU in `self_bleu`.
 """
@@ -262,7 +262,7 @@ class _Blocks:
         self._begun = codes[count * BLOCK_WORDS :].copy()
 
     def mean(self) -> float | None:
-        """The mean over whole blocks that hold an n-gram; None without any."""
+        """Return the mean over whole blocks that hold an n-gram; None without any."""
         values = np.concatenate(self._shares) if self._shares else np.array([])
         return float(np.mean(values)) if values.size else None
 

@@ -1,8 +1,8 @@
 """Conversations that are the same, or nearly: within a side of the split and across.
 
-Near ones are those of `near_duplicates`, over the words of a conversation; exact ones count as near too,
-whatever they say. Their share has no interval: whether one conversation has a near-duplicate depends on all
-the others, and it rises with the size of the data.
+Near ones are those of `near_duplicates`, over the words of a conversation; exact ones always count as near,
+too. Their share has no interval: whether one conversation has a near-duplicate depends on all the others, and
+it rises with the size of the data.
 """
 
 from __future__ import annotations
@@ -38,9 +38,12 @@ class SimilarPair(msgspec.Struct, frozen=True):
 
 
 class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`: conversations that say the same to the letter as an earlier one. `near`: those with another at
-    least `threshold` alike, exact ones included; `within` by split, `across`: test conversations with such a
-    one in train."""
+    """Counts of duplicates.
+
+    `exact`: conversations with exactly the text of an earlier one. `near`: those with another at least
+    `threshold` alike, exact ones included; `within` by split, `across`: test conversations with such a one in
+    train.
+    """
 
     threshold: float
     exact: int
@@ -163,13 +166,13 @@ class DuplicatesCount:
 
 
 def digest(turns: Iterable[Turn]) -> int:
-    """A number of 64 bits for what is said: two that differ share one with a chance of 1 in 2**64."""
+    """Return a number of 64 bits for a text: two that differ share one with a chance of 1 in 2**64."""
     said = "".join([f"{turn.role} {len(turn.text)} {turn.text}" for turn in turns])
     return hash64(said)
 
 
 def _exact(group: NDArray[np.intp], sides: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether each text is exactly another's of its own side, and of another side."""
+    """Return whether each text is exactly another's of its own side, and of another side."""
     cell = group * len(_SIDES) + sides
     here, everywhere = np.bincount(cell)[cell] if len(cell) else cell, np.bincount(group)[group]
     return here > 1, everywhere > here
@@ -178,7 +181,7 @@ def _exact(group: NDArray[np.intp], sides: NDArray[np.int8]) -> tuple[NDArray[np
 def _exact_across(
     group: NDArray[np.intp], test: NDArray[np.bool_], train: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Whether each text is of the test side and exactly one of train's."""
+    """Return whether each text is of the test side and exactly one of train's."""
     return test & (np.bincount(group, weights=train)[group] > 0)
 
 

@@ -1,4 +1,4 @@
-"""How guided conversations end: whether the task was done, why they ended, and after how long."""
+"""Ends of guided conversations: whether the task was done, why they ended, and after how long."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class EndingsMeasure(Measure[Any]):
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
-        """Why and after how long it ended, and whether the task was done, where that is told."""
+        """Return why and after how long it ended, and whether the task was done, if known."""
         events = GuidedEvents(sample.events, len(sample.turns))
         if events.end is None:
             return {}

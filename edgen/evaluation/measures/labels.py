@@ -1,5 +1,4 @@
-"""What the layers of a run say of its conversations: the one home of what is told of labels that were put on
-afterwards."""
+"""Figures of the layers of a run: everything about labels that were added afterwards."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ class LabelsMeasure(Measure[Found]):
                     yield f"no number\t{place}", 1
 
     def compared(self, columns: Collection[str]) -> Iterator[Compared]:
-        """The share of each label among the units that have any, by layer and role; the mean where all are
+        """Yield the share of each label among the units that have any, by layer and role; the mean if all are
         numbers."""
         for column in columns:
             kind, _, rest = column.partition("\t")
@@ -102,7 +101,7 @@ class LabelsCount:
 
 
 def layer_lines(name: str, layer: LayerFigures) -> Iterator[str]:
-    """The short form: what most annotators say, and how far they agree."""
+    """Yield the short form: the majority's labels, and the agreement of annotators."""
     units = "turn" if layer.roles else "conversation"
     ties = f", {quantity(layer.ties, 'tie')}" if layer.ties else ""
     by = quantity(len(layer.annotators), "annotator")

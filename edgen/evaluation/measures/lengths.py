@@ -1,4 +1,4 @@
-"""How long conversations are: turns as the files have them, words, words a turn by role."""
+"""Lengths of conversations: turns as in the files, words, words per turn by role."""
 
 from __future__ import annotations
 

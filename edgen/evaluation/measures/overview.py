@@ -1,4 +1,4 @@
-"""How much there is: records by split and by where their end marker stands, debris, repairs."""
+"""Counts: records by split and by the place of their end marker, debris, repairs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OverviewMeasure(Measure[Any]):
     compares = ()  # `compare` has outcomes and repairs of its own
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
-        """The record's side of the split, its end, and the kinds of debris and repairs, each once."""
+        """Return the record's side of the split, its end, and the kinds of debris and repairs, each once."""
         return {
             "records": 1,
             "simulated": sample.simulated,
@@ -64,7 +64,7 @@ class OverviewMeasure(Measure[Any]):
         }
 
     def finish(self, figures: dict[str, Any], shared: Shared) -> Any:
-        """The counts, and the records that could not be read: these are known when everything was seen."""
+        """Return the counts, and the unreadable records: these are known when everything was seen."""
         return super().finish({**figures, "unread": sort_counts(shared.data.unread)}, shared)
 
     def lines(self, value: Any) -> Iterator[str]:

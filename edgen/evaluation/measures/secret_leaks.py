@@ -63,11 +63,12 @@ class LeaksMeasure(Measure[Any]):
     compares = ()  # further tests would raise the adjusted p of those that there are
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
-        """The dimensions that somebody gives away, and how many these are."""
+        """Return the dimensions that a role gives away, and their number."""
         return self._columns(_leaks_among(tuple(space.roles if space else ROLES)), sample, words)
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
-        """Who may know what, the data set knows even where its space is not known."""
+        """Return the reader of columns. The data set knows each role's dimensions even if its space is
+        unknown."""
         return partial(self._columns, _Leaks(tuple(shared.data.roles)))
 
     def _columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Columns:
@@ -92,7 +93,7 @@ class LeaksMeasure(Measure[Any]):
 
 
 def private_dimensions(roles: Sequence[SpaceRole]) -> tuple[str, ...]:
-    """What somebody knows and somebody else does not, in the order of the roles that do."""
+    """Return the dimensions that one role sees and another does not, in the order of the roles that do."""
     everybody = [name for role in roles for name in role.sees]
     return tuple(dict.fromkeys(name for name in everybody if everybody.count(name) != len(roles)))
 
@@ -108,12 +109,12 @@ class _Leaks:
         )
 
     def leaked(self, sample: Sample, words: Words) -> set[str]:
-        """The dimensions of which somebody says a value who may not know it."""
+        """Return the dimensions with a value said by a role that does not see it."""
         scenario = sample.scenario.values
         whole = "".join(words.spoken)
         found: dict[str, list[Secret]] = {}
         for name in self._private:
-            # Few conversations hold any of them, and one look at all words together tells.
+            # Few conversations hold any of them, and one look at all words together shows it.
             if held := [one for one in _secrets(name, scenario.get(name, "")[:MOST]) if one.words in whole]:
                 found[name] = held
         leaked: set[str] = set()
@@ -129,7 +130,7 @@ class _Leaks:
         return leaked
 
     def _known(self, scenario: Mapping[str, str], role: SpaceRole) -> str:
-        """What the role may say, folded: its own values, and below what all know."""
+        """Return the text that the role may say, folded: its own values, and below those of all."""
         own = [name for name in self._private if name in role.sees]
         return "\n".join(
             _fold("\n".join(scenario.get(name, "")[:MOST] for name in names)) for names in (own, self._common)
@@ -153,13 +154,13 @@ _fold = lru_cache(maxsize=4096)(fold)
 
 @lru_cache(maxsize=4096)
 def _secrets(dimension: str, value: str) -> tuple[Secret, ...]:
-    """All that could leak of a dimension's value."""
+    """Return everything that could leak of a dimension's value."""
     pieces = dict.fromkeys(fold(piece) for piece in _pieces(dimension, value))
     return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if is_secret(piece))
 
 
 def _pieces(dimension: str, value: str) -> tuple[str, ...]:
-    """What somebody may say of a value: of a preference each of its parts, of a reaction what it comes to."""
+    """Return the forms of a value in speech: of a preference each of its parts, of a reaction its core."""
     if dimension.endswith("preference"):
         return tuple(ways.parts(value))
     return (_bare(value) if dimension.endswith("reaction") else value,)

@@ -1,7 +1,7 @@
-"""What of the test side is in train too: the values of each dimension, and all of them together.
+"""Overlap of the test side with train: the values of each dimension, and all of them together.
 
-Of Education Dialogue's: topics, personas (the four texts of preferences and reactions, as `split: {by:
-persona}` has it), and both together.
+Of Education Dialogue: topics, personas (the four texts of preferences and reactions, as in `split: {by:
+persona}`), and both together.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leakage(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the test side is in train too, by group; None where nothing tells the sides. `groups`: of
-    conversations that are not Education Dialogue's, as their family has them."""
+    """Overlap of the test side with train, by group; None without sides. `groups`: of conversations other
+    than Education Dialogue's, by their family."""
 
     topic: Overlap | None = None
     persona: Overlap | None = None
@@ -159,7 +159,7 @@ class LeakageCount:
 
 
 def _combine(numbers: Sequence[Groups]) -> Groups:
-    """The group of each conversation by all of these together."""
+    """Return the group of each conversation by all of these together."""
     found = numbers[0]
     for other in numbers[1:]:
         found = _number_groups(found * (int(np.max(other)) + 1) + other)
@@ -167,7 +167,7 @@ def _combine(numbers: Sequence[Groups]) -> Groups:
 
 
 def _number_groups(groups: NDArray[np.int64] | Groups) -> Groups:
-    """The group of each conversation, numbered from 0."""
+    """Return the group of each conversation, numbered from 0."""
     found: Groups = np.unique(groups, return_inverse=True)[1]
     return found
 

@@ -1,4 +1,4 @@
-"""What is counted on the words of many conversations: n-grams, near-duplicates, self-BLEU."""
+"""Counts on the words of many conversations: n-grams, near-duplicates, self-BLEU."""
 
 from edgen.core.extras import require_extra
 

@@ -1,8 +1,8 @@
-"""The words of all conversations as numbers, in the order in which they were told: what diversity and
-near-duplicates are counted on. A word's number is its place among the words by first use.
+"""The words of all conversations as numbers, in order: the basis of diversity and near-duplicates.
 
-In memory are the different words, eight bytes a text, and half a million words; beyond, words wait in a
-temporary file, four bytes each, and are read again in chunks.
+A word's number is its place among the words by first use. Memory: the different words, eight bytes per text,
+and half a million words; beyond, words are in a temporary file, four bytes each, and are read again in
+chunks.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Corpus:
         self._file = tempfile.SpooledTemporaryFile(chunk * _BYTES, prefix="edgen-")  # noqa: SIM115 - gone with this
 
     def add(self, words: Iterable[Sequence[str]]) -> None:
-        """A text: the words of its turns, one after the other. Raises StoppedError if there is no room for
-        them."""
+        """Add a text: the words of its turns, one after the other. Raises StoppedError if there is no room
+        for them."""
         ids = array("I", map(self._numbers.__getitem__, itertools.chain.from_iterable(words)))
         self._ends.append(self.tokens + len(ids))
         self._waiting += ids
@@ -90,16 +90,16 @@ class Corpus:
 
     @property
     def tokens(self) -> int:
-        """How many words there are."""
+        """The number of words."""
         return self._ends[-1] if self._ends else 0
 
     @property
     def ends(self) -> Ends:
-        """Where each text ends among all words. A view: nothing may be added while it is used."""
+        """The end of each text among all words. A view: nothing may be added while it is used."""
         return np.frombuffer(self._ends, dtype=np.int64)
 
     def chunks(self) -> Iterator[Chunk]:
-        """All texts, some at a time."""
+        """Yield all texts, some at a time."""
         ends, first, start = self.ends, 0, 0
         while first < len(ends):
             # up to the text that fills the chunk
@@ -110,11 +110,11 @@ class Corpus:
             first, start = behind, stop
 
     def text(self, place: int) -> Ids:
-        """The numbers of the words of one text."""
+        """Return the numbers of the words of one text."""
         return self._words(self._ends[place - 1] if place else 0, self._ends[place])
 
     def _words(self, start: int, stop: int) -> Ids:
-        """Those from one place among all words to another."""
+        """Return those from one place among all words to another."""
         if self._waiting:
             self._write()
         self._file.seek(start * _BYTES)
@@ -122,14 +122,14 @@ class Corpus:
 
 
 def narrowed(codes: Codes, n: int, types: int) -> Codes:
-    """The numbers of n-grams in half their width where they fit, NONE as the largest of it: sorted in half
-    the time."""
+    """Return the numbers of n-grams in half their width if they fit, NONE as the largest of it: sorted in
+    half the time."""
     fit = max(types, 1) ** n <= np.iinfo(np.uint32).max
     return codes.astype(np.uint32) if fit else codes
 
 
 def ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
-    """A number for the `n` words that begin at each place (n from 1 to 3), NONE where a text ends before.
+    """Return a number for the `n` words that begin at each place (n from 1 to 3), NONE if a text ends before.
 
     Equal numbers are equal words, up to 2.6 million different words; beyond, numbers wrap around at 64 bits
     and two n-grams share one about as rarely as hashes do.
@@ -146,7 +146,7 @@ def ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
 
 
 def different(ordered: Codes) -> Codes:
-    """Of sorted numbers each once. numpy's own `unique` first imports all that masked arrays need."""
+    """Return each of sorted numbers once. numpy's own `unique` first imports the modules of masked arrays."""
     if len(ordered) < 2:
         return ordered
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]

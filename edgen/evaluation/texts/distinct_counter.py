@@ -1,9 +1,9 @@
-"""How many different numbers a stream holds: counted while they are few, estimated from a sample beyond.
+"""Number of different numbers in a stream: counted while they are few, estimated from a sample beyond.
 
-Numbers are kept in one table. Once it would hold more than MOST, only those stay, and only those are taken
-from then on, whose hash ends in a zero bit, then in two, and so on: adaptive sampling (Wegman; Flajolet 1990,
-Computing 43). What is kept times the power of two is the estimate; its standard error is 1.2 / sqrt(MOST),
-0.08% of it. The hash is fixed, so that the same stream gives the same figure.
+Numbers are kept in one table. Once it would hold more than MOST, only those whose hash ends in a zero bit
+stay and are added, then those with two, and so on: adaptive sampling (Wegman; Flajolet 1990, Computing 43).
+The number kept times the power of two is the estimate; its standard error is 1.2 / sqrt(MOST), 0.08% of it.
+The hash is fixed, so that the same stream gives the same figure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DistinctCounter:
 
     @property
     def count(self) -> int:
-        """How many different ones there were: the number itself while `error` is 0."""
+        """The number of different ones: exact while `error` is 0."""
         return len(self._table) << self._halved
 
     @property
@@ -51,7 +51,7 @@ class DistinctCounter:
         return 1.2 / math.sqrt(self._most) if self._halved else 0.0
 
     def _chosen(self, codes: Codes) -> np.typing.NDArray[np.bool_]:
-        """Which of them are in the sample."""
+        """Return which of them are in the sample."""
         mixed = codes.astype(np.uint64) * _ODD
         mixed ^= mixed >> np.uint64(32)
         mixed *= _MIX

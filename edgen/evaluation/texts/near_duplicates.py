@@ -1,12 +1,12 @@
-"""Which of many texts are nearly the same: MinHash to find candidates, the Jaccard index to decide.
+"""Nearly equal texts among many: MinHash finds candidates, the Jaccard index decides.
 
 A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one of fewer than three words is
-one shingle). Two texts are nearly the same where these sets have a Jaccard index of at least 0.8, the number
-at which Lee et al. 2022 (ACL, arXiv 2107.06499) draw the line on edit similarity. Candidates are texts whose
-MinHash signatures of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020,
-Mining of Massive Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight bits are
-kept (Li and König 2010, WWW). Where very many texts share a band, each is compared with a few of them, so
-that the work stays linear. In memory are 120 bytes a text; words are read again for the candidates.
+one shingle). Two texts are nearly the same if these sets have a Jaccard index of at least 0.8, the threshold
+of Lee et al. 2022 (ACL, arXiv 2107.06499) on edit similarity. Candidates are texts whose MinHash signatures
+of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020, Mining of Massive
+Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight bits are kept (Li and König
+2010, WWW). If very many texts share a band, each is compared with a few of them, so that the work stays
+linear. Memory: 120 bytes per text; words are read again for the candidates.
 """
 
 from __future__ import annotations
@@ -79,9 +79,11 @@ def matches(corpus: Corpus, sides: NDArray[np.int8]) -> list[Match]:
 
 
 def walk(corpus: Corpus, keep: Callable[[int, bool], bool]) -> None:
-    """Ask of each text, in order, whether it is kept, told whether it is nearly the same as an earlier one
-    that is. What a text says decides, and the order of the texts: a text that was dropped for being like
-    another is stood for by that.
+    """Ask for each text, in order, whether it is kept, given whether it is nearly the same as an earlier one
+    that is.
+
+    Only the texts and their order decide: a text that was dropped as a duplicate is represented by the kept
+    one.
     """
     first, second = _earlier(corpus)
     starts = np.searchsorted(second, np.arange(len(corpus) + 1))
@@ -144,7 +146,7 @@ def _candidates(
 
 
 def _key(signatures: Signatures, band: int) -> Codes:
-    """The values of one band of each text as one number."""
+    """Return the values of one band of each text as one number."""
     key = np.zeros(len(signatures), dtype=np.uint64)
     for value in signatures[:, band * ROWS : (band + 1) * ROWS].T:
         key = (key << np.uint64(8)) | value
@@ -152,8 +154,8 @@ def _key(signatures: Signatures, band: int) -> Codes:
 
 
 def _sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, Rows]]:
-    """The rows that share their key with another, ordered so that those of one key stand together, and the
-    number of each one's key: once with all sides together, once side by side."""
+    """Yield the rows that share their key with another, ordered by key, and the number of each one's key:
+    once with all sides together, once side by side."""
     order = np.argsort(key, kind="stable")
     new = np.append(True, key[order[1:]] != key[order[:-1]])
     alone = new & np.append(new[1:], True)
@@ -176,7 +178,8 @@ def _neighbours(shared: Sequence[tuple[Rows, Rows]]) -> Iterator[tuple[Indices, 
 
 
 def _agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArray[np.float32]:
-    """The share of values in which each pair of signatures agrees: an estimate of their Jaccard index."""
+    """Return the share of values in which each pair of signatures agrees: an estimate of their Jaccard
+    index."""
     found = np.empty(len(first), dtype=np.float32)
     for start in range(0, len(first), _PAIRS_AT_ONCE):
         part = slice(start, start + _PAIRS_AT_ONCE)
@@ -185,7 +188,7 @@ def _agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArr
 
 
 def _signatures(corpus: Corpus, count: int) -> Signatures:
-    """Of the MinHash signature of each of the `count` texts that hold a word eight bits a value."""
+    """Return eight bits per value of the MinHash signature of each of the `count` texts with a word."""
     from rensa import RMinHash
 
     found = np.empty((count, BANDS * ROWS), dtype=np.uint8)
@@ -207,7 +210,8 @@ def _signatures(corpus: Corpus, count: int) -> Signatures:
 
 
 def _all_shingles(ids: Ids, ends: Ends, types: int) -> tuple[Codes, Indices]:
-    """The shingles of some texts one after the other, and how many each has; none is one without a word."""
+    """Return the shingles of some texts one after the other, and the number of each; a text without a word
+    has none."""
     lengths = np.diff(ends, prepend=0)
     codes = ngrams(ids, ends, SHINGLE, types)
     short = np.flatnonzero((lengths > 0) & (lengths < SHINGLE))
@@ -219,7 +223,7 @@ def _all_shingles(ids: Ids, ends: Ends, types: int) -> tuple[Codes, Indices]:
 
 
 def _of_short(ids: Ids, types: int) -> np.uint64:
-    """The one shingle of a text of fewer words, which is no other's: counted from the end, odd for one
+    """Return the one shingle of a text of fewer words, which is no other's: counted from the end, odd for one
     word."""
     n = len(ids)
     code = ngrams(ids, np.array([n]), n, types)[0]
@@ -227,12 +231,12 @@ def _of_short(ids: Ids, types: int) -> np.uint64:
 
 
 def _shingles(corpus: Corpus, place: int) -> Codes:
-    """The different shingles of one text."""
+    """Return the different shingles of one text."""
     ids = corpus.text(place)
     return different(np.sort(_all_shingles(ids, np.array([len(ids)]), corpus.types)[0]))
 
 
 def _jaccard(a: Codes, b: Codes) -> float:
-    """The Jaccard index of two sets of which one at least is not empty, given as sorted arrays."""
+    """Return the Jaccard index of two sets of which one at least is not empty, given as sorted arrays."""
     shared = len(np.intersect1d(a, b, assume_unique=True))
     return shared / (len(a) + len(b) - shared)

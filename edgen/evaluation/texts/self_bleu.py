@@ -36,7 +36,7 @@ class SelfBleuSample:
         self._kept: list[list[str]] = []
 
     def add(self, words: Iterable[Sequence[str]]) -> None:
-        """A text: the words of its turns, one after the other, the first MOST_WORDS of them."""
+        """Add a text: the words of its turns, one after the other, the first MOST_WORDS of them."""
         self.seen += 1
         at = len(self._kept) if len(self._kept) < self._size else self._random.randrange(self.seen)
         if at >= self._size:
@@ -45,7 +45,7 @@ class SelfBleuSample:
         self._kept[at : at + 1] = [text]
 
     def result(self) -> tuple[float | None, int]:
-        """The mean, None with fewer than two texts, and how many texts it is of."""
+        """Return the mean, None with fewer than two texts, and the number of texts."""
         if len(self._kept) < 2:
             return None, len(self._kept)
         return math.fsum(self_bleu(self._kept)) / len(self._kept), len(self._kept)
@@ -104,7 +104,7 @@ def _count_matches(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
 def _two_most(
     gram: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """By n-gram (numbered from 0, without gaps): the most and the second most that one text holds of it."""
+    """Return by n-gram (numbered from 0, without gaps) its largest and second largest count in one text."""
     order = np.lexsort((counts, gram))
     gram, counts = gram[order], counts[order]
     last = np.flatnonzero(np.append(gram[1:] != gram[:-1], True))
@@ -113,7 +113,7 @@ def _two_most(
 
 
 def _brevity(length: int, lengths: Counter[int]) -> float:
-    """The penalty for being shorter than the reference nearest in length, of two the shorter one."""
+    """Return the penalty for being shorter than the reference nearest in length, of two the shorter one."""
     others = (other for other, count in lengths.items() if count > (other == length))
     nearest = min(others, key=lambda other: (abs(other - length), other))
     return 1.0 if length > nearest else math.exp(1 - nearest / length)
