@@ -49,8 +49,8 @@ def _make_entry(role: str, said: str, repairs: list[str]) -> Entry:
 
 
 def assemble(found: Found, tail: Iterable[str] = ()) -> Conversation | Rejection:
-    """The conversation of what was found, empty entries and what follows the end marker left out. `tail`: the last
-    repairs."""
+    """Return the conversation of what was found, empty entries and what follows the end marker left out.
+    `tail`: the last repairs."""
     repairs, ended_by = list(found.repairs), found.ended_by
     entries = found.entries
     # Most turns are plainly words that go on; from the first that is not so, each is looked at.
@@ -97,7 +97,7 @@ def _rejected(turns: list[Turn]) -> Rejection | None:
 
 
 def _probability(values: list[Any]) -> tuple[float | None, bool]:
-    """The one probability that all values agree on, and whether there was one but no such number."""
+    """Return the one probability that all values agree on, and whether there was one but no such number."""
     if not values or all(value is None for value in values):
         return None, False
     if len(values) == 1:
@@ -110,6 +110,6 @@ def _probability(values: list[Any]) -> tuple[float | None, bool]:
 
 
 def noted(result: Conversation, *, first: Sequence[str] = (), last: Sequence[str] = ()) -> Conversation:
-    """The conversation with these repairs before and behind its own."""
+    """Return the conversation with these repairs before and behind its own."""
     repairs = tuple(dict.fromkeys(map(str, (*first, *result.repairs, *last))))
     return msgspec.structs.replace(result, repairs=repairs)

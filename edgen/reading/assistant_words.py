@@ -153,7 +153,8 @@ BEGINNING = 400  # characters within which a refusal comes to the point
 
 
 def is_refusal(text: str) -> bool:
-    """Whether the beginning of the text, which holds no conversation, says that the model will not or cannot do it."""
+    """Return whether the beginning of the text, which holds no conversation, says that the model will not or
+    cannot do it."""
     return _REFUSES.search(text[:1200]) is not None
 
 
@@ -169,7 +170,7 @@ def find_service_refusal(refusal: str | None, finish_reason: str) -> Rejection |
 
 
 def is_assistants_refusal(text: str) -> bool:
-    """Whether the beginning of a turn declines as a model does. What it quotes does not count."""
+    """Return whether the beginning of a turn declines as a model does. What it quotes does not count."""
     beginning = text[:BEGINNING]
     match = _DECLINES.search(beginning)
     if match is None and (any(name in beginning for name in _AI) or _holds(beginning.lower(), _ABROAD)):
@@ -184,7 +185,8 @@ def _holds(text: str, words: tuple[str, ...]) -> bool:
 
 
 def drop_preamble(text: str, own: str, repairs: list[str], roles: RoleWords) -> str:
-    """The turn without a first line in which the model announces it: `Here's the teacher's next turn:`."""
+    """Return the turn without a first line in which the model announces it: `Here's the teacher's next
+    turn:`."""
     for pattern, name in _openings(own, roles):
         match = pattern.match(text)
         if match is not None:
@@ -199,8 +201,8 @@ def _openings(own: str, roles: RoleWords) -> list[tuple[re.Pattern[str], Repair]
 
 
 def drop_notes(text: str, repairs: list[str], roles: RoleWords) -> str:
-    """The turn without last lines in which the model speaks about it: `(Note: I kept it short.)`, `(Word count: 30)`,
-    `[The student can now respond.]`. A note that belongs to the lesson stays."""
+    """Return the turn without last lines in which the model speaks about it: `(Note: I kept it short.)`,
+    `(Word count: 30)`, `[The student can now respond.]`. A note that belongs to the lesson stays."""
     kept = text
     for _ in range(MAX_NOTES):
         at = kept.rfind("\n")

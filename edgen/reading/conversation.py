@@ -53,10 +53,10 @@ def read(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> Conversation | Rejection:
-    """The conversation in a reply, or why there is none. Never raises.
+    """Return the conversation in a reply, or why there is none. Never raises.
 
-    `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its words when it refused
-    outside the text; `roles` are those who may speak, `words` a job's own words for them.
+    `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its words when
+    it refused outside the text; `roles` are those who may speak, `words` a job's own words for them.
     """
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
@@ -126,7 +126,8 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
 
 
 def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
-    """The text in characters that can be stored, with line feeds, without its thinking, and with turns in tags as lines."""
+    """Return the text in characters that can be stored, with line feeds, without its thinking, and with turns
+    in tags as lines."""
     text = replace_surrogates(text, repairs)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
@@ -134,7 +135,7 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
 
 
 def _explained(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
-    """The rejection as a refusal where the text, which holds no turn, is one."""
+    """Return the rejection as a refusal where the text, which holds no turn, is one."""
     if rejection.reason is not RejectionReason.NO_TURNS or not rejection.detail.startswith(_NO_LINE):
         return rejection
     said = _without_wrappers(text, [], roles)
@@ -148,7 +149,7 @@ def _declined(text: str) -> Rejection:
 def _around(
     text: str, parsed: Parsed, inner: Conversation, repairs: list[str], roles: RoleWords
 ) -> Conversation | None:
-    """The conversation in lines that has the JSON in one of its turns; None if there is none."""
+    """Return the conversation in lines that has the JSON in one of its turns; None if there is none."""
     if not parsed.before.strip() or not split_lines(parsed.before, roles).lines:
         return None
     outer = _read_lines(text, list(repairs), roles)
@@ -182,7 +183,7 @@ def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversa
 
 
 def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords) -> Conversation | None:
-    """The conversation that stands as one text in lines inside JSON; None if there is none."""
+    """Return the conversation that stands as one text in lines inside JSON; None if there is none."""
     for text in spoken.texts[:4]:
         block = find_in_lines(text, roles)
         if block is not None and block.speakers > 1:

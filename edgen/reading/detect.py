@@ -48,10 +48,10 @@ MAX_COMPARED = 1000  # words compared in order, behind what both texts start wit
 
 
 def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | None:
-    """The first secret that `text` holds word for word, unless one of the texts in `heard` has it too.
+    """Return the first secret that `text` holds word for word, unless one of the texts in `heard` has it too.
 
-    Case, white space, and kinds of quotation marks and dashes do not matter; words are whole. A secret of one word, or
-    of fewer than eight characters, is none: people say such a thing by chance.
+    Case, white space, and kinds of quotation marks and dashes do not matter; words are whole. A secret of one
+    word, or of fewer than eight characters, is none: people say such a thing by chance.
     """
     said: str | None = None
     for secret in secrets:
@@ -65,18 +65,19 @@ def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | 
 
 
 def is_secret(phrase: str) -> bool:
-    """Whether a folded phrase is long enough to be nobody's chance words."""
+    """Return whether a folded phrase is long enough to be nobody's chance words."""
     length = len(_WORD.findall(phrase))
     return length >= MIN_SECRET_WORDS and (len(phrase) >= MIN_SECRET or length >= MIN_WORDS)
 
 
 def fold(text: str) -> str:
-    """The text as secrets are looked for in it: in one case, with one kind of white space, quotation mark and dash."""
+    """Return the text as secrets are looked for in it: in one case, with one kind of white space, quotation
+    mark and dash."""
     return _SLASH.sub(r"\1", " ".join(_with_plain_marks(text).casefold().split()))
 
 
 def _holds(text: str, phrase: str) -> bool:
-    """Whether the phrase stands in the text with no letter or digit running on at either end."""
+    """Return whether the phrase stands in the text with no letter or digit running on at either end."""
     at = text.find(phrase)
     while at >= 0:
         ends = (at, at + len(phrase))
@@ -87,11 +88,11 @@ def _holds(text: str, phrase: str) -> bool:
 
 
 def loops(text: str, earlier: Sequence[str]) -> bool:
-    """Whether a side repeats itself. `earlier` are its own turns before this one, in their order.
+    """Return whether a side repeats itself. `earlier` are its own turns before this one, in their order.
 
-    It does if the text equals one of them (case, white space and punctuation aside; a text of fewer than four words
-    must equal the last two), if it nearly equals the last one (at least 90% the same words in the same order, and the
-    same numbers), or if it says one sentence three times.
+    It does if the text equals one of them (case, white space and punctuation aside; a text of fewer than four
+    words must equal the last two), if it nearly equals the last one (at least 90% the same words in the same
+    order, and the same numbers), or if it says one sentence three times.
     """
     said = words(text)
     if not said:
@@ -112,8 +113,9 @@ def _equals_last_two(words: list[str], last: list[list[str]]) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, without regard to case and to the kind of apostrophes and dashes. A number is one;
-    so is each character of a script without spaces, and a sign that changes what a sum says."""
+    """Return the words of a text in order, without regard to case and to the kind of apostrophes and
+    dashes. A number is one; so is each character of a script without spaces, and a sign that changes what
+    a sum says."""
     folded = _with_plain_marks(text)
     if not folded.isascii():
         return _WORD.findall(folded.casefold())
@@ -131,12 +133,13 @@ def words_of_turns(texts: Sequence[str]) -> list[list[str]]:
 
 
 def _with_plain_marks(text: str) -> str:
-    """The text with one kind of apostrophe, quotation mark and dash."""
+    """Return the text with one kind of apostrophe, quotation mark and dash."""
     return text.replace("`", "'") if text.isascii() else text.translate(_FOLD)
 
 
 def _blanked(text: str) -> str | None:
-    """An ASCII text in lower case with blanks for all that is in no word, None where it holds other words than that shows."""
+    """Return an ASCII text in lower case with blanks for all that is in no word, None where it holds other
+    words than that shows."""
     blanked = text.encode().translate(_BLANKED).decode()
     if _SIGN in blanked:
         if _SIGN_WORD.search(text) is not None:
@@ -154,8 +157,8 @@ def spoken(words: Iterable[str]) -> str:
 
 
 def _nearly(a: list[str], b: list[str]) -> bool:
-    """Whether two long texts hold mostly the same words in the same order, and the same numbers. Behind what both start
-    with, a thousand words are compared: enough for any turn, at a bounded cost."""
+    """Return whether two long texts hold mostly the same words in the same order, and the same numbers.
+    Behind what both start with, a thousand words are compared: enough for any turn, at a bounded cost."""
     most = max(len(a), len(b))
     if min(len(a), len(b)) < MIN_LONG or (Counter(a) & Counter(b)).total() < SAME * most:
         return False

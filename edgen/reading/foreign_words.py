@@ -111,19 +111,20 @@ class _Table(NamedTuple):
 
 
 def translate_own(text: str, roles: RoleWords) -> str:
-    """The text with a job's own words as the roles' names, where it names two roles and one of them so."""
+    """Return the text with a job's own words as the roles' names, where it names two roles and one of them
+    so."""
     return (_translate_labels(_plain(text), roles, (_OWN,)) or text) if roles.own else text
 
 
 def translate_own_labels(text: str, roles: RoleWords) -> str:
-    """The text with each label in a job's own words as a role's name, whoever else speaks."""
+    """Return the text with each label in a job's own words as a role's name, whoever else speaks."""
     if not roles.own:
         return text
     return _rename_labels(text, roles, (_OWN,))
 
 
 def translate(text: str, roles: RoleWords) -> Translation | None:
-    """The text in the reader's words; None if it does not name two roles in another language."""
+    """Return the text in the reader's words; None if it does not name two roles in another language."""
     text = _plain(text)
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
@@ -142,7 +143,8 @@ def translate_conversation(turn: str, roles: RoleWords) -> str:
 
 
 def translate_probability(text: str, roles: RoleWords) -> str | None:
-    """The text with its last line that gives a probability in the reader's words; None if there is no such line."""
+    """Return the text with its last line that gives a probability in the reader's words; None if there is no
+    such line."""
     lower = text.lower()
     if not any(stem in lower for stem in _STEMS):
         return None
@@ -162,7 +164,7 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
 
 
 def translate_marker(turn: str) -> str:
-    """One turn; an end marker in another language at its end becomes the reader's own."""
+    """Return one turn; an end marker in another language at its end becomes the reader's own."""
     if turn[-3:].isascii() and not any(bracket in turn[-3:] for bracket in "])>"):
         return turn
     found = _ENDED.search(turn, max(0, len(turn) - 60))
@@ -170,7 +172,8 @@ def translate_marker(turn: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text with one kind of line end, no marks of direction around labels, and no escaped letters beyond ASCII."""
+    """Return the text with one kind of line end, no marks of direction around labels, and no escaped letters
+    beyond ASCII."""
     if "\\u" in text and "{" in text:
         text = _ESCAPED.sub(_unescaped, text)
     if "\r" in text and "\n" not in text:
@@ -184,8 +187,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -> str | None:
-    """The text with the labels of the language that has most of them as the roles' names; None where none of the
-    languages names a role, or fewer than two roles are named."""
+    """Return the text with the labels of the language that has most of them as the roles' names; None where
+    none of the languages names a role, or fewer than two roles are named."""
     if not _may_label(text, roles):
         return None
     words = _table(roles).words
@@ -208,13 +211,14 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
 
 
 def _patterns(text: str, roles: RoleWords) -> list[re.Pattern[str]]:
-    """The patterns of labels that a text may have: at the beginnings of lines, and in lists and objects."""
+    """Return the patterns of labels that a text may have: at the beginnings of lines, and in lists and
+    objects."""
     table = _table(roles)
     return [table.at_lines, table.elsewhere] if '"' in text or "“" in text else [table.at_lines]
 
 
 def _may_label(text: str, roles: RoleWords) -> bool:
-    """Whether a text holds a word of another language or of the job for a role."""
+    """Return whether a text holds a word of another language or of the job for a role."""
     lower = text.lower()
     forms = _foreign(roles)
     tokens = {token for found in _AT_LABEL.findall("\n" + lower) for token in found}
@@ -222,7 +226,7 @@ def _may_label(text: str, roles: RoleWords) -> bool:
 
 
 def _rename_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -> str:
-    """The text with each label in one of the languages as a role's name."""
+    """Return the text with each label in one of the languages as a role's name."""
     words = _table(roles).words
     text = "\n" + text
     for pattern in _patterns(text, roles):
@@ -231,7 +235,7 @@ def _rename_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -> s
 
 
 def _stands(match: re.Match[str]) -> bool:
-    """Whether a word that fills its line is decorated as a heading or a tag is."""
+    """Return whether a word that fills its line is decorated as a heading or a tag is."""
     return match["alone"] is None or any(mark in match["before"] for mark in "*#[<_【")
 
 
@@ -244,7 +248,8 @@ def _renamed(match: re.Match[str], words: Mapping[str, _Word], languages: tuple[
 
 @cache
 def _table(roles: RoleWords) -> _Table:
-    """The patterns of labels, and whom each word names: a job's words before a language's, then the reader's own."""
+    """Return the patterns of labels, and whom each word names: a job's words before a language's, then the
+    reader's own."""
     known = {**{word: role for word, role in roles.aliases.items() if len(word) > 2}, **roles.by_name}
     foreign: list[tuple[str, str, Iterable[str]]] = [(_OWN, role, words) for role, words in roles.own]
     for language, by_role in roles.languages.items():
@@ -271,8 +276,8 @@ def _table(roles: RoleWords) -> _Table:
 
 @cache
 def _foreign(roles: RoleWords) -> dict[str, list[str]]:
-    """The words of which a text must hold one to be looked at, by their first letters in a row, with their accents in
-    either encoding."""
+    """Return the words of which a text must hold one to be looked at, by their first letters in a row, with
+    their accents in either encoding."""
     new = [
         key
         for key, word in _table(roles).words.items()

@@ -198,7 +198,8 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
 
 
 def _is_alias(head: str, words: RoleWords) -> bool:
-    """Whether the label before the first turn is another word for a role in the reader's own language."""
+    """Return whether the label before the first turn is another word for a role in the reader's own
+    language."""
     return any(word in words.aliases for word in _WORD.findall(head.rpartition("\n")[2].lower()))
 
 
@@ -217,8 +218,8 @@ def _between(gaps: Sequence[str]) -> str | None:
 
 
 def _is_regular(head: str, gaps: Sequence[str]) -> bool:
-    """Whether every turn ends and begins alike, behind a label on its own line: then no rule counts turns, and none begins
-    a line."""
+    """Return whether every turn ends and begins alike, behind a label on its own line: then no rule counts
+    turns, and none begins a line."""
     closings = {gap.partition("\n")[0] if "\n" in gap else gap[:1] for gap in gaps}
     closings = {_WORD.sub("", closing) if "</" in closing else closing for closing in closings}
     openings = (
@@ -237,8 +238,8 @@ def _split_tail(rest: str) -> tuple[str, str, str] | None:
 
 
 def _is_plain(said: Sequence[str], *, tagged: bool) -> bool:
-    """Whether no turn holds the words of an end marker, and the last one, or any in a layout with tags, none that speaks of
-    a probability."""
+    """Return whether no turn holds the words of an end marker, and the last one, or any in a layout with
+    tags, none that speaks of a probability."""
     words = "\x1f".join(said).encode().lower()
     if may_mark(words) and any(map(find_marker, said)):
         return False

@@ -21,12 +21,14 @@ _ALL_PLAIN = re.compile(r"(?>(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9
 
 
 def is_plain(text: str) -> bool:
-    """Whether a quick look shows that a turn holds no debris and no end marker. It may say no of any text."""
+    """Return whether a quick look shows that a turn holds no debris and no end marker. It may say no of any
+    text."""
     return _PLAIN.fullmatch(text) is not None and not may_mark(fold(text))
 
 
 def are_plain(texts: Sequence[str]) -> bool:
-    """Whether a quick look shows that none of some turns, one at least, holds debris or an end marker."""
+    """Return whether a quick look shows that none of some turns, one at least, holds debris or an end
+    marker."""
     whole = "\x1f".join([*texts, ""])
     return _ALL_PLAIN.fullmatch(whole) is not None and hold_no_marker(texts)
 

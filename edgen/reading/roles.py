@@ -64,24 +64,25 @@ class RoleWords:
 
     @cache  # noqa: B019 - as many as there are jobs with words of their own
     def with_own(self, own: OwnWords) -> RoleWords:
-        """The same roles with a job's own words for them."""
+        """Return the same roles with a job's own words for them."""
         return replace(self, own=own)
 
     def named_in(self, name: str) -> str | None:
-        """The one role that a name speaks of: `teacher`, `Ms. R (Teacher)`, `Student 1`."""
+        """Return the one role that a name speaks of: `teacher`, `Ms. R (Teacher)`, `Student 1`."""
         found = {match[1].lower() for match in _NAMED.of(self).finditer(name[:200])}
         return self.by_name[found.pop()] if len(found) == 1 else None
 
     def alias(self, name: str) -> str | None:
-        """The role that a name stands for which is none of the roles' own."""
+        """Return the role that a name stands for which is none of the roles' own."""
         return self.aliases.get(name[:40].strip().lower())
 
     def is_bare(self, name: str) -> bool:
-        """Whether a name is a role's own, marks of the layout aside."""
+        """Return whether a name is a role's own, marks of the layout aside."""
         return _BARE.of(self).match(name[:200]) is not None
 
     def foreign(self) -> list[list[str]]:
-        """Every language's words for each role that no role is named or called here, longer ones first."""
+        """Return every language's words for each role that no role is named or called here, longer ones
+        first."""
         each = []
         for i, _ in enumerate(self.names):
             words = {word for by_role in self.languages.values() for word in by_role[i].split()}
@@ -90,7 +91,7 @@ class RoleWords:
         return each
 
     def other_than(self, role: str) -> str:
-        """The first role that is another one."""
+        """Return the first role that is another one."""
         return next(name for name in self.names if name != role)
 
 
@@ -108,7 +109,7 @@ class RolePattern:
         self._flags = flags
 
     def of(self, roles: RoleWords, own: str = "") -> re.Pattern[str]:
-        """The pattern for these roles."""
+        """Return the pattern for these roles."""
         key = (self, own) if own else self
         pattern = roles.patterns.get(key)
         if pattern is None:
@@ -135,7 +136,7 @@ _MARK = re.compile("ROLE|NAME|UPPER|ALIAS|CALLED|SPELT|FOREIGN|OWN")
 
 
 def _any_of(words: Iterable[str]) -> str:
-    """Any of some words; nothing at all where there are none."""
+    """Return any of some words; nothing at all where there are none."""
     return "|".join(map(re.escape, words)) or "(?!)"
 
 

@@ -46,7 +46,7 @@ class Adherence(Protocol):
     )
 
     def simulated(self, request: Simulation) -> str | None:
-        """The answers to the five questions."""
+        """Return the answers to the five questions."""
         from edgen.domains.education import adherence_simulation
 
         return adherence_simulation.answer(request)
@@ -79,7 +79,7 @@ def _read(reply: Reply) -> Verdicts | Rejection:
 
 
 def read_sheet(text: str) -> Verdicts | None:
-    """The five answers of a sheet; None in doubt. Raises on no text; linear in its length."""
+    """Return the five answers of a sheet; None in doubt. Raises on no text; linear in its length."""
     found: dict[str, bool | None] = {}
     for line in _LINE.finditer(drop_thinking(text.replace("\r\n", "\n"), [])):
         name, said = line[1].lower().replace(" ", "_"), line[2]

@@ -65,7 +65,7 @@ class _ArmCount:
                 ratings.append(0 if yes is None else 1 if yes else -1)
 
     def result(self, model: str) -> Adherence:
-        """The judge's shares, and how far it agrees with the keywords."""
+        """Return the judge's shares, and how far it agrees with the keywords."""
         notes = [f"{model} was asked about {len(self._scenarios)} conversations, drawn by hash."]
         if self._simulated:
             notes.append("The judge is the simulator: it goes by the keywords, with errors put in.")

@@ -81,7 +81,7 @@ def seats_of(prepared: Prepared, settings: Forum, scenario: Scenario, seed: int)
 
 
 def value_of(text: str | None, scenario: Scenario) -> str | None:
-    """The scenario's value of the dimension that a text names; else the text."""
+    """Return the scenario's value of the dimension that a text names; else the text."""
     return None if text is None else scenario.values.get(text, text)
 
 
@@ -118,7 +118,7 @@ class Clock:
         self._posts = 0
 
     def post(self) -> int:
-        """The moment of the next post. The waits are skewed: many short ones, a few long ones."""
+        """Return the moment of the next post. The waits are skewed: many short ones, a few long ones."""
         if self._posts:
             drawn = self._random(str(self._posts)).random()
             self.now += max(1, round(self._seconds * (0.1 + 3.6 * drawn * drawn * drawn)))
@@ -126,7 +126,7 @@ class Clock:
         return self.now
 
     def stamp(self, seconds: int = 0) -> str:
-        """A moment as MSDialog writes it: 2024-09-21T04:15:54."""
+        """Return a moment as MSDialog writes it: 2024-09-21T04:15:54."""
         return (self._begins + dt.timedelta(seconds=seconds)).isoformat()
 
     def _random(self, what: str) -> random.Random:

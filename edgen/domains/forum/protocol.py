@@ -68,7 +68,7 @@ class ForumProtocol(PlayedProtocol):
     )
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """A prompt for the whole conversation, a first day that is none."""
+        """Yield a prompt for the whole conversation, a first day that is none."""
         if job.prompt is not None:
             yield Problem("$.prompt", "forum has a prompt for each role: `prompts: {asker: …, tutor: …}`")
         if _day(settings_of(job).begins) is None:
@@ -119,7 +119,7 @@ class ForumProtocol(PlayedProtocol):
         return Prepared(space, roles, category, begins)
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """A template for each role, and the moderator's where there is one."""
+        """Return a template for each role, and the moderator's where there is one."""
         settings: Forum = settings_of(job)
         sees = {} if space is None else {role.name: role.sees for role in space.roles}
         found = {}
@@ -155,8 +155,8 @@ class ForumProtocol(PlayedProtocol):
         return Thread
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call a post, and one for who passes; one of the moderator before each but the first. The asker
-        has every other post, about."""
+        """Return a call a post, and one for who passes; one of the moderator before each but the first. The
+        asker has every other post, about."""
         settings: Forum = settings_of(job)
         posts = settings.turns if level == 2 else min(_POSTS[level], settings.turns)
         asker, *others = [
@@ -175,7 +175,7 @@ class ForumProtocol(PlayedProtocol):
         return tuple(calls)
 
     def role_of(self, job: Job, step: int) -> str:
-        """The asker first, then whoever may answer."""
+        """Return the asker first, then whoever may answer."""
         roles = _roles(job)
         return roles[min(step, 1)].lower()
 
@@ -193,7 +193,7 @@ class ForumProtocol(PlayedProtocol):
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """A post, or who speaks next."""
+        """Return a post, or who speaks next."""
         from edgen.domains.forum.simulation import respond
 
         return respond(request)
@@ -206,7 +206,7 @@ _STAND_INS: dict[str, Any] = {
 
 
 def _roles(job: Job) -> tuple[str, ...]:
-    """The roles of the space, the asker first."""
+    """Return the roles of the space, the asker first."""
     asker = (settings_of(job).asker or job.speakers[0]).lower()
     return tuple(sorted(job.speakers, key=lambda role: role.lower() != asker))
 

@@ -75,7 +75,7 @@ class Thread(Session):
         self._briefs: dict[str, tuple[Message, ...]] = {}
 
     def play(self) -> Conversing:
-        """The thread from its question to its end."""
+        """Return the thread from its question to its end."""
         seat: Seat | None = self.seats[0]
         reason, quiet = SILENCE, 0
         while seat is not None:
@@ -202,7 +202,7 @@ class Thread(Session):
         return tuple(messages)
 
     def _line(self, number: int) -> str:
-        """A post as others read it."""
+        """Return a post as others read it."""
         post = self.posts[number - 1]
         title = f"Title: {self.title}\n" if number == 1 else ""
         return f"#{number} {post.seat.shown}:\n{title}{post.text}"
@@ -222,7 +222,7 @@ class Thread(Session):
     # ---- the end
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """Each template's first request: all but the asker's as if the question stood there."""
+        """Return each template's first request: all but the asker's as if the question stood there."""
         asker, *others = self.seats
         found = {asker.use: self.messages(asker)}
         self.hear(asker, Post("…", "…"))

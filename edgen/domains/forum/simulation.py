@@ -21,7 +21,7 @@ _NAMES = re.compile(r"(?m)^(\d+)\. (.+)$")
 
 
 def respond(request: Simulation) -> str | None:
-    """The answer to a prompt of forum; None where it is none."""
+    """Return the answer to a prompt of forum; None where it is none."""
     if not request.messages:
         return None
     brief, last = request.messages[0].content, request.messages[-1].content
@@ -51,14 +51,14 @@ def _garbage(request: Simulation) -> str | None:
 
 
 def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
-    """One of those who are named; rarely nobody, which stands last."""
+    """Return one of those who are named; rarely nobody, which stands last."""
     if request.random() < 0.05 and "\n#3 " in request.messages[-1].content:
         return names[-1][2]
     return request.pick([name[1] for name in names[:-1] or names])
 
 
 def _question(request: Simulation, about: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """A question that tells something of everything in the brief."""
+    """Return a question that tells something of everything in the brief."""
     told = [f"{label}: {value.rstrip('.?')}." for label, value in about]
     title = max((value for _, value in about[:3]), key=len, default="A question")
     return {"title": title, "text": " ".join((request.say("forum.asks"), *told))}
@@ -91,7 +91,7 @@ def _follow_up(
 def _helper(
     request: Simulation, about: Sequence[tuple[str, str]], read: Sequence[re.Match[str]], *, user: bool
 ) -> dict[str, Any]:
-    """An answer out of what one knows; a user repeats the question."""
+    """Return an answer out of what one knows; a user repeats the question."""
     votes = [int(post[1]) for post in read if int(post[1]) > 1 and request.random() < 0.15]
     marks = {"votes": votes} if votes else {}
     if request.random() < 0.12:

@@ -121,7 +121,7 @@ class Course:
         return self._offer
 
     def _offered_names(self) -> tuple[str, list[str]]:
-        """The states that may be said, and the one whose probabilities count."""
+        """Return the states that may be said, and the one whose probabilities count."""
         if self.lock is not None:
             return self.state, self._open(self.state, self.lock.otherwise) if self._refused else []
         if found := self._open(self.state):
@@ -138,7 +138,7 @@ class Course:
         return [name for name in offered if self._sayable(self.machine.states[name])]
 
     def _sayable(self, state: State) -> list[str]:
-        """The formulations whose slots have values; none where `slots` of the state lack one."""
+        """Return the formulations whose slots have values; none where `slots` of the state lack one."""
         values = self._values
         if any(values.get(name) is None for name in state.slots):
             return []
@@ -160,7 +160,7 @@ class Course:
         return said[:1].upper() + said[1:]
 
     def slot_values(self, name: str) -> tuple[str, ...]:
-        """The values that the utterance of an offered state was filled with."""
+        """Return the values that the utterance of an offered state was filled with."""
         return tuple(fill(f"{{{slot}}}", self._values) for slot in slots_in(self._ways[name]))
 
     def _hinted(self, options: Sequence[Option]) -> str | None:
@@ -281,7 +281,7 @@ class Course:
         return due
 
     def _waiting(self, effect: Effect) -> list[_Due]:
-        """The effects that wait for the clock, or for turns, as this one does."""
+        """Return the effects that wait for the clock, or for turns, as this one does."""
         return self._timed if effect.after_seconds else self._counted
 
     def _make(self, effect: Effect, cause: str) -> None:
@@ -345,7 +345,7 @@ class Course:
 
 
 def draw(options: Sequence[Option], number: float) -> str:
-    """The option at a number in [0, 1) of their probabilities, which sum to 1."""
+    """Return the option at a number in [0, 1) of their probabilities, which sum to 1."""
     for option in options:
         number -= option.probability
         if number < 0:
@@ -354,7 +354,7 @@ def draw(options: Sequence[Option], number: float) -> str:
 
 
 def likeliest(options: Sequence[Option]) -> str:
-    """The most probable option, the first of several."""
+    """Return the most probable option, the first of several."""
     return max(options, key=lambda option: option.probability).state
 
 

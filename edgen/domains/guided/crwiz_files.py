@@ -24,14 +24,14 @@ _CHANGES = ("fsa_state_change", "fsa_get_state_transitions", "start_task")
 
 
 def is_log(record: Any) -> bool:
-    """Whether a decoded record is laid out as such a log."""
+    """Return whether a decoded record is laid out as such a log."""
     return (
         isinstance(record, dict) and record.get("type") == "log_room" and isinstance(record.get("logs"), list)
     )
 
 
 def read(record: Mapping[str, Any]) -> FiledRecord:
-    """The conversation of a log. Raises ValueError with a clause that says why it is none."""
+    """Return the conversation of a log. Raises ValueError with a clause that says why it is none."""
     room = _Room(record)
     for one in _entries(record):
         room.read(one)
@@ -73,7 +73,7 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The events that have what all events have."""
+    """Yield the events that have what all events have."""
     for one in record["logs"]:
         if isinstance(one, dict) and isinstance(one.get("event"), str) and isinstance(one.get("data"), dict):
             yield one
@@ -120,7 +120,7 @@ class _Room:
             self._success = data["mission_successful"]
 
     def told(self) -> list[Event]:
-        """The events; what an end leaves open of success, the analysis tells."""
+        """Return the events; what an end leaves open of success, the analysis tells."""
         if self.end is not None and not isinstance(self.end["success"], bool):
             self.end["success"] = self._success
         return self._events

@@ -30,12 +30,12 @@ _MOST_SHOWN = 20  # problems of a machine in one message
 
 
 def is_content(named: str) -> bool:
-    """Whether a setting holds the thing itself, as JSON, and not its name."""
+    """Return whether a setting holds the thing itself, as JSON, and not its name."""
     return named.lstrip().startswith("{")
 
 
 def read_files(job: Job, find: FindFile) -> Job:
-    """The job whose settings hold machine and questionnaire as JSON."""
+    """Return the job whose settings hold machine and questionnaire as JSON."""
     settings: Guided = settings_of(job)
     if settings.machine is None:
         return job
@@ -65,7 +65,7 @@ def _json(value: Machine | Questionnaire) -> str:
 
 @functools.lru_cache(maxsize=8)
 def machine_in(text: str) -> Machine:
-    """The machine in a setting that holds one. Raises MachineError for a text that is none."""
+    """Return the machine in a setting that holds one. Raises MachineError for a text that is none."""
     try:
         return msgspec.json.decode(text, type=Machine)
     except (msgspec.DecodeError, RecursionError) as problem:
@@ -73,7 +73,7 @@ def machine_in(text: str) -> Machine:
 
 
 def players_of(settings: Guided) -> Players | None:
-    """The names of the two roles, None while only the machine's name is known."""
+    """Return the names of the two roles, None while only the machine's name is known."""
     held = settings.machine
     return machine_in(held).players if held is not None and is_content(held) else None
 

@@ -39,7 +39,7 @@ def sides_of_turns(settings: Guided, level: int) -> str:
 
 
 def _play(machine: Machine, settings: Guided, number: int) -> str:
-    """The sides of a conversation by chance."""
+    """Return the sides of a conversation by chance."""
     values, chance = _stand_ins(machine), random.Random(f"{number}/length")  # noqa: S311 - reproducible, not secret
     course = Course(machine, values, str(number), most_turns=settings.turns, hints=False)
     sides = ""

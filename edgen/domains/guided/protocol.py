@@ -89,28 +89,29 @@ class GuidedProtocol(PlayedProtocol):
             yield Problem("$.prompt", "guided has a prompt for each side: `prompts: {wizard: …, partner: …}`")
 
     def with_files(self, job: Job, find: FindFile) -> Job:
-        """The machine and the questionnaire in place of their names, as JSON. Raises MachineError and
+        """Return the machine and the questionnaire in place of their names, as JSON. Raises MachineError and
         QuestionnaireError."""
         from edgen.domains.guided.files import read_files
 
         return read_files(job, find)
 
     def guide(self, job: Job) -> Machine | None:
-        """The one that the settings hold. Raises MachineError where they hold none that can be read."""
+        """Return the one that the settings hold. Raises MachineError where they hold none that can be
+        read."""
         from edgen.domains.guided.files import is_content, machine_in
 
         held = settings_of(job).machine
         return machine_in(held) if held is not None and is_content(held) else None
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Both, the guided one only where a model plays it; and who rewords."""
+        """Return both, the guided one only where a model plays it; and who rewords."""
         settings: Guided = settings_of(job)
         wizard, partner = _names(job)
         chooses = (wizard,) if settings.chooser == "model" else ()
         return (*chooses, partner, *((PARAPHRASER,) if settings.paraphrase else ()))
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """The machine, and who is who. Raises JobError where machine and space do not go together."""
+        """Return the machine, and who is who. Raises JobError where machine and space do not go together."""
         from edgen.domains.guided.files import prepare
 
         if not (family := family_of(space, job.family)).holds_events:
@@ -119,7 +120,7 @@ class GuidedProtocol(PlayedProtocol):
         return prepare(job, space)
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """A template for each side that is asked, for rewording and for the questionnaire."""
+        """Return a template for each side that is asked, for rewording and for the questionnaire."""
         settings: Guided = settings_of(job)
         wizard, partner = _names(job)
         sees = (
@@ -157,7 +158,8 @@ class GuidedProtocol(PlayedProtocol):
         return GuidedSession
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call a turn where a model plays; rewording; the questionnaires. How many turns: see `lengths`."""
+        """Return a call a turn where a model plays; rewording; the questionnaires. How many turns: see
+        `lengths`."""
         from edgen.domains.guided.lengths import sides_of_turns
 
         settings: Guided = settings_of(job)
@@ -177,7 +179,7 @@ class GuidedProtocol(PlayedProtocol):
         return tuple(calls)
 
     def role_of(self, job: Job, step: int) -> str:
-        """The guided role and its partner in turn, where both are asked."""
+        """Return the guided role and its partner in turn, where both are asked."""
         wizard, partner = _names(job)
         return partner if settings_of(job).chooser != "model" or step % 2 else wizard
 
@@ -196,7 +198,7 @@ class GuidedProtocol(PlayedProtocol):
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """A choice, a partner's turn, other words, or answers to a questionnaire."""
+        """Return a choice, a partner's turn, other words, or answers to a questionnaire."""
         from edgen.domains.guided.simulation import respond
 
         return respond(request)
@@ -223,8 +225,8 @@ _STAND_INS: dict[str, Any] = {
 
 
 def _names(job: Job) -> tuple[str, str]:
-    """The guided role and its partner, as `backends` names them. Until the machine is read: the first role
-    and the last."""
+    """Return the guided role and its partner, as `backends` names them. Until the machine is read: the first
+    role and the last."""
     from edgen.domains.guided.files import players_of
 
     players = players_of(settings_of(job))

@@ -62,7 +62,7 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(example).decode()
 
     def lines(self) -> list[str]:
-        """An item a line, as it is asked."""
+        """Return an item a line, as it is asked."""
         return [f"{item.name}: {item.text}{_asked(item)}" for item in self.items]
 
 
@@ -75,14 +75,14 @@ def _asked(item: Item) -> str:
 
 
 def load_questionnaire(path: Path) -> Questionnaire:
-    """The questionnaire in a file. Raises QuestionnaireError with every problem."""
+    """Return the questionnaire in a file. Raises QuestionnaireError with every problem."""
     return read_questionnaire(
         read_yaml(read_text(path, QuestionnaireError), str(path), QuestionnaireError), str(path)
     )
 
 
 def read_questionnaire(value: Any, source: str) -> Questionnaire:
-    """The questionnaire in plain values. Raises QuestionnaireError with every problem."""
+    """Return the questionnaire in plain values. Raises QuestionnaireError with every problem."""
     made = build(value, Questionnaire, source, QuestionnaireError)
     problems = []
     names = [item.name for item in made.items]

@@ -81,7 +81,7 @@ class GuidedSession(Session):
         )
 
     def play(self) -> Conversing:
-        """The conversation from its first turn to its end."""
+        """Return the conversation from its first turn to its end."""
         course = self.course
         while course.end is None:
             rejection = yield from self._wizards_turns()
@@ -131,7 +131,7 @@ class GuidedSession(Session):
         return None
 
     def _wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
-        """One turn; False where there is nothing that could be said."""
+        """Yield one turn; False where there is nothing that could be said."""
         self._seconds = None
         offer = self.course.offer()
         free, role = self._may_write, self._prepared.wizard.name
@@ -165,7 +165,8 @@ class GuidedSession(Session):
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
     def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool]:
-        """A turn that is drawn, or the most probable one; a fixed reply where nothing else is offered."""
+        """Yield a turn that is drawn, or the most probable one; a fixed reply where nothing else is
+        offered."""
         by_chance = self._settings.chooser == "chance"
         if offer.options:
             state = draw(offer.options, self._chance.random()) if by_chance else likeliest(offer.options)
@@ -185,8 +186,8 @@ class GuidedSession(Session):
         self.course.say_state(state, words, seconds)
 
     def _reworded(self, state: str) -> Generator[Request, Reply, str | None]:
-        """A state's utterance in other words that keep the values of its slots; None where there are none
-        such."""
+        """Yield a state's utterance in other words that keep the values of its slots; None where there are
+        none such."""
         role, keep = self._prepared.wizard.name, self.course.slot_values(state)
 
         def read(reply: Reply) -> TurnReply | Rejection:
@@ -278,7 +279,7 @@ class GuidedSession(Session):
     # ---- afterwards
 
     def _ask_questionnaire(self) -> Generator[Request, Reply, dict[str, dict[str, int | str]]]:
-        """The answers of each role that somebody plays, by role."""
+        """Yield the answers of each role that somebody plays, by role."""
         prepared, found = self._prepared, {}
         if prepared.questionnaire is None:
             return {}
@@ -354,7 +355,7 @@ class GuidedSession(Session):
         return (yield from ask(self._question(use, messages, backend), self._rules, read_timed))
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """Each template's first request: the partner's and those behind it as if the most probable was
+        """Return each template's first request: the partner's and those behind it as if the most probable was
         said."""
         found = {"wizard": self.choice()} if "wizard" in self._prompts else {}
         if options := self.course.offer().options:

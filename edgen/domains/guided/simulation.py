@@ -31,7 +31,7 @@ _NO_ANSWER = "(Nobody says anything.)"
 
 
 def respond(request: Simulation) -> str | None:
-    """The answer to a prompt of guided; None where it is none."""
+    """Return the answer to a prompt of guided; None where it is none."""
     if not request.messages:
         return None
     brief, last = request.messages[0].content, request.messages[-1].content
@@ -51,7 +51,7 @@ def _garbage(request: Simulation) -> str | None:
 
 
 def _choose(request: Simulation, asked: str) -> str:
-    """A number, or words where they are asked for."""
+    """Return a number, or words where they are asked for."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
     # What changes something stands first; who says a short reply has a reason.
     numbers = lists[-1] if lists and request.random() < 0.06 else lists[0] if lists else []
@@ -104,7 +104,7 @@ def _say(request: Simulation, heard: Sequence[str]) -> str:
 
 
 def _lower(text: str) -> str:
-    """A sentence as it goes on behind other words."""
+    """Return a sentence as it goes on behind other words."""
     first = text.split(" ", 1)[0]
     return (
         text

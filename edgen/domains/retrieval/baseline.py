@@ -63,7 +63,7 @@ class Frequencies:
 
 
 def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Example]:
-    """The examples of a file in DSTC7's layout. Raises DataError for the first that is none."""
+    """Yield the examples of a file in DSTC7's layout. Raises DataError for the first that is none."""
     for number, raw in enumerate(entries):
         entry = plain(raw)
         example = _example(entry) if isinstance(entry, dict) else "expected an object"
@@ -73,7 +73,7 @@ def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Examp
 
 
 def _example(entry: Mapping[str, Any]) -> Example | str:
-    """The example, or what is wrong with it."""
+    """Return the example, or what is wrong with it."""
     example = as_id(entry.get("example-id"))
     if example is None:
         return "it has no 'example-id'"
@@ -103,7 +103,8 @@ def _text(one: Any) -> str | None:
 
 
 def first_order(example: Example, frequencies: Frequencies, by: str, seed: int) -> list[tuple[int, float]]:
-    """The places of the example's candidates, the best first, with their scores. `by` is one of BASELINES."""
+    """Return the places of the example's candidates, the best first, with their scores. `by` is one of
+    BASELINES."""
     places = [*range(len(example.candidates))]
     random.Random(f"{seed}/{example.id}").shuffle(places)  # noqa: S311 - no secret
     words = example.words
@@ -114,19 +115,20 @@ def first_order(example: Example, frequencies: Frequencies, by: str, seed: int) 
 
 
 def rank(example: Example, frequencies: Frequencies, by: str, seed: int) -> bytes:
-    """The example's entry of a submission, as JSON. `by` is one of BASELINES."""
+    """Return the example's entry of a submission, as JSON. `by` is one of BASELINES."""
     order = first_order(example, frequencies, by, seed)
     return entry_of(example.id, [(example.candidates[place][0], score) for place, score in order])
 
 
 def entry_of(example: str, ranked: Iterable[tuple[str, float]]) -> bytes:
-    """An entry of a submission, as JSON: the ids of candidates, the best first, with what they are scored."""
+    """Return an entry of a submission, as JSON: the ids of candidates, the best first, with what they are
+    scored."""
     ranking = [{"candidate-id": one, "confidence": score} for one, score in ranked]
     return msgspec.json.encode({"example-id": example, "candidate-ranking": ranking})
 
 
 def _by_chance(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:  # noqa: ARG001
-    """The same for all: their order is drawn."""
+    """Return the same for all: their order is drawn."""
     return [1 / len(candidates)] * len(candidates)
 
 

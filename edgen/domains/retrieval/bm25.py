@@ -62,15 +62,15 @@ class Bm25:
         return scores
 
     def _ids(self, text: str) -> Iterator[int]:
-        """The numbers of a text's words, which are known from here on."""
+        """Yield the numbers of a text's words, which are known from here on."""
         known = self._vocabulary
         for word in _content(text):
             yield known.setdefault(word, len(known))
 
     def best(self, query: str) -> list[int] | None:
-        """The numbers of up to MOST texts that share a word with the query: those with the highest scores,
-        by their place in the index; of equal scores the first. None where the query has nothing but stop
-        words."""
+        """Return the numbers of up to MOST texts that share a word with the query: those with the highest
+        scores, by their place in the index; of equal scores the first. None where the query has nothing but
+        stop words."""
         said = list(_content(query))
         if not said:
             return None
@@ -92,8 +92,8 @@ def _content(text: str) -> Iterator[str]:
 
 
 def _highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The places of the MOST highest scores above 0, in order; of the lowest of them the first places. No
-    place depends on how a machine partitions."""
+    """Return the places of the MOST highest scores above 0, in order; of the lowest of them the first places.
+    No place depends on how a machine partitions."""
     places = np.flatnonzero(scores > _floor(scores))
     if len(places) <= MOST:
         return places
@@ -104,7 +104,8 @@ def _highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _floor(scores: NDArray[np.float32]) -> np.float32:
-    """A number, at least 0, which MOST scores are above or which is 0: it leaves few to be looked at."""
+    """Return a number, at least 0, which MOST scores are above or which is 0: it leaves few to be looked
+    at."""
     sample = scores[::_SAMPLED]
     if len(sample) <= MOST:
         return np.float32(0)

@@ -44,7 +44,7 @@ class Candidates:
         self._frozen: dict[Hashable, Sequence[int]] = {}
 
     def add(self, text: str, *groups: Hashable) -> int:
-        """The number of a text, which is added where it is new, to each of the groups, too."""
+        """Return the number of a text, which is added where it is new, to each of the groups, too."""
         number = self._numbers.setdefault(text, len(self.texts))
         if number == len(self.texts):
             self.texts.append(text)
@@ -58,8 +58,8 @@ class Candidates:
         return number
 
     def among(self, group: Hashable) -> Sequence[int]:
-        """The numbers of a group's texts, in the order in which they came to it. Nothing is added to a group
-        that was asked for."""
+        """Return the numbers of a group's texts, in the order in which they came to it. Nothing is added to a
+        group that was asked for."""
         if group not in self._frozen:
             self._frozen[group] = array("I", self._groups.pop(group, ()))
         return self._frozen[group]

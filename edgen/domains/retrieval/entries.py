@@ -53,7 +53,7 @@ class Entries:
         return self.head[:1] in (b"[", b"{")
 
     def __iter__(self) -> Iterator[msgspec.Raw]:
-        """Every entry, not decoded. Raises DataError where the file cannot be cut into entries."""
+        """Yield every entry, not decoded. Raises DataError where the file cannot be cut into entries."""
         number = 0
         if self._data is None:
             try:
@@ -70,7 +70,7 @@ class Entries:
 
 
 def _by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:
-    """The entries of a file with one a line. Raises _OtherwiseError where it is not so."""
+    """Yield the entries of a file with one a line. Raises _OtherwiseError where it is not so."""
     lines = filter(None, map(bytes.strip, iter(lambda: file.readline(_MAX_LINE), b"")))
     first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
     if not first.startswith(b"["):

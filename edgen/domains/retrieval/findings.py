@@ -40,16 +40,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def finding(kind: str, where: str, problem: str) -> Finding:
-    """A finding of that kind."""
+    """Return a finding of that kind."""
     return Finding(kind=kind, severity=KINDS[kind][0], where=where, problem=problem)
 
 
 def quoted(value: object) -> str:
-    """A short piece of what somebody wrote."""
+    """Return a short piece of what somebody wrote."""
     return shorten(str(value) if isinstance(value, str | int | float) else type(value).__name__, 40)
 
 
 def listed(values: list[str], most: int = 3) -> str:
-    """The first values, and how many more there are."""
+    """Return the first values, and how many more there are."""
     more = f" and {len(values) - most} more" if len(values) > most else ""
     return ", ".join(map(quoted, values[:most])) + more

@@ -61,7 +61,7 @@ def read_labels(path: Path) -> Labels:
 
 
 def read_true_labels(path: Path) -> Mapping[Key, Labelled]:
-    """The right labels. Raises DataError where anything is wrong with the file."""
+    """Return the right labels. Raises DataError where anything is wrong with the file."""
     found = read_labels(path)
     if found.findings:
         problems = [Problem(one.where, one.problem) for one in found.findings]
@@ -70,7 +70,7 @@ def read_true_labels(path: Path) -> Mapping[Key, Labelled]:
 
 
 def named(key: Key) -> str:
-    """A turn as a person finds it."""
+    """Return a turn as a person finds it."""
     return f"dialog {quoted(key[0])}, turn {quoted(key[1])}"
 
 

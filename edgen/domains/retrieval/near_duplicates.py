@@ -39,7 +39,7 @@ class AlikeTexts:
         )
 
     def like(self, text: str) -> list[int]:
-        """The numbers of the indexed texts that say the same as this one, or nearly, in order."""
+        """Return the numbers of the indexed texts that say the same as this one, or nearly, in order."""
         looks, found = look_at(text), set[int]()
         for gram in self._prefix(text):
             for at in range(bisect_left(self._postings, gram << 32), len(self._postings)):

@@ -68,8 +68,8 @@ class WrongAnswers:
 
 
 def _draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
-    """One after the other without replacement, MOST_DRAWS at most: a shuffle that is made as far as it is
-    read."""
+    """Yield one after the other without replacement, MOST_DRAWS at most: a shuffle that is made as far as it
+    is read."""
     moved: dict[int, int] = {}
     last = len(among) - 1
     for at in range(min(len(among), MOST_DRAWS)):

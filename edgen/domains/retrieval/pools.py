@@ -55,7 +55,7 @@ class Pools:
 
 
 def _holds(sorted_values: array[int], value: int) -> bool:
-    """Whether a sorted array holds a value."""
+    """Return whether a sorted array holds a value."""
     place = bisect_left(sorted_values, value)
     return place < len(sorted_values) and sorted_values[place] == value
 
@@ -67,7 +67,7 @@ def _ids(options: object) -> list[str]:
 
 
 def _read_pool(path: Path) -> frozenset[str]:
-    """The ids of a pool."""
+    """Return the ids of a pool."""
     lines = [line for line in lines_of(read_data(path), str(path)) if line.strip()]
     problems = [
         Problem(f"line {number}", "expected 'candidate-id TAB utterance'")

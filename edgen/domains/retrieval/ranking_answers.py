@@ -32,7 +32,7 @@ class Order(NamedTuple):
 
 
 def read_order(reply: Reply, count: int) -> Order | Rejection:
-    """The order of so many candidates; or why there is none."""
+    """Return the order of so many candidates; or why there is none."""
     if reply.refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(reply.refusal))
     text = body_of(reply.text)
@@ -52,7 +52,7 @@ def read_order(reply: Reply, count: int) -> Order | Rejection:
 
 
 def _named(text: str) -> list[int]:
-    """The numbers that a reply ranks, as it has them."""
+    """Return the numbers that a reply ranks, as it has them."""
     if bracketed := _BRACKETED.findall(text):
         return [int(number) for number in bracketed]
     longest: list[int] = []

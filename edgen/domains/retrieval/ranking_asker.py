@@ -245,8 +245,8 @@ def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def load_ranking_prompt(name: str) -> Prompt:
-    """The template that asks for a ranking, shipped or a file. Raises TemplateError, as where it does not
-    show what is to be ranked."""
+    """Return the template that asks for a ranking, shipped or a file. Raises TemplateError, as where it does
+    not show what is to be ranked."""
     path = unlimited().require("prompts", name, "--prompt")
     prompt = load_prompt(path, VARIABLES, expects="ranking")
     if missing := [one for one in SHOWN if one not in prompt.variables_used]:

@@ -57,8 +57,8 @@ class Ranking(Protocol):
     answers = (AnswerKind("ranking", "numbers of candidates, the best first: [2] > [1]", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
-        """The order by how many different words a candidate shares with the conversation; of equal ones, the
-        one listed first."""
+        """Return the order by how many different words a candidate shares with the conversation; of equal
+        ones, the one listed first."""
         if "] The list of candidates begins" not in request.text:
             return None
         said, listed = _SAID.search(request.text), _LISTED.search(request.text)
@@ -85,8 +85,8 @@ def rank_by_windows(
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, Ranked]:
-    """The order of candidates for what comes after what was `said`; `first` is the order to begin with, the
-    best first."""
+    """Yield the order of candidates for what comes after what was `said`; `first` is the order to begin with,
+    the best first."""
     order = [*first]
     ranked = Ranked((), 0)
     for start, end in windows(len(order)):
@@ -104,7 +104,7 @@ def rank_by_windows(
 
 
 def windows(count: int) -> Iterator[tuple[int, int]]:
-    """The windows of so many candidates, half open, the last first."""
+    """Yield the windows of so many candidates, half open, the last first."""
     end = count
     while True:
         yield max(0, end - WINDOW), end

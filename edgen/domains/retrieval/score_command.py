@@ -101,7 +101,7 @@ def _value(estimate: Estimate | None) -> str:
 
 
 def _render_findings(findings: Sequence[Finding]) -> Iterator[str]:
-    """Each kind with its first places."""
+    """Yield each kind with its first places."""
     from edgen.domains.retrieval.findings import KINDS
 
     for kind, (severity, title) in KINDS.items():

@@ -33,7 +33,7 @@ class Ranking:
 
 
 def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> Ranking | Finding:
-    """The `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many
+    """Return the `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many
     candidates it has to have."""
     where, entry = f"entry {number}", plain(raw)
     if not isinstance(entry, dict):
@@ -58,7 +58,7 @@ def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> Ranking | Findin
 
 
 def holds_json(data: bytes) -> bool:
-    """Whether what a file holds begins as a JSON list or object does."""
+    """Return whether what a file holds begins as a JSON list or object does."""
     return data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{")
 
 

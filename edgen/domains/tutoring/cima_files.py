@@ -34,7 +34,7 @@ SPEAKER = re.compile(r"(?:^|\s)(Tutor|Student): ")
 
 
 def is_entry(record: Any) -> bool:
-    """Whether a decoded record is laid out as CIMA's are."""
+    """Return whether a decoded record is laid out as CIMA's are."""
     return (
         isinstance(record, dict)
         and ("past_convo" in record or "pastConvo" in record)
@@ -43,12 +43,12 @@ def is_entry(record: Any) -> bool:
 
 
 def schema_of(record: Mapping[str, Any]) -> str:
-    """The schema of an entry's layout."""
+    """Return the schema of an entry's layout."""
     return "cima_prep" if "past_convo" in record else "cima_shape"
 
 
 def read(record: Mapping[str, Any]) -> FiledRecord:
-    """The conversation of an entry. Raises ValueError with a clause that says why it is none."""
+    """Return the conversation of an entry. Raises ValueError with a clause that says why it is none."""
     context = _context(record)
     responses, named = record.get("tutorResponses"), record.get("tutorActions")
     if not isinstance(responses, list) or not isinstance(named, list):
@@ -73,7 +73,7 @@ def read(record: Mapping[str, Any]) -> FiledRecord:
 
 
 def _context(record: Mapping[str, Any]) -> list[Turn]:
-    """The turns before the responses."""
+    """Return the turns before the responses."""
     if "past_convo" in record:
         texts = record["past_convo"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -97,7 +97,7 @@ def _scenario(record: Mapping[str, Any]) -> Scenario:
 
 
 def _labels(named: Any, actions: tuple[str, ...]) -> tuple[str, ...]:
-    """The actions whose booleans are true; what is no boolean counts as false."""
+    """Return the actions whose booleans are true; what is no boolean counts as false."""
     if not isinstance(named, list):
         return ()
     return tuple(action for action, one in zip(actions, named, strict=False) if one is True or one == "True")
@@ -108,7 +108,7 @@ def _is_header(record: Mapping[str, Any]) -> bool:
 
 
 def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The errors of the release: (path, problem)."""
+    """Yield the errors of the release: (path, problem)."""
     if _is_header(record):
         yield "$", "this is a row of the table's headings, no exercise"
     image = record.get("img")

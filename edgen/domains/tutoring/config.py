@@ -26,7 +26,7 @@ CIMA_SETS = {"student": "cima_student", "tutor": "cima_tutor"}
 
 @functools.cache
 def cima_actions() -> dict[str, dict[str, str]]:
-    """The actions of both sides in CIMA, with what they are."""
+    """Return the actions of both sides in CIMA, with what they are."""
     return {side: find_label_set(name).definitions for side, name in CIMA_SETS.items()}
 
 
@@ -79,7 +79,7 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
         return self.labelled_by != "labeller"
 
     def labels_of(self, side: str) -> LabelSet:
-        """The actions of a side as a label set."""
+        """Return the actions of a side as a label set."""
         return inline_set(side, self.named_actions[side])
 
     @property
@@ -88,8 +88,8 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
         return any(isinstance(weights, dict) for weights in (self.wanted or {}).values())
 
     def weights_after(self, done: Sequence[str]) -> dict[str, float]:
-        """The weights of wanted actions in responses to a turn that does this: those of the first of its
-        actions that has some. Empty where the tutor chooses."""
+        """Return the weights of wanted actions in responses to a turn that does this: those of the first of
+        its actions that has some. Empty where the tutor chooses."""
         if self.wanted is None:
             return {}
         if not self.wanted_by_student:

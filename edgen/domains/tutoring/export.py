@@ -31,7 +31,7 @@ class CimaFormat(Format):
     """Both layouts; which one a run has, its space tells."""
 
     def refuse(self, run: RunReader) -> str | None:
-        """A space without CIMA's concepts."""
+        """Return a space without CIMA's concepts."""
         if (refused := Format.refuse(self, run)) is not None:
             return refused
         if _concepts(run.space) is None:
@@ -43,7 +43,7 @@ class CimaFormat(Format):
 
 
 def _concepts(space: Space) -> tuple[str, ...] | None:
-    """The concepts of the layout that fits a space; None where neither does."""
+    """Return the concepts of the layout that fits a space; None where neither does."""
     for names in (_PREP, _SHAPE):
         if {*names} <= {*space.names} and all("it" in space[name].fields for name in names):
             return names
@@ -51,8 +51,8 @@ def _concepts(space: Space) -> tuple[str, ...] | None:
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
-    """A row for each turn of a student that has responses, however many conversations have the turns before
-    it."""
+    """Yield a row for each turn of a student that has responses, however many conversations have the turns
+    before it."""
     from edgen.domains.tutoring.exercises.grammar import Grammar
 
     grammar = Grammar(run.space)
@@ -77,7 +77,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
 
 
 def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Sequence[Turn], Any]]:
-    """The responses to each turn of a student, with what was said of its exercise before, and the
+    """Yield the responses to each turn of a student, with what was said of its exercise before, and the
     exercise."""
     exercises = (conversation.record.get("outcome") or {}).get("exercises") or []
     context: list[Turn] = []
@@ -91,7 +91,7 @@ def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], 
 
 
 def _fits(turns: Sequence[Turn]) -> bool:
-    """Whether all actions are CIMA's."""
+    """Return whether all actions are CIMA's."""
     known = {"Tutor": frozenset(TUTOR_ACTIONS)}
     return all(known.get(turn.role, frozenset(STUDENT_ACTIONS)).issuperset(turn.labels) for turn in turns)
 
@@ -134,7 +134,7 @@ def _shape_entry(
 
 
 def _italian(made: Exercise, space: Space) -> dict[str, Any]:
-    """The Italian words of an exercise's concepts."""
+    """Return the Italian words of an exercise's concepts."""
     return {name: space[name].entry(value).fields["it"] for name, value in made.concepts.items()}
 
 
@@ -144,7 +144,7 @@ class CimaFiles(SplitFiles):
     suffix = "json"
 
     def begin(self, path: Path) -> WriteRow:
-        """The object, begun."""
+        """Return the object, begun."""
         prep, encode = _concepts(self.staging.run.space) == _PREP, msgspec.json.Encoder().encode
         file = self.open(path, end=b'},"shapeDataset":{}}\n' if prep else b"}}\n")
         file.write(b'{"prepDataset":{' if prep else b'{"prepDataset":{},"shapeDataset":{')

@@ -30,11 +30,11 @@ class Tutoring(Dialogue):
     precedence = 50
 
     def fits(self, space: Space) -> bool:
-        """A space with exercises."""
+        """Return a space with exercises."""
         return exercises_of(space) is not None
 
     def recognizes(self, record: Any) -> bool:
-        """A session's record, or an entry of CIMA's files."""
+        """Return a session's record, or an entry of CIMA's files."""
         if not isinstance(record, dict):
             return False
         outcome = record.get("outcome")
@@ -49,7 +49,7 @@ class Tutoring(Dialogue):
         return cima.findings(record) if cima.is_entry(record) else iter(())
 
     def begins_anew(self, turn: Any) -> bool:
-        """The tutor puts the next exercise right behind its response to the last."""
+        """Return the tutor puts the next exercise right behind its response to the last."""
         data = turn.get("data") if isinstance(turn, dict) else None
         return isinstance(data, dict) and "exercise" in data
 
@@ -60,7 +60,7 @@ class Tutoring(Dialogue):
         return ExerciseScenes(space)
 
     def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
-        """The picture of each exercise, with the turn that puts it."""
+        """Return the picture of each exercise, with the turn that puts it."""
         from edgen.domains.tutoring.exercises.drawing import draw_exercise
         from edgen.domains.tutoring.exercises.grammar import Grammar
 
@@ -80,7 +80,7 @@ class Tutoring(Dialogue):
         return found
 
     def read_file(self, record: Any) -> FiledRecord:
-        """A session, or a context of CIMA's with its tutors' responses."""
+        """Return a session, or a context of CIMA's with its tutors' responses."""
         return cima.read(record) if cima.is_entry(record) else super().read_file(record)
 
 

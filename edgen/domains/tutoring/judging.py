@@ -34,8 +34,8 @@ def judge_responses(
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, tuple[int, int] | None]:
-    """The places of the best and of the worst response; None where the judge cannot be read. `told` is what
-    it is told besides."""
+    """Yield the places of the best and of the worst response; None where the judge cannot be read. `told` is
+    what it is told besides."""
     places = order.sample(range(len(responses)), len(responses))
     letters = string.ascii_uppercase[: len(places)]
 
@@ -67,7 +67,7 @@ def judge_variables(
 
 
 def mark_judged(responses: Sequence[Turn], best: int, worst: int) -> list[Turn]:
-    """The responses, of which two say in their data what they were judged."""
+    """Return the responses, of which two say in their data what they were judged."""
     marks = {best: "best", worst: "worst"}
     return [
         msgspec.structs.replace(response, data={**response.data, "judged": marks[place]})

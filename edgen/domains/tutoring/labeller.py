@@ -23,7 +23,7 @@ LabelledBy = Literal["speaker", "labeller", "both"]
 def shown_to_labeller(
     turns: Sequence[Turn], responses: Sequence[Turn], student: LabelSet, tutor: LabelSet
 ) -> list[Turn | Unit]:
-    """The session so far, of which the last turn is to be labelled, and the responses to it."""
+    """Return the session so far, of which the last turn is to be labelled, and the responses to it."""
     several = len(responses) > 1
     return [
         *turns[:-1],
@@ -35,7 +35,8 @@ def shown_to_labeller(
 def label_turns(
     shown: Sequence[Turn | Unit], by: LabelledBy, address: Address, prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, list[Turn] | None]:
-    """The turns to be labelled with their labels, in their order; None where the labeller cannot be read."""
+    """Yield the turns to be labelled with their labels, in their order; None where the labeller cannot be
+    read."""
     found = yield from label_units(shown, address, prompt, rules, LABELLER)
     if isinstance(found, Rejection):
         return None

@@ -81,7 +81,7 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_template(text: str, actions: Mapping[str, str]) -> ActedTurn | Rejection:
-    """A template: a reply of the tutor, in which `{point}` stands for one of the exercise's points and
+    """Return a template: a reply of the tutor, in which `{point}` stands for one of the exercise's points and
     `{answer}` for the right answer."""
     return _read(text, tuple(actions))
 

@@ -71,8 +71,8 @@ class TutoringProtocol(PlayedProtocol):
     about_probability = "sessions of exercises have none; whether exercises were solved is in the outcome"
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """A prompt for the whole conversation, tutors that are not as many as responses, actions that are not
-        there."""
+        """Yield a prompt for the whole conversation, tutors that are not as many as responses, actions that
+        are not there."""
         settings: Tutoring = settings_of(job)
         if job.prompt is not None:
             yield Problem(
@@ -119,19 +119,19 @@ class TutoringProtocol(PlayedProtocol):
         return held
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """The tutors, the student, and who else is asked."""
+        """Return the tutors, the student, and who else is asked."""
         settings: Tutoring = settings_of(job)
         names = (*settings.tutor_backends, *self._student_names(job), *_others(settings))
         return tuple(dict.fromkeys(names))
 
     def _student_names(self, job: Job) -> list[str]:
-        """The roles of the space but the tutor's, as `backends` names them. Which is the tutor's, the space
-        tells."""
+        """Return the roles of the space but the tutor's, as `backends` names them. Which is the tutor's, the
+        space tells."""
         names = [role.lower() for role in job.speakers]
         return [name for name in names if name != "tutor"] or names[-1:]
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """The exercises, and who is who."""
+        """Return the exercises, and who is who."""
         from edgen.domains.tutoring.exercises.chain import ExercisePool
         from edgen.domains.tutoring.exercises.grammar import Grammar
         from edgen.domains.tutoring.responses import Naming, ResponsePool
@@ -167,8 +167,8 @@ class TutoringProtocol(PlayedProtocol):
         return msgspec.structs.replace(prepared, responses=prepared.responses.grown(made))
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """A template for the student and one for each tutor; a tutor without one of its own has that of
-        `tutor`."""
+        """Return a template for the student and one for each tutor; a tutor without one of its own has that
+        of `tutor`."""
         (student,) = self._student_names(job)[:1]
         seats = [(student, "student", student)]
         seats += [(use, "tutor", backend) for backend, use in self._tutor_uses(job).items()]
@@ -226,8 +226,8 @@ class TutoringProtocol(PlayedProtocol):
         return TutoringSession
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """A call for each turn of the student and for each response; with a pool, not where a conversation is
-        shown to no tutor any more, which is the sooner the fewer exercises are solved."""
+        """Return a call for each turn of the student and for each response; with a pool, not where a
+        conversation is shown to no tutor any more, which is the sooner the fewer exercises are solved."""
         settings: Tutoring = settings_of(job)
         (student,) = self._student_names(job)[:1]
         uses = self._tutor_uses(job)
@@ -246,7 +246,7 @@ class TutoringProtocol(PlayedProtocol):
         return tuple(calls)
 
     def role_of(self, job: Job, step: int) -> str:
-        """The student, then each of the tutors, then labeller and judge."""
+        """Return the student, then each of the tutors, then labeller and judge."""
         settings: Tutoring = settings_of(job)
         order = [*self._student_names(job)[:1], *settings.tutor_backends, *_others(settings)]
         return order[step % len(order)]
@@ -266,21 +266,21 @@ class TutoringProtocol(PlayedProtocol):
         yield _LABELLED[settings.labelled_by]
 
     def simulated(self, request: Simulation) -> str | None:
-        """A turn with its actions, or a judgement of responses."""
+        """Return a turn with its actions, or a judgement of responses."""
         from edgen.domains.tutoring.simulation import judge, speak
 
         return judge(request) or speak(request)
 
     def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
-        """The actions that the simulator's words stand for."""
+        """Return the actions that the simulator's words stand for."""
         from edgen.domains.tutoring.simulation import true_actions
 
         return true_actions(role, text)
 
 
 def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
-    """The student, who does not see the answer, and the tutor, who does. Raises JobError for a space without
-    these."""
+    """Return the student, who does not see the answer, and the tutor, who does. Raises JobError for a space
+    without these."""
     if exercises_of(space) is None:
         message = f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, italian_prepositions and fractions"
         raise JobError(job.name, "1 problem:", (Problem("$.space", message),))

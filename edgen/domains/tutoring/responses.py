@@ -43,18 +43,18 @@ class Naming:
         self._values = {term: min(several) for term, several in named.items() if len(several) == 1}
 
     def values_in(self, text: str) -> frozenset[str]:
-        """The values that a text names, as keywords."""
+        """Return the values that a text names, as keywords."""
         said = _plain(text)
         return frozenset(value for term, value in self._values.items() if term in said)
 
 
 def keyword(dimension: str, value: str) -> str:
-    """The keyword of a value."""
+    """Return the keyword of a value."""
     return f"{dimension}={value}"
 
 
 def _plain(text: str) -> str:
-    """The words of a text, with blanks around them."""
+    """Return the words of a text, with blanks around them."""
     return f" {' '.join(words_of(text, accents=False))} "
 
 
@@ -119,8 +119,8 @@ class ResponsePool:
         return self._exposures.get(response.origin, 0)
 
     def find(self, moment: Moment, shown: Collection[str], rng: random.Random) -> Response | None:
-        """The response that fits best: the most keywords shared, then the same actions, then the fewest
-        exposures; of several, one is drawn. None where none of those that were not `shown` fits."""
+        """Return the response that fits best: the most keywords shared, then the same actions, then the
+        fewest exposures; of several, one is drawn. None where none of those that were not `shown` fits."""
         listed = {
             place
             for action in moment.actions
@@ -141,8 +141,8 @@ class ResponsePool:
         return rng.choice(found) if found else None
 
     def grown(self, made: Iterable[Recorded]) -> ResponsePool:
-        """The next round's: with the responses of these conversations, without those that a student called
-        nonsense."""
+        """Return the next round's: with the responses of these conversations, without those that a student
+        called nonsense."""
         kept = {response.digest: response for response in self._responses}
         exposures, nonsense = Counter(self._exposures), set[Origin]()
         for recorded in made:

@@ -29,7 +29,8 @@ class ExerciseScenes(Scenes):
     def of(
         self, role: Role, scenario: Scenario, turns: Sequence[Turn], outcome: Mapping[str, Any] | None
     ) -> dict[int, Scene]:
-        """Those of the role's turns that answer something; the questions of exercises answer nothing."""
+        """Return those of the role's turns that answer something; the questions of exercises answer
+        nothing."""
         exercises = (outcome or {}).get("exercises") or []
         found: dict[int, Scene] = {}
         scene: Scene | None = None
@@ -41,7 +42,7 @@ class ExerciseScenes(Scenes):
         return found
 
     def responses(self, turn: Turn) -> tuple[Turn, ...]:
-        """A turn that was served from elsewhere was given to another one."""
+        """Return a turn that was served from elsewhere was given to another one."""
         return responses_to(turn)
 
     def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> Scene:

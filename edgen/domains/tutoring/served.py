@@ -36,6 +36,6 @@ def origin_of(turn: Turn) -> Origin | None:
 
 
 def responses_to(turn: Turn) -> tuple[Turn, ...]:
-    """The tutors' responses to the turn before a turn of the tutor: itself is one, unless it was served from
-    elsewhere."""
+    """Return the tutors' responses to the turn before a turn of the tutor: itself is one, unless it was
+    served from elsewhere."""
     return turn.alternatives if source_of(turn) in ("pool", "template", "dry") else (turn, *turn.alternatives)

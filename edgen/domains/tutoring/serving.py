@@ -51,11 +51,11 @@ class Serving:
         return None if template is None else self._serve(template.text, template.actions, "dry", {})
 
     def take(self, turn: Turn) -> Turn:
-        """A response to this very turn, served because nothing else is left."""
+        """Return a response to this very turn, served because nothing else is left."""
         return self._serve(turn.text, turn.labels, "new", turn.data)
 
     def is_closed(self, turns: Sequence[Turn]) -> bool:
-        """Whether so many turns about the exercise at hand are shown to no tutor any more."""
+        """Return whether so many turns about the exercise at hand are shown to no tutor any more."""
         longest = self._pool.settings.longest
         begun = next(place for place, turn in enumerate(reversed(turns), 1) if "exercise" in turn.data)
         return longest is not None and begun > longest
@@ -74,7 +74,7 @@ class Serving:
         return {"from": name, "turn": turn, "response": place, "exposure": self._pool.exposure(response)}
 
     def _template(self, said: Turn, exercise: Exercise, rng: random.Random) -> ActedTurn | None:
-        """A template that fits the turn, filled in a way that was not shown."""
+        """Return a template that fits the turn, filled in a way that was not shown."""
         templates = self._pool.settings.named_templates
         names = (SOLVED,) if said.data.get("solved") else said.labels
         read = [read_template(text, self._actions) for name in names for text in templates.get(name, ())]
@@ -89,6 +89,6 @@ class Serving:
 
 
 def _fill(text: str, exercise: Exercise) -> list[str]:
-    """A template with the exercise's answer, once with each of its points."""
+    """Return a template with the exercise's answer, once with each of its points."""
     points = exercise.points if "{point}" in text else ("",)
     return [text.replace("{answer}", exercise.answer).replace("{point}", point) for point in points]

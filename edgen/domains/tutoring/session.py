@@ -94,7 +94,7 @@ class TutoringSession(Session):
         return self.results[-1].exercise
 
     def play(self) -> Conversing:
-        """The session from its first exercise to its end."""
+        """Return the session from its first exercise to its end."""
         turns = self._settings.student_turns
         self.begin()
         for turn in range(1, turns + 1):
@@ -124,7 +124,7 @@ class TutoringSession(Session):
         return True
 
     def _next_exercise(self) -> Exercise | None:
-        """One of the tier that is due, or of a later one where none of that is left."""
+        """Return one of the tier that is due, or of a later one where none of that is left."""
         solved = sum(result.solved for result in self.results)
         due = min(solved // self._settings.solved_per_tier, len(self._tiers) - 1)
         if not self.results:
@@ -132,7 +132,7 @@ class TutoringSession(Session):
         return next(filter(None, (self._chain.next(tier) for tier in self._tiers[due:])), None)
 
     def _is_over(self) -> bool:
-        """Whether the exercise at hand is solved or given up."""
+        """Return whether the exercise at hand is solved or given up."""
         return self.results[-1].solved or self.results[-1].turns >= self._settings.turns_per_exercise
 
     # ---- the student
@@ -160,7 +160,8 @@ class TutoringSession(Session):
     # ---- the tutors
 
     def _tutors(self) -> Generator[Request, Reply, Rejection | None]:
-        """The responses to the last turn, and the one that goes on; why not, where there is none at all."""
+        """Yield the responses to the last turn, and the one that goes on; why not, where there is none at
+        all."""
         serving = self._serving
         closed = serving is not None and serving.is_closed(self._turns)
         found, rejection = ([], None) if closed else (yield from self._responses())
@@ -183,7 +184,7 @@ class TutoringSession(Session):
         return None
 
     def _responses(self) -> Generator[Request, Reply, tuple[list[Turn], Rejection | None]]:
-        """The tutors' responses to the last turn, and why the last of those that are missing is."""
+        """Yield the tutors' responses to the last turn, and why the last of those that are missing is."""
         role, backends = self._prepared.tutor, self._settings.tutor_backends
         found: list[Turn] = []
         rejection: Rejection | None = None
@@ -201,12 +202,12 @@ class TutoringSession(Session):
         return found, rejection
 
     def _draw_wanted(self, place: int) -> str | None:
-        """The action that a response is asked for."""
+        """Return the action that a response is asked for."""
         weights = self._settings.weights_after(self._turns[-1].labels)
         return self._rng(f"wanted/{place}").choices([*weights], [*weights.values()])[0] if weights else None
 
     def _choose(self, found: list[Turn]) -> Generator[Request, Reply, tuple[int, list[Turn]]]:
-        """The place of the response that goes on, and all of them, with what a judge says of them."""
+        """Yield the place of the response that goes on, and all of them, with what a judge says of them."""
         if self._settings.choose == "first":
             return 0, found
         if self._settings.choose == "judge" and len(found) > 1:
@@ -228,8 +229,8 @@ class TutoringSession(Session):
     # ---- the labeller
 
     def _label(self, found: list[Turn]) -> Generator[Request, Reply, list[Turn]]:
-        """The responses with the labeller's labels, where there is one; the turn that they respond to gets
-        its own."""
+        """Yield the responses with the labeller's labels, where there is one; the turn that they respond to
+        gets its own."""
         settings = self._settings
         if settings.labelled_by == "speaker":
             return found
@@ -338,7 +339,7 @@ class TutoringSession(Session):
         }
 
     def _values_now(self) -> dict[str, Any]:
-        """The values that the exercise at hand is made of, with their fields."""
+        """Return the values that the exercise at hand is made of, with their fields."""
         space = self._prepared.pool.grammar.space
         return {
             name: ValueWithFields(entry.value, entry.fields)

@@ -37,7 +37,7 @@ _TELLS_AFTER = 3  # tries of the student
 
 
 def speak(request: Simulation) -> str | None:
-    """The next turn as JSON; None where the prompt is none of this protocol's."""
+    """Return the next turn as JSON; None where the prompt is none of this protocol's."""
     brief = request.messages[0].content if request.messages else ""
     named = _ACTIONS.search(brief) is not None
     if not named and not (_TEXT.search(brief) and _EXERCISE.search(brief)):
@@ -74,8 +74,8 @@ def true_actions(role: str, text: str) -> tuple[str, ...] | None:
 
 
 def judge(request: Simulation) -> str | None:
-    """The best and the worst response; None where the prompt asks for none. A response is worth what its
-    words are drawn for, and nothing where it gives the answer away."""
+    """Return the best and the worst response; None where the prompt asks for none. A response is worth what
+    its words are drawn for, and nothing where it gives the answer away."""
     body = _RESPONSES.search(request.text) if "] Responses begins" in request.text else None
     if body is None:
         return None
@@ -107,7 +107,7 @@ def _heard_since(messages: Sequence[Message], brief: str) -> list[str]:
 
 
 def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]]:
-    """A tutor's response to the last turn of the student."""
+    """Return a tutor's response to the last turn of the student."""
     heard = _heard_since(request.messages, brief)
     last = heard[-1] if heard else ""
     if _says(last, answer):
@@ -156,7 +156,7 @@ def _point(request: Simulation, brief: str) -> str:
 
 
 def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
-    """A student's next turn."""
+    """Return a student's next turn."""
     heard = _heard_since(request.messages, brief)
     last = heard[-1] if heard else ""
     told = re.search(r"It is “([^“”]+)”\. Please say it", last)

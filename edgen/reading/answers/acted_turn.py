@@ -57,7 +57,8 @@ def read_acted_turn(
 
 
 def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Rejection:
-    """Those of the actions that are named, in their order; why not, where none or an unknown one is."""
+    """Return those of the actions that are named, in their order; why not, where none or an unknown one
+    is."""
     chosen = choose_labels(named, Choice(actions, several=True), "action")
     return Rejection(RejectionReason.NO_ACTIONS, chosen) if isinstance(chosen, str) else chosen
 
@@ -79,8 +80,8 @@ def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
 
 
 def _json(text: str, *, named: bool) -> dict[str, Any] | None:
-    """The JSON object that a reply is or that stands in it; None where there is none with actions, or with a text
-    where actions need not be `named`."""
+    """Return the JSON object that a reply is or that stands in it; None where there is none with actions, or
+    with a text where actions need not be `named`."""
     value = object_in(unfenced(text))
     if value is None:
         return None

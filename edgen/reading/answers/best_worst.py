@@ -19,7 +19,7 @@ _SAID = re.compile(
 def read_best_worst(
     text: str, letters: str, *, finish_reason: str = "stop", refusal: str | None = None
 ) -> tuple[int, int] | Rejection:
-    """The places of the best and of the worst among `letters`; or why there are none."""
+    """Return the places of the best and of the worst among `letters`; or why there are none."""
     if refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(refusal))
     body = body_of(text)

@@ -32,12 +32,12 @@ def inside_fence(body: str) -> str:
 
 
 def with_line_feeds(text: str) -> str:
-    """The text with a line feed for whatever ends a line."""
+    """Return the text with a line feed for whatever ends a line."""
     return _BREAK.sub("\n", text)
 
 
 def decoded(text: str) -> Any:
-    """The value that a text is as JSON; None where it is none."""
+    """Return the value that a text is as JSON; None where it is none."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -45,12 +45,12 @@ def decoded(text: str) -> Any:
 
 
 def object_in(body: str) -> dict[str, Any] | None:
-    """The JSON object from the first brace of a text to the last; None where there is none."""
+    """Return the JSON object from the first brace of a text to the last; None where there is none."""
     start, end = body.find("{"), body.rfind("}")
     value = decoded(body[start : end + 1]) if 0 <= start < end else None
     return value if isinstance(value, dict) else None
 
 
 def fold_key(key: Any) -> str:
-    """A key as it is compared: without case, whatever stands between its words."""
+    """Return a key as it is compared: without case, whatever stands between its words."""
     return re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()

@@ -74,7 +74,7 @@ def read_choice(
 
 
 def _split(body: str) -> tuple[int | None, str]:
-    """The number that a reply chooses, or what it says."""
+    """Return the number that a reply chooses, or what it says."""
     value = decoded(body) if body.startswith("{") else None
     if isinstance(value, dict):
         number = value.get("choice", value.get("number"))
@@ -97,7 +97,8 @@ def _split(body: str) -> tuple[int | None, str]:
 
 
 def _place(said: str, offered: Sequence[str]) -> int | None:
-    """The number of an utterance that is said to the letter, but for case, blanks and quotation marks."""
+    """Return the number of an utterance that is said to the letter, but for case, blanks and quotation
+    marks."""
     folded = _fold(said)
     return next((place for place, one in enumerate(offered, 1) if _fold(one) == folded), None)
 

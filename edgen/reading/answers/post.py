@@ -98,8 +98,8 @@ def read_post(
 
 
 def _json(text: str) -> dict[str, Any] | None:
-    """The JSON object that a reply is or that stands in it; empty where all of it is said, None where it is JSON that is
-    no whole post."""
+    """Return the JSON object that a reply is or that stands in it; empty where all of it is said, None where
+    it is JSON that is no whole post."""
     body = unfenced(text)
     value = object_in(body) or {}
     if _KEYS & {*value}:
@@ -114,7 +114,7 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[int, ...]:
-    """The numbers of posts that are named, each once, as they may be named: `2`, `"#2"`, `[2, 3]`."""
+    """Return the numbers of posts that are named, each once, as they may be named: `2`, `"#2"`, `[2, 3]`."""
     named = value if isinstance(value, list) else [] if value is None or value is False else [value]
     found = []
     for one in named:

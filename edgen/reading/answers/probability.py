@@ -48,7 +48,7 @@ _CONTRARY = re.compile(
 
 
 def parse_probability(value: Any) -> float | None:
-    """The probability in a JSON value or a text; None where there is no single number in [0, 1]."""
+    """Return the probability in a JSON value or a text; None where there is no single number in [0, 1]."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -97,14 +97,14 @@ def _of_text(text: str) -> float | None:
 
 
 def agreed(values: list[float | None]) -> float | None:
-    """The first of some values if all are nearly the same."""
+    """Return the first of some values if all are nearly the same."""
     first, *others = values or [None]
     same = first is not None and all(other is not None and abs(first - other) < 0.006 for other in others)
     return first if same else None
 
 
 def _likely(match: re.Match[str]) -> bool:
-    """Whether the number looks like a probability, not like a count of something."""
+    """Return whether the number looks like a probability, not like a count of something."""
     return bool(match["percent"] or match["b"] or "." in match["a"] or match["a"].startswith(("0,", ",")))
 
 
@@ -128,5 +128,5 @@ def _value(match: re.Match[str]) -> float | None:
 
 
 def read_probability(text: str) -> float | None:
-    """The probability in an answer to a question for it; None where there is no single number."""
+    """Return the probability in an answer to a question for it; None where there is no single number."""
     return parse_probability(drop_thinking(text, []).strip().strip("`"))

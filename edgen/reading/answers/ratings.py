@@ -33,8 +33,8 @@ def read_ratings(
     finish_reason: str = "stop",
     refusal: str | None = None,
 ) -> dict[str, int | str] | Rejection:
-    """The answer to each item by its name; None for a scale means free text. Why not, where a rating is missing or out of
-    its scale."""
+    """Return the answer to each item by its name; None for a scale means free text. Why not, where a rating
+    is missing or out of its scale."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     given = _given(body_of(text), items)

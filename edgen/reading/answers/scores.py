@@ -21,7 +21,7 @@ _NUMBER = re.compile(rf"\s{{0,20}}(\d{{1,3}}(?:\.\d{{1,9}})?)\s{{0,20}}(?:/\s{{0
 
 
 def read_scores(text: str, names: Sequence[str]) -> dict[str, float] | None:
-    """The score of each name, in [0, MOST]; None in doubt."""
+    """Return the score of each name, in [0, MOST]; None in doubt."""
     text = drop_thinking(text.replace("\r\n", "\n"), [])
     start = text.find("{")
     parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None
@@ -35,7 +35,7 @@ def read_scores(text: str, names: Sequence[str]) -> dict[str, float] | None:
 
 
 def _objects(values: Sequence[Any]) -> Iterator[Pairs]:
-    """The objects, and those that they hold directly."""
+    """Yield the objects, and those that they hold directly."""
     for value in values:
         if isinstance(value, Pairs):
             yield value

@@ -26,8 +26,8 @@ _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "‘": "’", "'": 
 def read_texts(
     text: str, count: int, role: str = "", *, finish_reason: str = "stop", refusal: str | None = None
 ) -> list[str] | Rejection:
-    """The first `count` texts of a reply, one at least, without quotation marks around them and without the label `role:`;
-    or why there are none."""
+    """Return the first `count` texts of a reply, one at least, without quotation marks around them and
+    without the label `role:`; or why there are none."""
     cut = finish_reason == "length"
     if (refused := find_service_refusal(refusal, "stop" if cut else finish_reason)) is not None:
         return refused
@@ -48,7 +48,7 @@ def read_texts(
 
 
 def _listed(body: str, *, cut: bool) -> list[str]:
-    """The texts as they are written. Of a reply that was cut off, the last may be half of one."""
+    """Return the texts as they are written. Of a reply that was cut off, the last may be half of one."""
     listed = _json(body)
     if listed is not None:
         return listed
@@ -65,7 +65,7 @@ def _listed(body: str, *, cut: bool) -> list[str]:
 
 
 def _ascending(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """Those numbers that go on from 1, so that a number inside of a text is none."""
+    """Return those numbers that go on from 1, so that a number inside of a text is none."""
     found: list[re.Match[str]] = []
     for mark in marks:
         if int(mark[1]) == len(found) + 1:
@@ -74,7 +74,7 @@ def _ascending(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _json(body: str) -> list[str] | None:
-    """The texts of the first JSON value that holds a list; None where there is none."""
+    """Return the texts of the first JSON value that holds a list; None where there is none."""
     for first, last in (("[", "]"), ("{", "}")):
         start, end = body.find(first), body.rfind(last)
         value = decoded(body[start : end + 1]) if 0 <= start < end else None
@@ -98,7 +98,8 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _bare(text: str, role: str) -> str:
-    """A text without its label and the quotation marks around all of it; "" where it is too long to be one."""
+    """Return a text without its label and the quotation marks around all of it; "" where it is too long to be
+    one."""
     text = text.strip()
     for _ in range(3):
         if role and text.casefold().startswith(f"{role.casefold()}:"):

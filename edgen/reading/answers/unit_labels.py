@@ -35,7 +35,8 @@ class Choice(NamedTuple):
 def read_unit_labels(
     text: str, choices: Sequence[Choice], *, finish_reason: str = "stop", refusal: str | None = None
 ) -> tuple[Labels, ...] | Rejection:
-    """The labels of each unit, as they are written in its choice and in its order; or why there are none."""
+    """Return the labels of each unit, as they are written in its choice and in its order; or why there are
+    none."""
     if refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(refusal))
     named = _named(body_of(text))
@@ -55,8 +56,8 @@ def read_unit_labels(
 
 
 def choose_labels(named: Any, choice: Choice, what: str = "label") -> Labels | str:
-    """Those of the labels that are named, in their order; a clause that says why not where none or an unknown one is,
-    or several where there can be one. `what` labels are called."""
+    """Return those of the labels that are named, in their order; a clause that says why not where none or an
+    unknown one is, or several where there can be one. `what` labels are called."""
     listed = split_names(named, choice.labels) if isinstance(named, str) else named
     there = f"there are {', '.join(choice.labels)}"
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
@@ -74,7 +75,7 @@ def choose_labels(named: Any, choice: Choice, what: str = "label") -> Labels | s
 
 
 def split_names(text: str, known: Collection[str]) -> list[str]:
-    """The names that a text lists; what is known as a whole stays one, as Greetings/Gratitude."""
+    """Return the names that a text lists; what is known as a whole stays one, as Greetings/Gratitude."""
     folded = {name.casefold() for name in known}
     found = []
     for part in _FIRST.split(text):

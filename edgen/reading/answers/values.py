@@ -24,8 +24,9 @@ _SENTENCE = re.compile(r"[^.]*[^\W\d_]{4}\.")  # "Jr." and "etc." keep theirs
 
 
 def read_values(text: str, *, cut: bool = False) -> list[str]:
-    """The values that a reply lists, in its order, none blank; empty if it lists none. `cut`: the reply was cut off, so
-    its last line may be half of one. A value may still be too long, or hold what a space's value may not."""
+    """Return the values that a reply lists, in its order, none blank; empty if it lists none. `cut`: the
+    reply was cut off, so its last line may be half of one. A value may still be too long, or hold what a
+    space's value may not."""
     text = drop_thinking(with_line_feeds(text), [])
     if is_assistants_refusal(text.strip()):
         return []
@@ -51,7 +52,8 @@ def _announces(line: str) -> bool:
 
 
 def _json(text: str) -> list[str] | None:
-    """The texts of a JSON list, or of the first list in a JSON object; None where the reply is no JSON."""
+    """Return the texts of a JSON list, or of the first list in a JSON object; None where the reply is no
+    JSON."""
     value = decoded(inside_fence(text).strip())
     if isinstance(value, dict):
         value = next((child for child in value.values() if isinstance(child, list)), None)
@@ -61,14 +63,15 @@ def _json(text: str) -> list[str] | None:
 
 
 def _text(item: object) -> str:
-    """An item of a list, where it is a text, or an object whose first value is one."""
+    """Return an item of a list, where it is a text, or an object whose first value is one."""
     if isinstance(item, dict):
         item = next(iter(item.values()), None)
     return item.strip() if isinstance(item, str) else ""
 
 
 def _bare(text: str) -> str:
-    """A line without its comma or its sentence's full stop, and without quotation marks around all of it."""
+    """Return a line without its comma or its sentence's full stop, and without quotation marks around all of
+    it."""
     text = text.strip()
     if text.endswith((",", ";")):
         text = text[:-1].rstrip()

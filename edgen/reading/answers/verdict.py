@@ -142,7 +142,7 @@ def read_verdict(
 
 
 def _bounded(text: str) -> str:
-    """The reply; of a long one its first and its last whole lines."""
+    """Return the reply; of a long one its first and its last whole lines."""
     text = text.strip()
     if len(text) <= _HEAD + _TAIL:
         return text
@@ -151,7 +151,7 @@ def _bounded(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a reply without markup, with a character for each side that they mention."""
+    """Return the lines of a reply without markup, with a character for each side that they mention."""
     text = PRIVATE_USE.sub("", text)
     text = _BOXED.sub(_unboxed, _json_read(_FENCE.sub("", text)))
     text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text)).translate(_SPELLINGS)
@@ -163,7 +163,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _without_bullet(line: str) -> str:
-    """The line without what makes it a heading or a point of a list; a point that is left open is no heading."""
+    """Return the line without what makes it a heading or a point of a list; a point that is left open is no
+    heading."""
     bullet = _BULLET.match(line)
     if bullet is None:
         return line
@@ -174,7 +175,7 @@ def _without_bullet(line: str) -> str:
 
 
 def _joined(lines: Sequence[str]) -> list[str]:
-    """A label that has a line of its own goes before the next line."""
+    """Return a label that has a line of its own goes before the next line."""
     joined: list[str] = []
     for line in lines:
         if joined and _BARE_LABEL.fullmatch(joined[-1]) and _form(line, alone=True):
@@ -190,7 +191,7 @@ def _unboxed(match: re.Match[str]) -> str:
 
 
 def _json_read(text: str) -> str:
-    """The text with an object that starts or ends it replaced by the answer which it holds."""
+    """Return the text with an object that starts or ends it replaced by the answer which it holds."""
     start, end = text.find("{"), text.rfind("}") + 1
     if start < 0 or end <= start or (text[:start].strip() and text[end:].strip()):
         return text
@@ -207,7 +208,7 @@ def _json_read(text: str) -> str:
 
 
 def _json_side(value: object) -> Choice | Literal[0] | None:
-    """The side that a value of a JSON object names; 0 for a text, which may be about anything."""
+    """Return the side that a value of a JSON object names; 0 for a text, which may be about anything."""
     if isinstance(value, str) and len(value) > 40:
         return 0
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -217,7 +218,7 @@ def _json_side(value: object) -> Choice | Literal[0] | None:
 
 
 def _form(line: str, *, alone: bool) -> _Form | None:
-    """The answer that a line is, `alone` in its reply; None if it is something else or more."""
+    """Return the answer that a line is, `alone` in its reply; None if it is something else or more."""
     if len(line) > 400 or not _NAMES.search(line):
         return None
     match = _LINE.fullmatch(line.strip(_EDGE))
@@ -257,14 +258,15 @@ def _line_form(line: str, match: re.Match[str]) -> _Form | None:
 
 
 def _beside_a_lesson(forms: Sequence[_Form | None]) -> Choice | None:
-    """The labelled answer that starts or ends a reply which has lines of a lesson."""
+    """Return the labelled answer that starts or ends a reply which has lines of a lesson."""
     labelled = {form.choice for form in forms if form and form.kind in _LABELLED}
     ends = [form for form in (forms[-1], forms[0]) if form and form.kind in _LABELLED]
     return ends[0].choice if ends and len(labelled) == 1 else None
 
 
 def _decided(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | None:
-    """The answer form at the end, at the start, or with a label that only a verdict has; else the prose's."""
+    """Return the answer form at the end, at the start, or with a label that only a verdict has; else the
+    prose's."""
     last = forms[-1] or _last_sentence(lines[-1])
     if len({form.choice for form in (*forms, last) if form and form.kind is not _Kind.NAME}) > 1:
         return None
@@ -282,7 +284,7 @@ def _decided(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | No
 
 
 def _is_heading(forms: Sequence[_Form | None], last: _Form) -> bool:
-    """Whether a name that ends the reply looks like the second of two headings."""
+    """Return whether a name that ends the reply looks like the second of two headings."""
     if last.kind is not _Kind.NAME:
         return False
     headings = {form.choice for form in forms[:-1] if form and form.kind is _Kind.NAME}
@@ -290,7 +292,8 @@ def _is_heading(forms: Sequence[_Form | None], last: _Form) -> bool:
 
 
 def _is_about(before: str, line: str, form: _Form) -> bool:
-    """Whether an answer without a label stands under a heading, which may be one criterion of several."""
+    """Return whether an answer without a label stands under a heading, which may be one criterion of
+    several."""
     if form.kind is _Kind.DIGIT:
         return before.endswith(":") and is_heading(before)
     return (
@@ -302,7 +305,7 @@ def _is_about(before: str, line: str, form: _Form) -> bool:
 
 
 def _stated(lines: Sequence[str]) -> Choice | None:
-    """The side that prose states, if no sentence of it is an answer for the other side."""
+    """Return the side that prose states, if no sentence of it is an answer for the other side."""
     said = sentences(lines)
     choice = find_preferred(said)
     if choice is None:
@@ -313,7 +316,7 @@ def _stated(lines: Sequence[str]) -> Choice | None:
 
 
 def _last_sentence(line: str) -> _Form | None:
-    """The labelled or concluding answer in which a line of several sentences ends."""
+    """Return the labelled or concluding answer in which a line of several sentences ends."""
     parts = sentences([line])
     if len(parts) < 2 or parts[-2].endswith("?") or '"' in parts[-1]:
         return None

@@ -41,7 +41,8 @@ _FEWEST = 2  # letters of a token that begins a word
 
 
 def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> float | Gap:
-    """The probability of verdict 1 against verdict 2, in [0, 1], of a reply that was read as `said`; why there is none."""
+    """Return the probability of verdict 1 against verdict 2, in [0, 1], of a reply that was read as `said`;
+    why there is none."""
     if not tokens:
         return "not_told"
     spelt = "".join(token.text for token in tokens)
@@ -58,7 +59,7 @@ def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> 
 
 
 def find_verdict(text: str, said: Choice) -> re.Match[str] | None:
-    """The mention of a side that decides the verdict; None where there is no such one."""
+    """Return the mention of a side that decides the verdict; None where there is no such one."""
     mentions = list(itertools.islice(reversed([*_MENTION.finditer(text)]), _TRIES))
     for mention in mentions:
         turned = text[: mention.start()] + _MENTION.sub(_turn, text[mention.start() :])
@@ -68,7 +69,7 @@ def find_verdict(text: str, said: Choice) -> re.Match[str] | None:
 
 
 def _turn(mention: re.Match[str]) -> str:
-    """The other side, in the same letters."""
+    """Return the other side, in the same letters."""
     word = mention[0]
     other = _OTHER[word.lower()]
     return other.upper() if word.isupper() else other.capitalize() if word[0].isupper() else other
@@ -95,7 +96,8 @@ def _likely(token: Token) -> Iterator[tuple[str, float]]:
 
 
 def _begins(text: str, before: str, *, is_word: bool) -> Choice | None:
-    """The side that a token begins, behind what stands `before` the verdict in the token that was said."""
+    """Return the side that a token begins, behind what stands `before` the verdict in the token that was
+    said."""
     if any(map(str.isalnum, before)):
         if not text.startswith(before):
             return None

@@ -20,7 +20,7 @@ Choice = Literal[1, 2]
 
 
 def words(expression: str) -> re.Pattern[str]:
-    """A pattern of words in lower case, whatever case the text has."""
+    """Return a pattern of words in lower case, whatever case the text has."""
     return compile_later(expression, re.IGNORECASE)
 
 
@@ -54,12 +54,12 @@ _SENTENCE_END = compile_later(r"(?<=[.!?])[\"')\]]{0,2} |\n")
 
 
 def side(mark: str) -> Choice:
-    """The side that a character of a marked text stands for."""
+    """Return the side that a character of a marked text stands for."""
     return _SIDES[mark]
 
 
 def mark_sides(text: str) -> str:
-    """The text with one character for each side that it mentions."""
+    """Return the text with one character for each side that it mentions."""
     text = _MENTION.sub(_mark, text)
     return _BACK_MARK.sub(_referred, text) if _BACK_MARK.search(text) else text
 
@@ -85,7 +85,7 @@ def _referred(match: re.Match[str]) -> str:
 
 
 def sentences(lines: Sequence[str]) -> list[str]:
-    """The sentences of a text; a line ends one."""
+    """Return the sentences of a text; a line ends one."""
     return [part.strip() for line in lines for part in _SENTENCE_END.split(line) if part.strip()]
 
 
@@ -188,7 +188,7 @@ _FRAGMENT = words(r"[^\s]{1,30}(?: [^\s]{1,30})?|(?:in|for|on|at|as|by|with|when
 
 
 def find_stated(sentence: str, *, opens: bool = False, alone: bool = False) -> Choice | None:
-    """The side that a sentence says is the better one; `opens` the reply, `alone` is all of it."""
+    """Return the side that a sentence says is the better one; `opens` the reply, `alone` is all of it."""
     if len(sentence) < _SHORTEST or not _ANY_SIDE.search(sentence):
         return None
     match = _SENTENCE.fullmatch(sentence)
@@ -220,7 +220,7 @@ STATEMENT_GROUPS = ("is", "wins", "leads", "chosen", "named", "answer")
 
 
 def _holds(reason: str, choice: Choice) -> bool:
-    """Whether a reason speaks for this side alone."""
+    """Return whether a reason speaks for this side alone."""
     # `because unlike Interaction 1 …` names the other and praises this one.
     clauses = re.split(r"[,;]|\b(?:while|whereas)\b", reason)
     against = any(_mentions_other(clause, choice) and _WINS.search(clause) for clause in clauses)
@@ -232,12 +232,12 @@ def _mentions_other(text: str, choice: Choice) -> bool:
 
 
 def states_other(said: Sequence[str], choice: Choice) -> bool:
-    """Whether any of the sentences states the other side."""
+    """Return whether any of the sentences states the other side."""
     return any(find_stated(sentence) not in (None, choice) for sentence in said)
 
 
 def is_retracted(said: Sequence[str], choice: Choice) -> bool:
-    """Whether anything behind an answer takes it back or gives the other one."""
+    """Return whether anything behind an answer takes it back or gives the other one."""
     retracted = (_RETRACTED.search(sentence) or _praises_other(sentence, choice) for sentence in said)
     return any(retracted) or states_other(said, choice)
 
@@ -247,7 +247,8 @@ def _praises_other(text: str, choice: Choice) -> bool:
 
 
 def _is_disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
-    """Whether another sentence than the one at `at` speaks for the other side or takes this one back."""
+    """Return whether another sentence than the one at `at` speaks for the other side or takes this one
+    back."""
     behind = said[at + 1 :]
     if any(map(_TAKEN_BACK.search, behind)):
         return True
@@ -264,14 +265,14 @@ _VERDICT = words(
 
 
 def is_heading(before: str) -> bool:
-    """Whether the line before a statement is a heading (`Clarity`), which says what it is about."""
+    """Return whether the line before a statement is a heading (`Clarity`), which says what it is about."""
     if len(before) > 80 or _VERDICT.search(before):
         return False
     return before[-1:] not in (".", "!", ")", ";") or len(before.split()) <= 2
 
 
 def find_preferred(said: Sequence[str]) -> Choice | None:
-    """The side that the first or the last sentence states and that nothing else disputes."""
+    """Return the side that the first or the last sentence states and that nothing else disputes."""
     if not said:
         return None
     found: set[Choice] = set()

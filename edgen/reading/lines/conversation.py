@@ -62,8 +62,8 @@ MAX_CONVERSATIONS = 100
 
 
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
-    """The conversation in a text: the first in which two roles speak, one under a heading before others; None if no
-    line starts a turn."""
+    """Return the conversation in a text: the first in which two roles speak, one under a heading before
+    others; None if no line starts a turn."""
     found = split_lines(text, roles)
     inline = len(found.lines) < 2 and _INLINE.of(roles).search(text) is not None
     if inline:
@@ -95,7 +95,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
 
 
 def _without_quote_marks(found: Lines) -> Lines:
-    """The lines of a Markdown quotation without the marks before them."""
+    """Return the lines of a Markdown quotation without the marks before them."""
     for line in found.lines:
         line.prefix = _BLOCKQUOTE.sub("", "\n" + line.prefix, 1).lstrip("\n")
         line.label = _BLOCKQUOTE.sub("\n", line.label, 1)
@@ -105,7 +105,7 @@ def _without_quote_marks(found: Lines) -> Lines:
 
 
 def _block(group: Group, inside: Inside, roles: RoleWords) -> LineConversation:
-    """The conversation of a group of lines."""
+    """Return the conversation of a group of lines."""
     texts = [line.body.strip() for line in group.lines]
     drop_nested(group, [text[:1] for text in texts])
     cut_at_end(group, inside)
@@ -165,7 +165,7 @@ def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> No
 
 
 def _listed(texts: list[str]) -> bool:
-    """Whether all turns but perhaps the last end with the comma of a list."""
+    """Return whether all turns but perhaps the last end with the comma of a list."""
     ends = {text[-1:] for text in texts[:-1]}
     return ends == {","} or (
         ends != set() and ends <= {",", "\\"} and all(text.endswith((",", ",\\")) for text in texts[:-1])
@@ -173,14 +173,14 @@ def _listed(texts: list[str]) -> bool:
 
 
 def _bracketed(head: str) -> bool:
-    """Whether the list that the turns stand in was opened."""
+    """Return whether the list that the turns stand in was opened."""
     return ("[" in head or "{" in head) and any(
         line.strip().endswith(("[", "{")) for line in head.split("\n")[-6:]
     )
 
 
 def _departs(group: Group, firsts: list[str]) -> bool:
-    """Whether the lines are written otherwise than in the published layout."""
+    """Return whether the lines are written otherwise than in the published layout."""
     if "onversation" not in group.head or {*firsts} != {'"'}:
         return True
     if "".join({line.prefix for line in group.lines}).strip():
@@ -230,7 +230,7 @@ class _Reader:
                 entries.append((line.role, said, False))
 
     def _without_rule(self, said: str) -> str:
-        """The text of a turn without a rule at its end; nothing if another line may end it."""
+        """Return the text of a turn without a rule at its end; nothing if another line may end it."""
         while said.endswith(_RULES) and "```" not in said:
             last = said.rfind("\n")
             if last < 0 or len({*said[last:].strip()}) != 1:
@@ -319,7 +319,7 @@ class _Reader:
         return held_back if held_back >= 0 else len(body)
 
     def _stops(self, kind: str | None, said: str, at: int, last: bool) -> bool:
-        """Whether the line that starts at `at`, found to be of this kind, ends the turn."""
+        """Return whether the line that starts at `at`, found to be of this kind, ends the turn."""
         if kind == "list":
             return last or self.bracketed
         newline = said.find("\n", at)
@@ -334,7 +334,8 @@ class _Reader:
 
 
 def _attached(said: str, behind: str) -> bool:
-    """Whether an end marker closes words on its line that are spoken, not the line that gives the probability."""
+    """Return whether an end marker closes words on its line that are spoken, not the line that gives the
+    probability."""
     line = said[said.rfind("\n") + 1 :]
     if not line.strip():
         return False

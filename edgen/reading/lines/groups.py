@@ -62,7 +62,7 @@ class Group(msgspec.Struct):
 
 
 def split_groups(found: Lines, inside: Inside) -> list[Group]:
-    """The role lines under each heading."""
+    """Return the role lines under each heading."""
     groups = [Group(found.head, found.lines, found.plain)]
     if not inside.headed:
         return groups
@@ -96,7 +96,8 @@ def _heading_in(body: str, lines: Sequence[RoleLine], number: int) -> int:
 
 
 def _inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -> bool:
-    """Whether a place in the body of this line is inside a turn's quotation marks, which close after it."""
+    """Return whether a place in the body of this line is inside a turn's quotation marks, which close after
+    it."""
     if not _is_quoted_open(body[:at]):
         return False
     rest = [body[at:]]
@@ -174,12 +175,12 @@ def drop_nested(group: Group, firsts: Sequence[str]) -> None:
 
 
 def _is_quoted(body: str) -> bool:
-    """Whether a turn begins with a quotation mark."""
+    """Return whether a turn begins with a quotation mark."""
     return body.lstrip()[:1] in ('"', "“")
 
 
 def _is_quoted_open(text: str) -> bool:
-    """Whether a turn begins with a quotation mark that is still open at the end of this text."""
+    """Return whether a turn begins with a quotation mark that is still open at the end of this text."""
     body = text.strip()
     if body[:1] not in ('"', "“") or not _is_quoted(text):
         return False
@@ -194,5 +195,5 @@ def _closes(text: str) -> bool:
 
 
 def _closes_one(text: str) -> bool:
-    """Whether more quotation marks close in a text than open."""
+    """Return whether more quotation marks close in a text than open."""
     return text.count('"') % 2 == 1 or text.count("”") > text.count("“")

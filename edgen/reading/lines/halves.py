@@ -9,7 +9,7 @@ _HALVES = frozenset("*_|")
 
 
 def has_half(prefix: str, text: str) -> bool:
-    """Whether a turn may hold the other half of the marks that stand before the role."""
+    """Return whether a turn may hold the other half of the marks that stand before the role."""
     return text[-1:] in _HALVES or text[:1] == ">" or "<" in prefix or "[" in prefix or "(" in prefix
 
 

@@ -146,7 +146,7 @@ def split_lines(text: str, roles: RoleWords) -> Lines:
 
 
 def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
-    """The lines that start a turn, with their places in the text."""
+    """Return the lines that start a turn, with their places in the text."""
     found = split_lines(text, roles)
     at = len(found.lead)
     for line in found.lines:
@@ -163,7 +163,7 @@ def count_speakers(lines: Iterable[RoleLine]) -> int:
 
 
 def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
-    """The text cut at some of its lines only; the others become part of what stands before them."""
+    """Return the text cut at some of its lines only; the others become part of what stands before them."""
     if len(kept) == len(found.lines):
         return found
     left = {id(line) for line in kept}
@@ -225,7 +225,8 @@ def _without_examples(found: Lines) -> Lines:
 
 
 def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
-    """The text cut at the lines that name a role, and the people of whom they say which role they have."""
+    """Return the text cut at the lines that name a role, and the people of whom they say which role they
+    have."""
     bracketed = "(" in text or text.count("[") > 1
     pattern = _ROLE if bracketed else _ROLE_ALONE
     lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
@@ -278,7 +279,8 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
 
 
 def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
-    """The lines where every label is a role's bare name and a colon, perhaps decorated; None where one is more."""
+    """Return the lines where every label is a role's bare name and a colon, perhaps decorated; None where one
+    is more."""
     labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
     if called != words or None in colons or any(articles) or any(notes):
         return None
@@ -303,7 +305,8 @@ def _people(lines: list[RoleLine]) -> dict[str, str]:
 
 
 def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
-    """Whether a line that names a role without a colon begins a sentence: `The teacher`, `Teacher (Ms. R) went`."""
+    """Return whether a line that names a role without a colon begins a sentence: `The teacher`, `Teacher (Ms.
+    R) went`."""
     if tag is None:
         return article is not None
     if tag == "\t" or not tag.isspace():
@@ -349,8 +352,8 @@ def _open(line: RoleLine) -> None:
 
 
 def _at_names(found: Lines, names: dict[str, str]) -> Lines:
-    """The text cut at lines under somebody's name as well. Where two lines only say who is who (`Teacher: Ms. R`), they
-    are no turns themselves."""
+    """Return the text cut at lines under somebody's name as well. Where two lines only say who is who
+    (`Teacher: Ms. R`), they are no turns themselves."""
     lead, named = _cut_at_names(found.lead, names)
     lines = [*named]
     for line in found.lines:
@@ -387,7 +390,7 @@ def _cut_at_names(text: str, names: dict[str, str]) -> tuple[str, list[RoleLine]
 
 
 def _at_aliases(text: str, roles: RoleWords) -> Lines:
-    """The text cut at lines that call a role by any word."""
+    """Return the text cut at lines that call a role by any word."""
     lead, *parts = _ALIAS.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []
     for label, prefix, _, name, word, _, body in zip(*[iter(parts)] * 7, strict=True):

@@ -126,8 +126,9 @@ class _Shapes(dict[tuple[str, ...], _Shape]):
 
 
 def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
-    """The conversation in some JSON values; no entries if none. Of several, the first in an object that gives its
-    probability is taken, then one under a key that says so, then a list before an object, then the longer."""
+    """Return the conversation in some JSON values; no entries if none. Of several, the first in an object
+    that gives its probability is taken, then one under a key that says so, then a list before an object, then
+    the longer."""
     result = JsonConversation()
     shapes = _Shapes(_Keys(roles))
     best: list[tuple[str, str]] = _turns_of(values, shapes)
@@ -158,7 +159,8 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
 
 
 def _counts(child: Any, shapes: _Shapes, result: JsonConversation) -> bool:
-    """Whether a member of a list has to be looked into: most are turns, of which only the texts are noted."""
+    """Return whether a member of a list has to be looked into: most are turns, of which only the texts are
+    noted."""
     if type(child) is not dict:
         return isinstance(child, _CONTAINERS)
     if not shapes[tuple(child)].quiet:
@@ -215,7 +217,8 @@ def _named(found: list[tuple[str, str]]) -> int:
 
 
 def _sole(value: Any) -> list[Any]:
-    """The one number of a probability that is given as an object or a list: `{"value": 0.2}`, `[0.2]`."""
+    """Return the one number of a probability that is given as an object or a list: `{"value": 0.2}`,
+    `[0.2]`."""
     pairs: Iterable[tuple[str | None, Any]] = (
         members(value) if is_object(value) else [(None, v) for v in value]
     )
@@ -232,7 +235,7 @@ def _sole(value: Any) -> list[Any]:
 
 
 def _turns_of(value: Any, shapes: _Shapes) -> list[tuple[str, str]]:
-    """The (name, text) pairs of a container, if its members are turns."""
+    """Return the (name, text) pairs of a container, if its members are turns."""
     if is_object(value):
         return [
             t
@@ -255,7 +258,7 @@ def _turns_of(value: Any, shapes: _Shapes) -> list[tuple[str, str]]:
 
 
 def _turn(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
-    """The turns that one element of a list holds, mostly one; a bare text is a turn without a name."""
+    """Return the turns that one element of a list holds, mostly one; a bare text is a turn without a name."""
     if isinstance(item, str):
         match = _STRING.match(item)
         if match is None:
@@ -271,7 +274,7 @@ def _turn(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
 
 
 def _turn_in(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
-    """The turns of an object: one by who speaks and what is said, or one a key."""
+    """Return the turns of an object: one by who speaks and what is said, or one a key."""
     texts = [(shapes.said[key], child) for key, child in members(item) if isinstance(child, str)]
     who = min([(key.who, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
     what = min([(key.what, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))

@@ -28,12 +28,12 @@ _OBJECTS = (dict, Pairs)
 
 
 def is_object(value: Any) -> bool:
-    """Whether a value is a JSON object."""
+    """Return whether a value is a JSON object."""
     return isinstance(value, _OBJECTS)
 
 
 def members(value: Any) -> Iterable[tuple[str, Any]]:
-    """The keys and values of an object, in their order."""
+    """Yield the keys and values of an object, in their order."""
     return value.items() if isinstance(value, dict) else value
 
 
@@ -63,8 +63,8 @@ _ESCAPE = compile_later(
 
 
 def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
-    """The JSON values of a text that holds any, one after the other; None if none starts a line. `plain`: an object that
-    gives no key twice is a dictionary, which is quicker."""
+    """Return the JSON values of a text that holds any, one after the other; None if none starts a line.
+    `plain`: an object that gives no key twice is a dictionary, which is quicker."""
     if "[" not in text and "{" not in text:
         return None
     first = _START.of(roles).search("\n" + text)
@@ -93,8 +93,9 @@ def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
 
 
 def _decode(text: str, at: int) -> tuple[Any, int]:
-    """The value that starts at a bracket, and where it ends. The quick decoder needs to know the end: of the first
-    value, the last bracket may be it, of any the line's. Raises ValueError where the strict parser refuses it."""
+    """Return the value that starts at a bracket, and where it ends. The quick decoder needs to know the end:
+    of the first value, the last bracket may be it, of any the line's. Raises ValueError where the strict
+    parser refuses it."""
     ends = [text.find("\n", at)]
     if at == 0:
         ends.insert(0, text.rfind("}" if text[0] == "{" else "]") + 1)
@@ -123,7 +124,8 @@ def _count_keys(value: Any) -> int:
 
 
 def _double(text: str) -> tuple[str, int]:
-    """The text with the backslashes doubled that a strict parser would refuse or take for a control."""
+    """Return the text with the backslashes doubled that a strict parser would refuse or take for a
+    control."""
     count = 0
 
     def doubled(match: re.Match[str]) -> str:
@@ -174,8 +176,8 @@ class _Frame:
 
 
 def _mend(text: str, at: int) -> tuple[Any, int, bool]:
-    """The value whose bracket stands at `at`; where it ends, if never closed at the end of the text; and whether the
-    text ends inside a string of it."""
+    """Return the value whose bracket stands at `at`; where it ends, if never closed at the end of the text;
+    and whether the text ends inside a string of it."""
     cut = False
     tries = 0
     stack: list[_Frame] = []
@@ -231,8 +233,8 @@ def _word(word: str) -> Any:
 
 
 def _string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, int]:
-    """The string that starts at `start`, and where what follows it begins. A quotation mark closes it only if what
-    follows looks like JSON, so that one inside a sentence needs no backslash."""
+    """Return the string that starts at `start`, and where what follows it begins. A quotation mark closes it
+    only if what follows looks like JSON, so that one inside a sentence needs no backslash."""
     close = _CLOSING[quote]
     if quote == '"""':
         end = text.find(close, start)

@@ -87,7 +87,7 @@ def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, li
 
 
 def _within(value: Any, roles: RoleWords) -> Any:
-    """The value inside objects and lists that hold nothing else: `{"response": {…}}`, `[[…]]`."""
+    """Return the value inside objects and lists that hold nothing else: `{"response": {…}}`, `[[…]]`."""
     for _ in range(MAX_DEPTH):
         inner = [child for _, child in value] if isinstance(value, Pairs) else value
         if len(inner) != 1 or not isinstance(inner[0], list):
@@ -99,7 +99,7 @@ def _within(value: Any, roles: RoleWords) -> Any:
 
 
 def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
-    """The value with a chat's names for the two sides as theirs, where the assistant is among them."""
+    """Return the value with a chat's names for the two sides as theirs, where the assistant is among them."""
     turns = [value] if isinstance(value, Pairs) else value
     names = {
         child.strip().lower()
@@ -141,7 +141,8 @@ def _only_marker(text: str) -> bool:
 
 
 def _bare(values: tuple[Any, ...]) -> str | None:
-    """The text of an object that holds nothing but what is said and what is known to stand beside it."""
+    """Return the text of an object that holds nothing but what is said and what is known to stand beside
+    it."""
     if len(values) != 1:
         return None
     value = values[0][0] if len(values[0]) == 1 and not isinstance(values[0], Pairs) else values[0]

@@ -88,7 +88,7 @@ _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
 def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, bool]]:
-    """The labels of a reply by `own` in their order, and whether anything is said behind each."""
+    """Return the labels of a reply by `own` in their order, and whether anything is said behind each."""
     folded = text.casefold()
     if ":" not in text and "：" not in text and not any(name in folded for name in roles.by_name):
         return []  # in every manner but those of the roles' names a label has a colon
@@ -123,7 +123,7 @@ class _Page:
         self._starts = [start for start, _ in self._quotations]
 
     def spoken(self, lines: list[RoleLine]) -> list[tuple[RoleLine, bool]]:
-        """The lines, each with whether anything is said between it and the next."""
+        """Return the lines, each with whether anything is said between it and the next."""
         ends = [*(line.start for line in lines[1:]), len(self.text)]
         return [
             (line, not is_silent(self.text[line.text : end].strip()))
@@ -131,7 +131,7 @@ class _Page:
         ]
 
     def may_label(self, line: RoleLine, says: bool) -> bool:
-        """Whether a line has the looks of a label, whoever it names."""
+        """Return whether a line has the looks of a label, whoever it names."""
         name = self.text[line.start : line.text]
         if line.form and not (line.form == "comma" and line.start <= self.begin):
             return False
@@ -146,7 +146,7 @@ class _Page:
         return not self._quoted(line) and not self._broken(line)
 
     def labels(self, line: RoleLine) -> bool:
-        """Whether a line that may be a label is one."""
+        """Return whether a line that may be a label is one."""
         name = self.text[line.start : line.text]
         if line.role == self._own and line.start <= self.begin:
             return not name.endswith(("→", "->", "=>")) or name[-1] not in self._line(line.text)
@@ -165,7 +165,8 @@ class _Page:
         return line.kind == "alone" and (bracketed or keyed or "*" in line.prefix or "#" in line.prefix)
 
     def aliased(self, lines: list[RoleLine], good: list[RoleLine]) -> list[RoleLine]:
-        """The labels that call a side by another word: `Tutor:`, `User:`, and `T:` at the beginning."""
+        """Return the labels that call a side by another word: `Tutor:`, `User:`, and `T:` at the
+        beginning."""
         found: list[RoleLine] = []
         for match in islice(_ALIAS.of(self._roles).finditer(self.text), MAX_LINES):
             name = match["name"].lower()
@@ -196,8 +197,8 @@ class _Page:
         return kept
 
     def _initials(self, lines: list[RoleLine]) -> list[RoleLine]:
-        """The labels `T:` and `S:`. They may mean anything, so both sides must speak or the reply begin with its
-        own."""
+        """Return the labels `T:` and `S:`. They may mean anything, so both sides must speak or the reply
+        begin with its own."""
         both = [line for line in lines if not self._quoted(line)]
         if any(line.aliased for line in both):
             speaks = any(_speaks(self._said(line)) for line in both)
@@ -210,7 +211,7 @@ class _Page:
         return [line] if self._talks(line) else []
 
     def rare(self) -> list[RoleLine]:
-        """The labels in rarer manners, and those behind a sentence on the same line."""
+        """Return the labels in rarer manners, and those behind a sentence on the same line."""
         if not _MARK.search(self.text):
             return []
         found = [
@@ -228,7 +229,7 @@ class _Page:
         return [line for lines in manners.values() for line in self._conversing(lines)]
 
     def _rare(self, match: re.Match[str], manner: str) -> RoleLine:
-        """The line of a label in one of the rarer manners, whose name is its form."""
+        """Return the line of a label in one of the rarer manners, whose name is its form."""
         name = match[manner].lower()
         form, _, number = manner.partition("_")
         if form == "pronoun":
@@ -239,7 +240,8 @@ class _Page:
         return _label(role, match, match["prefix"], aliased=aliased, form=form)
 
     def _conversing(self, lines: list[RoleLine]) -> list[RoleLine]:
-        """The lines of one rarer manner if somebody speaks in them, none if they are about something."""
+        """Return the lines of one rarer manner if somebody speaks in them, none if they are about
+        something."""
         lines = [line for line in lines if not self._quoted(line)]
         said = [self._said(line) for line in lines]
         if not lines or any(_DEFINES.match(what) for what in said):
@@ -253,7 +255,8 @@ class _Page:
         return lines if speaking and (both or enough) else []
 
     def _behind_sentence(self, at: int, *, bold: bool) -> bool:
-        """Whether the place is inside a line, behind the end of a sentence unless the label there is bold."""
+        """Return whether the place is inside a line, behind the end of a sentence unless the label there is
+        bold."""
         before = self.text[max(0, at - 60) : at].rpartition("\n")[2].rstrip()
         if not before:
             return False
@@ -261,7 +264,8 @@ class _Page:
         return bold or ended
 
     def named(self) -> list[RoleLine]:
-        """The labels of two people who take turns: one of them with a title, or one of them speaking twice."""
+        """Return the labels of two people who take turns: one of them with a title, or one of them speaking
+        twice."""
         found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES)) if "\n" in self.text else []
         names = list(dict.fromkeys(match["name"] for match in found))
         if len(names) != 2 or any(a["name"] == b["name"] for a, b in pairwise(found)):
@@ -282,18 +286,20 @@ class _Page:
         return lines if any(_speaks(self._said(line)) for line in lines) else []
 
     def _answers(self, line: RoleLine, *, alone: bool) -> bool:
-        """Whether the words behind a chat's label begin as an answer does (`ok`), and do not belong to a list."""
+        """Return whether the words behind a chat's label begin as an answer does (`ok`), and do not belong to
+        a list."""
         before = self.text[max(0, line.start - 60) : line.start].rstrip()
         first = _SENTENCE.match(self._said(line))
         answers = first is not None and _BRIEF.fullmatch(first["word"]) is not None
         return answers and ((alone and not before.endswith(":")) or self._after_blank(line))
 
     def _said(self, line: RoleLine) -> str:
-        """The first line of what is said, 300 characters at most."""
+        """Return the first line of what is said, 300 characters at most."""
         return self.text[line.text : line.text + 300].lstrip().partition("\n")[0]
 
     def _quoted(self, line: RoleLine) -> bool:
-        """Whether the line names its role inside a quotation: not where each line is quoted as a whole."""
+        """Return whether the line names its role inside a quotation: not where each line is quoted as a
+        whole."""
         at = bisect_right(self._starts, line.text - 1) - 1
         if at < 0 or not self._starts[at] < line.text - 1 < self._quotations[at][1]:
             return False
@@ -304,11 +310,12 @@ class _Page:
         return not (whole and fills and self.text[self.begin] in '"“')
 
     def _ends_line(self, at: int) -> bool:
-        """Whether nothing but the comma of a list stands behind a place on its line."""
+        """Return whether nothing but the comma of a list stands behind a place on its line."""
         return not self._line(at + 1).strip(" \t,;]")
 
     def _broken(self, line: RoleLine) -> bool:
-        """Whether the line goes on with the sentence of the line before: `… what your⏎teacher: practise`."""
+        """Return whether the line goes on with the sentence of the line before: `… what your⏎teacher:
+        practise`."""
         name = self.text[line.start : line.text].lstrip()
         if line.prefix.strip() or not name[:1].islower() or line.start == 0:
             return False
@@ -316,7 +323,7 @@ class _Page:
         return before[-1:].isalnum() or before[-1:] == ","
 
     def _talks(self, line: RoleLine) -> bool:
-        """Whether three words or more stand behind the label, the first of them no number."""
+        """Return whether three words or more stand behind the label, the first of them no number."""
         return _WORDS.match(self._line(line.text).lstrip()) is not None
 
     def _after_blank(self, line: RoleLine) -> bool:
@@ -337,7 +344,7 @@ def _label(
     aliased: bool = False,
     form: str = "",
 ) -> RoleLine:
-    """A label at the place of a match."""
+    """Return a label at the place of a match."""
     return RoleLine(
         role,
         match[0],
@@ -352,7 +359,8 @@ def _label(
 
 
 def _speaks(said: str, *, to_end: bool = False) -> bool:
-    """Whether a text begins with a sentence or a word such as `ok`. `to_end`: the sentence must end as one."""
+    """Return whether a text begins with a sentence or a word such as `ok`. `to_end`: the sentence must end as
+    one."""
     match = _SENTENCE.match(said)
     if match is None:
         return False
@@ -367,5 +375,5 @@ def _speaks(said: str, *, to_end: bool = False) -> bool:
 
 
 def _listed(prefix: str) -> bool:
-    """Whether a prefix makes an item of a list: a bullet or a number."""
+    """Return whether a prefix makes an item of a list: a bullet or a number."""
     return any(c.isdigit() for c in prefix) or prefix.strip() in ("-", "*", "+", "•", "–")

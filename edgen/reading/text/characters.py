@@ -10,7 +10,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_encodable(text: str) -> bool:
-    """Whether a text holds no lone surrogate: encoding it is quicker than looking for one."""
+    """Return whether a text holds no lone surrogate: encoding it is quicker than looking for one."""
     if text.isascii():
         return True
     try:
@@ -21,7 +21,7 @@ def is_encodable(text: str) -> bool:
 
 
 def replace_surrogates(text: str, repairs: list[str]) -> str:
-    """The text with U+FFFD for every lone surrogate."""
+    """Return the text with U+FFFD for every lone surrogate."""
     if is_encodable(text):
         return text
     repairs.append(Repair.BAD_CHARACTERS)
@@ -29,12 +29,12 @@ def replace_surrogates(text: str, repairs: list[str]) -> str:
 
 
 def fold(text: str) -> bytes:
-    """The text in ASCII lower case, other characters as question marks: words are found in it at the same places, and
-    at a tenth of the cost of a search without regard to case."""
+    """Return the text in ASCII lower case, other characters as question marks: words are found in it at the
+    same places, and at a tenth of the cost of a search without regard to case."""
     return text.encode("ascii", "replace").lower()
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text on one line."""
+    """Return the beginning of a text on one line."""
     words = " ".join(_SURROGATE.sub("\ufffd", text[:400]).split())
     return words if len(words) <= 60 else words[:57] + "..."

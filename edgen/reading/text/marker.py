@@ -49,19 +49,19 @@ class MarkedText(msgspec.Struct, frozen=True, gc=False):
 
 
 def may_mark(words: bytes) -> bool:
-    """Whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
+    """Return whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
     return b"conversation" in words or (
         b"end" in words and (b"dialog" in words or b"chat" in words or b"discussion" in words)
     )
 
 
 def hold_no_marker(texts: Sequence[str]) -> bool:
-    """Whether none of some texts, which are stripped, holds an end marker."""
+    """Return whether none of some texts, which are stripped, holds an end marker."""
     return not may_mark(fold("\n".join(texts))) or all(find_marker(text) is None for text in texts)
 
 
 def find_marker(text: str) -> MarkedText | None:
-    """The text split at its first end marker; None if it holds none."""
+    """Return the text split at its first end marker; None if it holds none."""
     words = fold(text)
     if not may_mark(words):
         return None
@@ -78,7 +78,8 @@ def find_marker(text: str) -> MarkedText | None:
 
 
 def find_short_marker(text: str) -> MarkedText | None:
-    """A turn split at `[END]` or the like at its end, which mean other things within a whole conversation."""
+    """Return a turn split at `[END]` or the like at its end, which mean other things within a whole
+    conversation."""
     if "[" not in text and "<" not in text:
         return None
     match = _SHORT.search(text, max(0, len(text) - 200))

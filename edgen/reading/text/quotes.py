@@ -38,7 +38,7 @@ _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 
 
 def trim(text: str) -> str:
-    """The text without white space and invisible marks at its ends."""
+    """Return the text without white space and invisible marks at its ends."""
     text = text.strip()
     if text.isascii():
         return text
@@ -48,18 +48,18 @@ def trim(text: str) -> str:
 
 
 def is_silent(text: str) -> bool:
-    """Whether the text says nothing: empty, or dots and leftovers of quotation marks only."""
+    """Return whether the text says nothing: empty, or dots and leftovers of quotation marks only."""
     return not text or (text[0] in SILENCE and SILENCE.issuperset(text))
 
 
 def holds_invisible(text: str) -> bool:
-    """Whether a text holds one of the invisible marks that are taken off a turn's ends."""
+    """Return whether a text holds one of the invisible marks that are taken off a turn's ends."""
     return not text.isascii() and any(mark in text for mark in INVISIBLE)
 
 
 def find_layout_openers(firsts: Sequence[str]) -> frozenset[str]:
-    """The opening quotation marks that belong to the layout, from the first characters of the turns: a good part of
-    them starts so."""
+    """Return the opening quotation marks that belong to the layout, from the first characters of the turns: a
+    good part of them starts so."""
     openers = _OPENING.intersection(firsts)
     if not openers or (len(firsts) > 2 and _STRINGS.issuperset(firsts)):
         return openers
@@ -154,7 +154,7 @@ def _balanced(body: str, opener: str) -> bool:
 
 
 def _two_quotations(inner: str, closer: str) -> bool:
-    """Whether `inner` is the inside of `"A" and "B"`, whose ends belong to two quotations."""
+    """Return whether `inner` is the inside of `"A" and "B"`, whose ends belong to two quotations."""
     if closer != '"' or inner.count('"') % 2:
         return False
     at = inner.find('"')
@@ -176,13 +176,13 @@ def note_words_behind(behind: str, repairs: list[str]) -> None:
 
 
 def is_open(text: str) -> bool:
-    """Whether a double quotation mark is open at the end of a text."""
+    """Return whether a double quotation mark is open at the end of a text."""
     return (text.count('"') + text.count("“") + text.count("„") - text.count("”")) % 2 == 1
 
 
 def drop_tag(text: str, repairs: list[str], *, ends: tuple[str, ...] = ("",)) -> str:
-    """The text without `" (Direct instruction)` at its end: a tag behind a quotation mark that closes nothing. What is
-    left has one of these `ends`."""
+    """Return the text without `" (Direct instruction)` at its end: a tag behind a quotation mark that closes
+    nothing. What is left has one of these `ends`."""
     tag = _TRAILING_TAG.search(text, max(0, len(text) - 200)) if text.endswith((")", "),")) else None
     if tag is None:
         return text
@@ -194,7 +194,8 @@ def drop_tag(text: str, repairs: list[str], *, ends: tuple[str, ...] = ("",)) ->
 
 
 def strip_debris(text: str, repairs: list[str]) -> str:
-    r"""The text without layout leftovers at its end (`?"",` and `.",` and `.\",`), real quotations kept."""
+    r"""Return the text without layout leftovers at its end (`?"",` and `.",` and `.\",`), real quotations
+    kept."""
     if text[-1:] not in _CLOSING and text[-2:-1] not in _CLOSING and not text.endswith((",", "\\")):
         return text
     at, marks = _tail(text)
@@ -233,8 +234,9 @@ def _tail(text: str) -> tuple[int, int]:
 
 
 def unquote(text: str, repairs: list[str], *, labelled: bool) -> str:
-    """The turn without quotation marks that enclose it as a whole, or that open it and close nothing. `labelled`: a
-    label stood before it, so that the marks belong to the layout, and a stage direction behind them too."""
+    """Return the turn without quotation marks that enclose it as a whole, or that open it and close nothing.
+    `labelled`: a label stood before it, so that the marks belong to the layout, and a stage direction behind
+    them too."""
     stage = _LEADING_TAG.match(text)
     spoken = text[stage.end() :] if stage is not None else text
     names: list[str] = []
@@ -279,7 +281,7 @@ def _straight(text: str, names: list[str], *, labelled: bool) -> str | None:
 
 
 def _paired(text: str, names: list[str], *, labelled: bool) -> str | None:
-    """The same where opening and closing marks differ, so that one can count how deep they are."""
+    """Return the same where opening and closing marks differ, so that one can count how deep they are."""
     closers = CLOSERS[text[0]]
     depth = 0
     at = -1
@@ -309,8 +311,8 @@ def _paired(text: str, names: list[str], *, labelled: bool) -> str | None:
 
 
 def _whole(inner: str, behind: str, labelled: bool) -> bool:
-    """Whether closing marks with this behind them enclose a whole turn: `"La casa" (the house)` and `"Energy".` only
-    begin with a quotation."""
+    """Return whether closing marks with this behind them enclose a whole turn: `"La casa" (the house)` and
+    `"Energy".` only begin with a quotation."""
     behind = behind.strip(" \t\r\n,;]}")
     if not behind:
         return bool(inner.strip())
@@ -318,8 +320,8 @@ def _whole(inner: str, behind: str, labelled: bool) -> bool:
 
 
 def strip_turn_debris(text: str, repairs: list[str]) -> str:
-    """The turn without loose marks at its end, and without a stage direction behind one of them. The mark of inches and
-    one that closes a quotation stay."""
+    """Return the turn without loose marks at its end, and without a stage direction behind one of them. The
+    mark of inches and one that closes a quotation stay."""
     if (untagged := drop_tag(text, repairs, ends=_ENDS)) is not text:
         return untagged
     bare = text.rstrip(' \t,"”')

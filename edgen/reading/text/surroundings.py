@@ -65,17 +65,17 @@ _EDGES = _DECORATION + "\u200b\u2060\ufeff"
 
 
 def may_head(words: bytes) -> bool:
-    """Whether a folded text can hold a heading of a conversation."""
+    """Return whether a folded text can hold a heading of a conversation."""
     return b"conversation" in words or b"dialog" in words or b"transcript" in words
 
 
 def may_give(words: bytes) -> bool:
-    """Whether a folded text can hold a line under a label that gives a probability."""
+    """Return whether a folded text can hold a line under a label that gives a probability."""
     return b"probability" in words or b"likelihood" in words
 
 
 def _mentions(text: str) -> bool:
-    """Whether a text speaks of a probability at all."""
+    """Return whether a text speaks of a probability at all."""
     words = fold(text)
     return may_give(words) or b"chance" in words or (b"(" in words and _LIKELY.search(text) is not None)
 
@@ -87,8 +87,8 @@ _PLAIN_VALUE = compile_later(
 
 
 def value_of_line(line: str) -> str | None:
-    """The value of a line that speaks of the student's probability, "" if it gives none or speaks of the contrary (`did
-    not understand`); None if the line is about something else."""
+    """Return the value of a line that speaks of the student's probability, "" if it gives none or speaks of
+    the contrary (`did not understand`); None if the line is about something else."""
     if (plain := _PLAIN_VALUE.match(line)) is not None:
         return plain[1]
     if len(line) > 600 or not _mentions(line):
@@ -115,12 +115,13 @@ def value_of_line(line: str) -> str | None:
 
 
 def is_negated(label: str) -> bool:
-    """Whether a label or a JSON key speaks of the contrary: not understood, failed, lack of success."""
+    """Return whether a label or a JSON key speaks of the contrary: not understood, failed, lack of
+    success."""
     return _NEGATED.search(label) is not None
 
 
 def _is_sentence(line: str) -> bool:
-    """Whether a line is one such as `There is an 85% chance that the student understood`."""
+    """Return whether a line is one such as `There is an 85% chance that the student understood`."""
     lowered = line.lower()
     return "student" in lowered and not _is_label(line) and _is_about_success(re.findall(r"[a-z]+", lowered))
 
@@ -130,12 +131,12 @@ def _is_about_success(words: Iterable[str]) -> bool:
 
 
 def _is_label(line: str) -> bool:
-    """Whether a line is no sentence: a few words at most, without a full stop."""
+    """Return whether a line is no sentence: a few words at most, without a full stop."""
     return len(line) < 80 and line.rstrip(_DECORATION.replace(".", ""))[-1:].isalnum() and "." not in line
 
 
 def split_probabilities(text: str) -> tuple[list[Any], str]:
-    """The probabilities that the lines of a text give, and the text without these lines."""
+    """Return the probabilities that the lines of a text give, and the text without these lines."""
     values: list[Any] = []
     if not text or not _mentions(text):
         return values, text
@@ -167,7 +168,7 @@ _ONE_HEADING = compile_later(
 
 
 def has_words(text: str) -> bool:
-    """Whether a text around the conversation holds words of its own, headings and fences aside."""
+    """Return whether a text around the conversation holds words of its own, headings and fences aside."""
     if not text.strip(_EDGES) or _ONE_HEADING.match(text):
         return False
     if "```" in text or "~~~" in text:

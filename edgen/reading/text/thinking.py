@@ -26,12 +26,12 @@ _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
 def may_hold_thinking(text: str) -> bool:
-    """Whether a text may hold the end of a block: cheap, as it is asked of every reply."""
+    """Return whether a text may hold the end of a block: cheap, as it is asked of every reply."""
     return ("<" in text and ("</" in text or "<|" in text)) or ("/" in text and "[/" in text)
 
 
 def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUDENT) -> str:
-    """The text without its reasoning blocks."""
+    """Return the text without its reasoning blocks."""
     if ("<" not in text and ("/" not in text or "[/" not in text)) or _json(text):
         return text
     final = _FINAL.search(text)
@@ -55,7 +55,7 @@ def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUD
 
 
 def _json(text: str) -> bool:
-    """Whether a text is an object or a list in JSON, and nothing else."""
+    """Return whether a text is an object or a list in JSON, and nothing else."""
     if not text.lstrip().startswith(("{", "[")):
         return False
     try:
@@ -66,7 +66,7 @@ def _json(text: str) -> bool:
 
 
 def _unclosed(text: str, start: int, roles: RoleWords) -> re.Match[str] | None:
-    """The first tag at or behind `start` that opens a block which runs to the end of the text."""
+    """Return the first tag at or behind `start` that opens a block which runs to the end of the text."""
     spoken = _SPOKEN.of(roles).search(text, start)
     stop = len(text) if spoken is None else spoken.start()
     return next((m for m in _OPEN.finditer(text, start, stop) if "<" in m.group()), None)

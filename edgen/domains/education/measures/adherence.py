@@ -81,7 +81,7 @@ class VerdictCount:
         return (self.shares(KEYWORDS, _NOTE),)
 
     def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
-        """The shares, with their intervals."""
+        """Return the shares, with their intervals."""
         return Adherence(
             by=by,
             n=self._n,

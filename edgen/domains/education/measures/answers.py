@@ -69,7 +69,7 @@ class AnswersMeasure(Measure[Any]):
 
 
 def _is_answered(turns: Sequence[Turn], number: int) -> bool:
-    """Whether turn `number` is the teacher's, and tells without asking back."""
+    """Return whether turn `number` is the teacher's, and tells without asking back."""
     if number >= len(turns) or turns[number].role != "Teacher":
         return False
     text = turns[number].text

@@ -99,7 +99,7 @@ def _last_id(participant: Mapping[str, Any]) -> int:
 
 
 def _subtasks(logs: Logs, advances: Logs, end: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Each sub-task, the first time."""
+    """Return each sub-task, the first time."""
     found: dict[str, Any] = {}
     for begin, after in pairwise([*advances, end or logs[-1]]):
         said = [

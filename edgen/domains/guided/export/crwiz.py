@@ -32,7 +32,7 @@ STATES = "dialogue_states"
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
-    """A log for each guided conversation, and a row for each role that answered the questionnaire."""
+    """Yield a log for each guided conversation, and a row for each role that answered the questionnaire."""
     machines = _machines(run)
     for conversation in run.conversations():
         events = conversation.record.get("events") or ()
@@ -48,7 +48,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
 
 
 def _machines(run: RunReader) -> dict[str, Machine]:
-    """The machine of each arm that has one, by its name; "" without arms."""
+    """Return the machine of each arm that has one, by its name; "" without arms."""
     jobs = {arm: run.job_of(arm) for arm in run.job.arm_names}
     found = {arm: protocol_of(job).guide(job) for arm, job in jobs.items()}
     return {arm: machine for arm, machine in found.items() if machine is not None}

@@ -60,7 +60,7 @@ class RoomLog:
         self._chosen = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The log as JSON has it. `roles` says who of the conversation goes by which user's number."""
+        """Return the log as JSON has it. `roles` says who of the conversation goes by which user's number."""
         logs = [self._log(place, *entry) for place, entry in enumerate(self._entries(), 1)]
         analysis = self._log(
             len(logs) + 1, self._events.duration, "post_task_analysis", HELPER, analyse(logs, self._events)
@@ -101,7 +101,7 @@ class RoomLog:
         yield from self._rest(self._events.duration)
 
     def _messages(self, time: float, until: int) -> Iterator[Entry]:
-        """The turns up to this one that were not told yet and had been said by then."""
+        """Yield the turns up to this one that were not told yet and had been said by then."""
         for turn in self._turns[self._said : until]:
             said: Any = turn.data.get("time")
             at = float(said) if type(said) in (int, float) else time
@@ -111,7 +111,7 @@ class RoomLog:
             yield self._message(at, turn)
 
     def _rest(self, time: float, until: int | None = None) -> Iterator[Entry]:
-        """The turns up to this one, or all, that were not told yet."""
+        """Yield the turns up to this one, or all, that were not told yet."""
         for turn in self._turns[self._said : until]:
             self._said += 1
             yield self._message(time, turn)
@@ -149,7 +149,7 @@ class RoomLog:
         }  # fmt: skip
 
     def _choose(self, time: float, event: Event) -> Iterator[Entry]:
-        """The utterance; the change of the state is told behind it."""
+        """Yield the utterance; the change of the state is told behind it."""
         place = guided.turn(event)
         yield from self._rest(time, place)
         if self._said == place < len(self._turns):

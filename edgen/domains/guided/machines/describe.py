@@ -56,5 +56,5 @@ def _added(add: Mapping[str, Value]) -> Iterable[str]:
 
 
 def whole(state: State) -> str:
-    """All that a card says, for whoever points at it."""
+    """Return all that a card says, for whoever points at it."""
     return "\n".join([state.name, *state.formulations])

@@ -50,7 +50,7 @@ Counts = Mapping[tuple[str, str], int]
 
 
 def draw_machine(machine: Machine, counts: Counts | None = None) -> str:
-    """The picture. `counts`: how often each transition (from, to) was taken.
+    """Return the picture. `counts`: how often each transition (from, to) was taken.
 
     Raises MachineError for a machine of more states than a picture has room for.
     """
@@ -294,7 +294,7 @@ class _Picture:
         yield "</g>"
 
     def _entries(self, band: int, name: str) -> Iterator[str]:
-        """A dot for each other band from which something leads here."""
+        """Yield a dot for each other band from which something leads here."""
         others = sorted(
             {
                 self.band_of[other]
@@ -336,7 +336,7 @@ class _Picture:
 
 
 def _order(machine: Machine) -> list[str]:
-    """The states as a walk from the start meets them, the more probable first; then the others."""
+    """Return the states as a walk from the start meets them, the more probable first; then the others."""
     found = dict.fromkeys([machine.initial] if machine.initial in machine.states else [])
     waiting = list(found)
     for name in waiting:  # it grows
@@ -350,8 +350,8 @@ def _order(machine: Machine) -> list[str]:
 
 
 def _bands(machine: Machine, order: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The title and the states of each band: a band a sub-task. A state without a gate is in the first in
-    which it is reached."""
+    """Return the title and the states of each band: a band a sub-task. A state without a gate is in the first
+    in which it is reached."""
     if not machine.subtasks:
         return [("", list(order))]
     rank = {name: number for number, name in enumerate(machine.subtasks)}

@@ -16,7 +16,8 @@ from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Ma
 
 
 def dump_machine(machine: Machine) -> dict[str, str]:
-    """The texts of a folder's files by name: `machine.yaml`, `fixed_states.yaml`, and one for each state."""
+    """Return the texts of a folder's files by name: `machine.yaml`, `fixed_states.yaml`, and one for each
+    state."""
     return {
         HEAD: _head(machine),
         **_fixed(machine),
@@ -25,8 +26,8 @@ def dump_machine(machine: Machine) -> dict[str, str]:
 
 
 def dump_for_crwiz(machine: Machine) -> dict[str, str]:
-    """The files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which it would
-    take for a state. Every transition has a probability, as its code looks each of them up."""
+    """Return the files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which
+    it would take for a state. Every transition has a probability, as its code looks each of them up."""
     return {**_fixed(machine), **{_file(one): _crwiz_state(one) for one in machine.states.values()}}
 
 

@@ -156,7 +156,7 @@ class _Reader:
         return Condition(one_of=self.values(value, path))
 
     def values(self, value: Any, path: str) -> tuple[Value, ...]:
-        """A value, or a list of them."""
+        """Return a value, or a list of them."""
         listed = value if isinstance(value, list) else [value]
         if not listed:
             self.note(path, "this list is empty")
@@ -172,7 +172,7 @@ class _Reader:
         return ""
 
     def texts(self, value: Any, path: str) -> tuple[str, ...]:
-        """A text, or a list of texts."""
+        """Return a text, or a list of texts."""
         if value is None:
             return ()
         made = self.convert([value] if isinstance(value, str) else value, tuple[Said, ...], path)
@@ -234,7 +234,7 @@ class _Reader:
         return made or {}
 
     def variable(self, value: Any, path: str, wizard: str) -> Variable:
-        """A variable: a mapping, or its first value alone."""
+        """Return a variable: a mapping, or its first value alone."""
         read = self.convert(value if isinstance(value, dict) else {"initial": value}, _Variable, path)
         if read is None:
             return Variable(kind="text", initial="")
@@ -278,7 +278,7 @@ def _kind_of(read: _Variable) -> Kind | None:
 
 
 def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
-    """The state in a file; None where it cannot be read."""
+    """Return the state in a file; None where it cannot be read."""
     if not isinstance(value, dict):
         problems.append(
             Problem(file, "expected a state: a mapping with name, formulations, transition_states")

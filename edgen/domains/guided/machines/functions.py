@@ -47,8 +47,8 @@ class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_machine(reference: str) -> Path:
-    """The folder that a shipped machine's name or a path means. A bare name that nothing ships is a path,
-    too."""
+    """Return the folder that a shipped machine's name or a path means. A bare name that nothing ships is a
+    path, too."""
     folder = resources.find("machines", reference)
     if "/" in reference or reference in resources.shipped("machines"):
         return folder
@@ -95,7 +95,7 @@ def draw(reference: str, output: Path, run: Path | None = None) -> None:
 
 
 def count_choices(run: Path) -> Counts:
-    """The choices of a run's accepted conversations."""
+    """Return the choices of a run's accepted conversations."""
     counts = Counts()
     with RunReader(run) as reader:
         for one in reader.conversations():
@@ -108,8 +108,8 @@ def count_choices(run: Path) -> Counts:
 def learn_from(
     run: Path, output: Path | None = None, reference: str | None = None, smoothing: float = 1.0
 ) -> Learned:
-    """The machine of a run with probabilities by the choices of its conversations, written to a new folder
-    `output`. `reference`: another machine than the job's.
+    """Return the machine of a run with probabilities by the choices of its conversations, written to a new
+    folder `output`. `reference`: another machine than the job's.
 
     Raises RunError where the run holds no choice, or no machine is named.
     """
@@ -125,7 +125,7 @@ def learn_from(
 
 
 def _machine_of(run: Path) -> Machine:
-    """The machine by which a run's conversations were guided."""
+    """Return the machine by which a run's conversations were guided."""
     with RunReader(run) as reader:
         machine: Machine | None = protocol_of(reader.job).guide(reader.job)
     if machine is None:

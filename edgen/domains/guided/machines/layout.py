@@ -50,7 +50,7 @@ class Layout:
 
 
 def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> Layout:
-    """The layout of boxes, in the order of their importance, and of the edges between them."""
+    """Return the layout of boxes, in the order of their importance, and of the edges between them."""
     forward = _forward(list(boxes), edges)
     columns = _columns(list(boxes), forward)
     drawn = [(a, b) for a, b in forward if columns[b] - columns[a] <= LONGEST]
@@ -71,7 +71,7 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> Layout:
 
 
 def _forward(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
-    """The edges without those that close a circle, as a walk in the order of the names meets them."""
+    """Return the edges without those that close a circle, as a walk in the order of the names meets them."""
     after: dict[str, list[str]] = defaultdict(list)
     for a, b in dict.fromkeys(edges):
         if a != b:
@@ -98,8 +98,8 @@ def _forward(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
-    """The column of each: one behind the last that leads to it; what nothing leads to stands before what it
-    leads to."""
+    """Return the column of each: one behind the last that leads to it; what nothing leads to stands before
+    what it leads to."""
     after, waits = defaultdict(list), dict.fromkeys(names, 0)
     for a, b in forward:
         after[a].append(b)
@@ -174,7 +174,7 @@ class _Grid:
         column.sort(key=lambda cell: (wanted(cell), own[cell]))
 
     def _places(self) -> dict[_Cell, float]:
-        """Each one's place in its column, from 0 to 1."""
+        """Return each one's place in its column, from 0 to 1."""
         return {
             cell: (place + 0.5) / len(column) for column in self.columns for place, cell in enumerate(column)
         }
@@ -195,7 +195,7 @@ class _Grid:
     # ---- heights
 
     def place(self) -> dict[_Cell, float]:
-        """The top of each."""
+        """Return the top of each."""
         tops: dict[_Cell, float] = {}
         for column in self.columns:
             at = 0.0
@@ -227,8 +227,8 @@ class _Grid:
 
 
 def _pool(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The rising sequence that is nearest to what is wanted, by weighted squares: neighbours that stand the
-    wrong way round share their mean."""
+    """Return the rising sequence that is nearest to what is wanted, by weighted squares: neighbours that
+    stand the wrong way round share their mean."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
     for value, weight in zip(wanted, weights, strict=True):
         many = 1

@@ -70,8 +70,8 @@ class Counts:
 
 
 def learn(machine: Machine, counts: Counts, smoothing: float = 1.0) -> Learned:
-    """The machine with probabilities by these counts. `smoothing`: choices added to each transition, from 0
-    upwards."""
+    """Return the machine with probabilities by these counts. `smoothing`: choices added to each transition,
+    from 0 upwards."""
     states, kept = {}, []
     counted = unknown = 0
     for name, state in machine.states.items():
@@ -96,7 +96,7 @@ def learn(machine: Machine, counts: Counts, smoothing: float = 1.0) -> Learned:
 
 
 def _of_transitions(state: State, choices: Choices) -> Choices:
-    """The choices among a state's own transitions, and what was offered of them."""
+    """Return the choices among a state's own transitions, and what was offered of them."""
     own = frozenset(state.transitions)
     found: Choices = Counter()
     for (offered, chosen), count in choices.items():
@@ -107,8 +107,8 @@ def _of_transitions(state: State, choices: Choices) -> Choices:
 
 
 def estimate(transitions: tuple[str, ...], choices: Choices, smoothing: float) -> dict[str, float]:
-    """The probability of each transition, rounded to six digits. Without smoothing, one that was never chosen
-    gets 0."""
+    """Return the probability of each transition, rounded to six digits. Without smoothing, one that was never
+    chosen gets 0."""
     wins = dict.fromkeys(transitions, smoothing)
     sets: Counter[tuple[str, ...]] = Counter()
     if smoothing:

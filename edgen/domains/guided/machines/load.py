@@ -37,7 +37,7 @@ _CRWIZ_ENDS = {"inform_end": End(reason="dialogue_completed", success=True)}
 
 
 def load_machine(folder: Path) -> Machine:
-    """The machine in a folder. Raises MachineError with every problem found."""
+    """Return the machine in a folder. Raises MachineError with every problem found."""
     texts = _read_folder(folder)
     problems: list[Problem] = []
     values: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def load_machine(folder: Path) -> Machine:
 
 
 def _read_folder(folder: Path) -> dict[str, str]:
-    """The texts of a folder's YAML files by name, in the order of their names."""
+    """Return the texts of a folder's YAML files by name, in the order of their names."""
     source = str(folder)
     if folder.is_file():
         raise MachineError(source, "this is a file, and a machine is a folder with a file for each state.")
@@ -98,7 +98,7 @@ def _read_folder(folder: Path) -> dict[str, str]:
 
 
 def _yaml_names(folder: Path) -> Iterator[str]:
-    """The names of the YAML files in a folder; of very many, more than can be read and not all."""
+    """Yield the names of the YAML files in a folder; of very many, more than can be read and not all."""
     for count, path in enumerate(folder.iterdir()):
         if count > _MOST_FILES:
             return

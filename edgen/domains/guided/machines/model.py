@@ -40,7 +40,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It is a number less than this."""
 
     def holds(self, value: Value) -> bool:
-        """Whether a value is like that. A text or a truth value is at least nothing, and below nothing."""
+        """Return whether a value is like that. A text or a truth value is at least nothing, and below
+        nothing."""
         if self.one_of and not any(_same(value, one) for one in self.one_of):
             return False
         if self.at_least is None and self.below is None:
@@ -61,7 +62,7 @@ When = dict[str, Condition]
 
 
 def holds(when: Mapping[str, Condition], world: World) -> bool:
-    """Whether all conditions hold. A variable that the world does not have is like nothing."""
+    """Return whether all conditions hold. A variable that the world does not have is like nothing."""
     return all(name in world and condition.holds(world[name]) for name, condition in when.items())
 
 
@@ -165,8 +166,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.end is not None and not self.end.when
 
     def weight(self, target: str) -> float:
-        """The probability of a transition as it is written: 0 where none is, and the same for all that are
-        listed where all are 0, as in CRWIZ."""
+        """Return the probability of a transition as it is written: 0 where none is, and the same for all that
+        are listed where all are 0, as in CRWIZ."""
         if target not in self.transitions:
             return 0.0
         if not any(self.probabilities.get(one, 0) for one in self.transitions):
@@ -174,8 +175,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.probabilities.get(target, 0.0)
 
     def weights(self, offered: Iterable[str]) -> dict[str, float]:
-        """The probability of each of these states as the next one, in their order; they sum to 1. Those of
-        the states that are really offered count; if all of them are 0, all are the same."""
+        """Return the probability of each of these states as the next one, in their order; they sum to 1.
+        Those of the states that are really offered count; if all of them are 0, all are the same."""
         found = {name: self.weight(name) for name in offered}
         total = sum(found.values())
         if total <= 0:
@@ -270,14 +271,14 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def offered(
         self, state: str, world: World, subtask: str | None, names: Collection[str] | None = None
     ) -> tuple[str, ...]:
-        """The states that may be said next in a state, in the order of its file: none of them fixed. `names`:
-        of these (what a lock's `otherwise` names), instead of those that the state leads to. Locks and
-        history are not looked at."""
+        """Return the states that may be said next in a state, in the order of its file: none of them fixed.
+        `names`: of these (what a lock's `otherwise` names), instead of those that the state leads to. Locks
+        and history are not looked at."""
         listed = self.states[state].transitions if names is None else names
         return tuple(name for name in dict.fromkeys(listed) if self.may_be_said(name, world, subtask))
 
     def may_be_said(self, name: str, world: World, subtask: str | None) -> bool:
-        """Whether a state has something to say, its gate is open and its conditions hold."""
+        """Return whether a state has something to say, its gate is open and its conditions hold."""
         state = self.states.get(name)
         return (
             state is not None

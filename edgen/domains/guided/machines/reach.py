@@ -29,7 +29,7 @@ class Range:
     values: frozenset[Value] | None = None
 
     def can(self, condition: Condition, variable: Variable) -> bool:
-        """Whether a condition can hold of some of them."""
+        """Return whether a condition can hold of some of them."""
         if variable.kind == "number":
             bounds = Condition(at_least=condition.at_least, below=condition.below)
             if condition.one_of:
@@ -86,7 +86,7 @@ class Reach:
         return {subtask for _, subtask in self.places}
 
     def can(self, when: Mapping[str, Condition]) -> bool:
-        """Whether conditions can hold, each by itself; those on unknown variables cannot."""
+        """Return whether conditions can hold, each by itself; those on unknown variables cannot."""
         world = self.machine.world
         return all(
             name in world and self.ranges[name].can(condition, world[name])
@@ -111,7 +111,7 @@ class Reach:
         self._after.append(array("i"))
 
     def _step(self, place: Place) -> list[Place]:
-        """The new places that one leads to."""
+        """Return the new places that one leads to."""
         if self.machine.states[place[0]].is_final:
             return []
         open_ = [name for name in self._targets[place[0]] if self._gates[name] in (None, place[1])]

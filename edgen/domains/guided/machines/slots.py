@@ -13,19 +13,19 @@ _SLOT = re.compile(r"\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?)\}", re.ASCII)
 
 
 def slots_in(text: str) -> tuple[str, ...]:
-    """The names of the slots of a text, each once, in their order."""
+    """Return the names of the slots of a text, each once, in their order."""
     return tuple(dict.fromkeys(_SLOT.findall(text)))
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """The text with each slot's value in its place. `values` are a scenario's (`Scenario.as_row()`) and the
-    world's on top of them. A list is told as `a, b and c`; a slot without a value stays as it is."""
+    """Return the text with each slot's value in its place. `values` are a scenario's (`Scenario.as_row()`)
+    and the world's on top of them. A list is told as `a, b and c`; a slot without a value stays as it is."""
     return _SLOT.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], text)
 
 
 def as_text(value: Any) -> str:
-    """A value as people read it: whole numbers without a point, truth values as yes and no, lists with an
-    `and`."""
+    """Return a value as people read it: whole numbers without a point, truth values as yes and no, lists with
+    an `and`."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
@@ -48,6 +48,6 @@ def phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def says(text: str, phrase: str) -> bool:
-    """Whether a text holds a phrase as whole words, whatever the case and the blanks between."""
+    """Return whether a text holds a phrase as whole words, whatever the case and the blanks between."""
     words = r"\s+".join(map(re.escape, phrase.casefold().split()))
     return bool(words) and re.search(rf"(?<!\w){words}(?!\w)", text.casefold()) is not None

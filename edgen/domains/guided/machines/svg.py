@@ -21,7 +21,7 @@ def mark(x: float, y: float, colour: str) -> str:
 
 
 def arrow(x: float, y: float, colour: str) -> str:
-    """An arrow that turns back."""
+    """Return an arrow that turns back."""
     path = f"M{x - 3:g} {y + 4:g}h7a4 4 0 0 0 0 -8h-8"
     return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/><path d="M{x - 6:g} {y - 4:g}l5 -3v6z" fill="{colour}"/>'
 
@@ -42,7 +42,7 @@ def safe(words: str) -> str:
 
 
 def fit(words: str, size: float, room: float, em: float) -> str:
-    """The text, shortened where it is wider than there is room."""
+    """Return the text, shortened where it is wider than there is room."""
     most = max(1, int(room / (size * em)))
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 

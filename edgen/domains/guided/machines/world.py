@@ -18,8 +18,8 @@ _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 
 
 def first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str, Value]:
-    """The world at the start. `scenario`: a scenario's values by name. Raises ValueMismatchError for a value
-    of the scenario's that does not fit, and for a variable without any."""
+    """Return the world at the start. `scenario`: a scenario's values by name. Raises ValueMismatchError for a
+    value of the scenario's that does not fit, and for a variable without any."""
     world: dict[str, Value] = {}
     for name, variable in machine.world.items():
         drawn = scenario.get(name, variable.initial)
@@ -35,8 +35,8 @@ def first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str, Valu
 
 
 def fitting(value: Any, variable: Variable) -> Value:
-    """A value as the variable holds it. A text of a space is read as a number or as a truth value where the
-    variable is one. Raises ValueMismatchError."""
+    """Return a value as the variable holds it. A text of a space is read as a number or as a truth value
+    where the variable is one. Raises ValueMismatchError."""
     if variable.kind == "boolean":
         truth = _TRUTH.get(value.strip().lower()) if isinstance(value, str) else value
         if not isinstance(truth, bool):
@@ -60,7 +60,7 @@ def fitting(value: Any, variable: Variable) -> Value:
 
 
 def within(number: float, variable: Variable) -> float:
-    """The number, or the bound that it passed."""
+    """Return the number, or the bound that it passed."""
     if variable.least is not None:
         number = max(number, variable.least)
     return float(number if variable.most is None else min(number, variable.most))
@@ -80,7 +80,7 @@ def changes(effect: Effect, machine: Machine, world: World) -> dict[str, Value]:
 
 
 def opens(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, Any]) -> bool:
-    """Whether an answer of the partner's opens a lock. `values` fill the slots of its words
+    """Return whether an answer of the partner's opens a lock. `values` fill the slots of its words
     (`slots.fill`)."""
     wanted = phrases(lock.says, values)
     if lock.says and not any(says(text, phrase) for phrase in wanted):

@@ -195,7 +195,7 @@ class _Answered:
         self.acts = {act: array("I") for act in ACTS}
 
     def tests(self) -> dict[str, RankTest]:
-        """The tests that can be made, by what is tested: "success", or an act."""
+        """Return the tests that can be made, by what is tested: "success", or an act."""
         ratings, scenarios, success = map(np.array, (self.ratings, self.scenarios, self.success))
         yes, no = success == 1, success == 0
         made = {"success": superiority(ratings[yes], ratings[no], scenarios[yes], scenarios[no])}
@@ -213,7 +213,7 @@ def _told(found: Tested | None) -> str:
 
 
 def _line(label: str, said: str) -> str:
-    """A row with more room for its label."""
+    """Return a row with more room for its label."""
     return f"  {shorten(label, 40):<41}{said}"
 
 

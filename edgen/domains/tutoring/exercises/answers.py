@@ -21,7 +21,7 @@ MAX_SAID = 20_000  # characters that are looked at
 
 
 def is_right(said: str, exercise: Exercise, exercises: Exercises) -> bool:
-    """Whether a text holds one of the right answers.
+    """Return whether a text holds one of the right answers.
 
     Where the answer is a number that the question names, as in comparing two numbers, the last number counts
     only.
@@ -35,7 +35,7 @@ def is_right(said: str, exercise: Exercise, exercises: Exercises) -> bool:
 
 
 def words_of(text: str, *, accents: bool = True) -> list[str]:
-    """The words of a text as they are compared."""
+    """Return the words of a text as they are compared."""
     text = unicodedata.normalize("NFKC", text).casefold()
     if not accents and not text.isascii():
         text = "".join(
@@ -45,7 +45,7 @@ def words_of(text: str, *, accents: bool = True) -> list[str]:
 
 
 def numbers_of(text: str) -> list[Fraction]:
-    """The numbers in a text by value: whole ones, decimals, fractions, mixed numbers such as 1 1/2."""
+    """Return the numbers in a text by value: whole ones, decimals, fractions, mixed numbers such as 1 1/2."""
     text = unicodedata.normalize("NFKC", re.sub(r"(\d)([¼-¾⅐-⅞])", r"\1 \2", text))
     text = text.replace("\u2044", "/").replace("\u2212", "-")
     found = []

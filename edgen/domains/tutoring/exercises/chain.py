@@ -30,7 +30,7 @@ class ExercisePool:
         self._cells: dict[Any, list[Cell]] = {}
 
     def cells(self, tier: str, rest: Values) -> list[Cell]:
-        """The values of a tier's concepts that go with those of the other dimensions."""
+        """Return the values of a tier's concepts that go with those of the other dimensions."""
         key = tier, *([entry.value for entry in rest.values()] if self.grammar.cells.linked else ())
         if key not in self._cells:
             if len(self._cells) >= _MOST_KEPT:
@@ -39,7 +39,7 @@ class ExercisePool:
         return self._cells[key]
 
     def exercise(self, tier: str, cell: Cell, rest: Values) -> Exercise:
-        """The exercise of these values. Raises SpaceError where the grammar makes none."""
+        """Return the exercise of these values. Raises SpaceError where the grammar makes none."""
         compiled = self.grammar.tiers[tier]
         names = compiled.tier.concepts
         other = tuple(entry.value for name, entry in rest.items() if name in compiled.variables_used)
@@ -63,8 +63,8 @@ class ExerciseChain:
         self._number = 0
 
     def next(self, tier: str) -> Exercise | None:
-        """The next exercise of a tier, which shares a value with the last one where one of these is left;
-        None where none is left at all."""
+        """Return the next exercise of a tier, which shares a value with the last one where one of these is
+        left; None where none is left at all."""
         names = self._pool.grammar.tiers[tier].tier.concepts
         cell = tuple(self._own[name] for name in names) if not self._number else self._draw(tier, names)
         if cell is None:
@@ -94,7 +94,7 @@ def _key(tier: str, cell: Cell) -> tuple[str, ...]:
 
 
 def _entries_of(grammar: Grammar, scenario: Scenario) -> dict[str, Entry]:
-    """The entries that a scenario was drawn from."""
+    """Return the entries that a scenario was drawn from."""
     found = {}
     for dimension in grammar.space.dimensions:
         value, fields = scenario[dimension.name], scenario.fields.get(dimension.name, {})

@@ -37,7 +37,7 @@ def check_exercises(grammar: Grammar) -> dict[str, int]:
 
 
 def all_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
-    """The values of every exercise of a tier: those of its concepts, and of what else it depends on."""
+    """Yield the values of every exercise of a tier: those of its concepts, and of what else it depends on."""
     used = grammar.tiers[tier].variables_used.union(grammar.tiers[tier].tier.concepts)
     names = [name for name in grammar.space.names if name in used]
     for entries in grammar.allowed(names, {}):

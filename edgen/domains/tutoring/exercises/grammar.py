@@ -61,7 +61,7 @@ class Grammar:
         return AllowedCells(self.space)
 
     def allowed(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
-        """The entries of these dimensions that may stand together, and with the fixed ones."""
+        """Yield the entries of these dimensions that may stand together, and with the fixed ones."""
         known = {
             self.cells.places[name]: self.space[name].entries.index(entry) for name, entry in fixed.items()
         }
@@ -77,7 +77,7 @@ class Grammar:
         return frozenset(name for tier in self.exercises.tiers.values() for name in tier.concepts)
 
     def exercise(self, tier: str, values: Values) -> Exercise:
-        """The exercise of a tier with these values. Raises SpaceError where the grammar makes none."""
+        """Return the exercise of a tier with these values. Raises SpaceError where the grammar makes none."""
         try:
             return self.tiers[tier].make(values)
         except RuleError as error:
@@ -86,8 +86,8 @@ class Grammar:
             raise SpaceError.of(self.space.name, [*_at(f"{_ROOT}.tiers.{tier}", error)]) from None
 
     def exercise_of(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
-        """The exercise that a session's outcome names by tier and concepts, with all that no record holds.
-        Raises SpaceError where the space has none such."""
+        """Return the exercise that a session's outcome names by tier and concepts, with all that no record
+        holds. Raises SpaceError where the space has none such."""
         values = {**scenario.values, **one["concepts"]}
         entries = {}
         for name in self.space.names:
@@ -135,7 +135,7 @@ class Grammar:
         return {dimension.name: dimension.fields for dimension in self.space.dimensions}
 
     def compile(self, text: str, path: str) -> Snippet:
-        """The text at a path; what is wrong with it is noted."""
+        """Return the text at a path; what is wrong with it is noted."""
         try:
             return Snippet(text, self._sandbox, self._available, self._fields)
         except TemplateError as error:
@@ -216,7 +216,7 @@ class _CompiledRule:
         self.variables_used = named.union(*[one.variables_used for one in self._gives])
 
     def choose(self, variables: Mapping[str, Any]) -> int:
-        """The place of the case that applies. Raises RuleError."""
+        """Return the place of the case that applies. Raises RuleError."""
         otherwise = next((i for i, case in enumerate(self.cases) if not case.when), None)
         fits = [i for i, case in enumerate(self.cases) if case.when and holds(case.when, variables)]
         if len(fits) > 1:
@@ -268,7 +268,7 @@ class _CompiledTier:
         return used & frozenset(self._grammar.space.names)
 
     def make(self, values: Values, chosen: dict[str, int] | None = None) -> Exercise:
-        """The exercise; `chosen` takes the place of the case that each rule chose. Raises RuleError,
+        """Return the exercise; `chosen` takes the place of the case that each rule chose. Raises RuleError,
         TemplateError."""
         variables: dict[str, Any] = {
             name: ValueWithFields(entry.value, entry.fields) for name, entry in values.items()
@@ -312,7 +312,8 @@ class _CompiledThing:
         self.variables_used = frozenset().union(*[text.variables_used for text in self._texts.values()])
 
     def make(self, variables: Mapping[str, Any]) -> Thing | None:
-        """The thing as it is drawn; None where it is left out. Raises RuleError for one that cannot be."""
+        """Return the thing as it is drawn; None where it is left out. Raises RuleError for one that cannot
+        be."""
         made = Thing(**{key: text.render(variables) for key, text in self._texts.items()})
         if not made.thing:
             return None
@@ -322,7 +323,7 @@ class _CompiledThing:
 
 
 def holds(when: When, variables: Mapping[str, Any]) -> bool:
-    """Whether conditions hold of these values."""
+    """Return whether conditions hold of these values."""
     return all(
         _kind(_value_of(name, variables)) in [_kind(one) for one in wanted] for name, wanted in when.items()
     )
@@ -338,7 +339,7 @@ def _value_of(name: str, variables: Mapping[str, Any]) -> Any:
 
 
 def _kind(value: Any) -> tuple[str, Any]:
-    """A value with what it is, as true is not 1."""
+    """Return a value with what it is, as true is not 1."""
     if isinstance(value, list | dict):
         return "other", None
     return (

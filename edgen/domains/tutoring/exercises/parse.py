@@ -18,7 +18,8 @@ MAX_THINGS = 12  # of a picture
 
 
 def read_exercises(value: Any, dimensions: Collection[str], problems: list[Problem]) -> Exercises | None:
-    """The grammar under `exercises:` of a space with these dimensions; None where it cannot be read."""
+    """Return the grammar under `exercises:` of a space with these dimensions; None where it cannot be
+    read."""
     before = len(problems)
     found: Exercises | None = convert(_spread(value), Exercises, "$.exercises", problems)
     if found is None or len(problems) > before:
@@ -28,8 +29,8 @@ def read_exercises(value: Any, dimensions: Collection[str], problems: list[Probl
 
 
 def _spread(value: Any) -> Any:
-    """The value with every short form written out: one answer as a list, a point as a mapping, one value of a
-    condition as a list."""
+    """Return the value with every short form written out: one answer as a list, a point as a mapping, one
+    value of a condition as a list."""
     if not isinstance(value, dict):
         return value
     spread = dict(value)

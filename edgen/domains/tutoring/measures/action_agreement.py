@@ -74,7 +74,7 @@ class AgreementCount:
         self._contexts.append((scenario, len(sets), agree, self._keep(frozenset(before)), sets[0]))
 
     def _keep(self, one: Set) -> Set:
-        """One object for each set, however often it comes."""
+        """Return one object for each set, however often it comes."""
         return self._known.setdefault(one, one)
 
     def result(self) -> ActionAgreement:

@@ -74,7 +74,7 @@ class ActionsCount:
         )
 
     def _student_actions(self) -> frozenset[str]:
-        """The actions of everybody but the role with alternatives, whose turns are the responses."""
+        """Return the actions of everybody but the role with alternatives, whose turns are the responses."""
         return frozenset(
             action for role, counts in self._actions.items() if role != "Tutor" for action in counts
         )
@@ -112,7 +112,7 @@ class ActionsMeasure(Measure[Actions]):
                     yield from ((f"{said.role}: {action}", 1) for action in said.labels)
 
     def compared(self, columns: Collection[str]) -> Iterator[Compared]:
-        """The share of a role's utterances with each action."""
+        """Yield the share of a role's utterances with each action."""
         for column in columns:
             role, colon, action = column.partition(": ")
             if colon:

@@ -48,8 +48,8 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 def reference_overlap(
     responses: Iterable[tuple[str, Sequence[str], Hashable]], bert_model: str | None = None
 ) -> Overlap:
-    """The overlap of (response, references, group). `bert_model`: the folder of a model for BERTScore, or a
-    name that transformers finds; None for BLEU alone.
+    """Return the overlap of (response, references, group). `bert_model`: the folder of a model for BERTScore,
+    or a name that transformers finds; None for BLEU alone.
 
     Raises UsageError where an extra is missing (`bleu`; `bertscore` with a model), where a response has no
     reference, and where the model cannot be loaded.
@@ -74,7 +74,7 @@ def reference_overlap(
 
 
 def _best_bleu(scored: Sequence[Scored]) -> tuple[list[float], str]:
-    """The best BLEU of each response, and the signature of all."""
+    """Return the best BLEU of each response, and the signature of all."""
     metric = importlib.import_module("sacrebleu.metrics").BLEU(effective_order=True)
     best = [
         max(metric.sentence_score(one.response, [reference]).score for reference in one.references)
@@ -84,7 +84,7 @@ def _best_bleu(scored: Sequence[Scored]) -> tuple[list[float], str]:
 
 
 def _best_bertscore(scored: Sequence[Scored], model: str) -> tuple[list[float], str]:
-    """The best F1 of each response, by the last layer of a model, and what scored it."""
+    """Return the best F1 of each response, by the last layer of a model, and what scored it."""
     require_extra("bertscore", "BERTScores")
     try:
         scorer = _load_scorer(model)
@@ -98,8 +98,8 @@ def _best_bertscore(scored: Sequence[Scored], model: str) -> tuple[list[float], 
 
 
 def _load_scorer(model: str) -> Any:
-    """The scorer. bert_score knows the best layer of the models that it names; of any other, the last one is
-    taken."""
+    """Return the scorer. bert_score knows the best layer of the models that it names; of any other, the last
+    one is taken."""
     known = importlib.import_module("bert_score.utils").model2layers
     layers = known.get(model)
     if layers is None:
@@ -109,7 +109,7 @@ def _load_scorer(model: str) -> Any:
 
 
 def _estimate(scores: Sequence[float], members: np.ndarray[Any, Any], groups: int) -> Estimate | None:
-    """The mean of scores with its interval over groups; None without scores."""
+    """Return the mean of scores with its interval over groups; None without scores."""
     if not scores:
         return None
     values = np.array(scores)

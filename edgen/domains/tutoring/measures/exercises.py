@@ -153,8 +153,8 @@ def count_session(
 def _exercise(
     exercises: Sequence[Mapping[str, Any]], number: Any, rules: Exercises | None
 ) -> tuple[Exercise | None, Exercises | None]:
-    """The exercise of that number, and the rules by which its answers are compared: the space's, else as
-    words."""
+    """Return the exercise of that number, and the rules by which its answers are compared: the space's, else
+    as words."""
     if not isinstance(number, int) or not 0 <= number < len(exercises):
         return None, None
     one = exercises[number]

@@ -100,7 +100,7 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
 
 
 def labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]]]:
-    """Every utterance with labels of its own and of a labeller, and the labeller's."""
+    """Yield every utterance with labels of its own and of a labeller, and the labeller's."""
     for turn in turns:
         for said in (turn, *turn.alternatives):
             given = said.data.get(LABELLER)

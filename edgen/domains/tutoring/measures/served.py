@@ -110,7 +110,7 @@ class ServedMeasure(Measure[Any]):
 
 
 def _served(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:
-    """Each turn that was served, with what the student did before and where it comes from."""
+    """Yield each turn that was served, with what the student did before and where it comes from."""
     before: tuple[str, ...] = ()
     for turn in turns:
         if (source := source_of(turn)) is not None:

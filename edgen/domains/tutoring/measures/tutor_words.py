@@ -77,7 +77,7 @@ def _cut(text: str) -> list[str]:
 
 
 def _words_of_space(space: Space) -> frozenset[str]:
-    """The words of the concepts of a space's exercises, and of their fields."""
+    """Return the words of the concepts of a space's exercises, and of their fields."""
     exercises = exercises_of(space)
     if exercises is None:
         return frozenset()

@@ -53,7 +53,7 @@ class WantedActionsMeasure(Measure[Any]):
 
 
 def asked_for(turns: Iterable[Turn]) -> Iterator[tuple[Turn, str]]:
-    """Every response that was asked for an action and says what it does, and the action."""
+    """Yield every response that was asked for an action and says what it does, and the action."""
     for turn in turns:
         for said in (turn, *turn.alternatives):
             wanted = said.data.get("wanted")

@@ -58,14 +58,14 @@ def _parts_problem(thing: Thing) -> tuple[str, str] | None:
 
 
 def draw_exercise(exercise: Exercise) -> str | None:
-    """The picture of an exercise; None where its grammar draws none."""
+    """Return the picture of an exercise; None where its grammar draws none."""
     if not exercise.drawing:
         return None
     return draw(exercise.drawing, exercise.picture or exercise.question)
 
 
 def picture_name(exercise: Exercise) -> str:
-    """A file's name for the picture of an exercise, which no other of its space has:
+    """Return a file's name for the picture of an exercise, which no other of its space has:
     `phrases_under_cat_red.svg`."""
     said = "_".join((exercise.tier, *exercise.concepts.values())).lower()
     plain = re.sub(r"[^a-z0-9]+", "_", said).strip("_")[:_NAME]
@@ -75,7 +75,7 @@ def picture_name(exercise: Exercise) -> str:
 
 
 def draw(things: Sequence[Thing], title: str = "") -> str:
-    """A picture of things, none of which has a `thing_problem`. `title` is its text alternative."""
+    """Return a picture of things, none of which has a `thing_problem`. `title` is its text alternative."""
     groups = [Group.of(placed) for placed in _groups(things)]
     wide, high = arrange(groups)
     wide, high = wide + 2 * _MARGIN, high + 2 * _MARGIN
@@ -92,7 +92,7 @@ def draw(things: Sequence[Thing], title: str = "") -> str:
 
 
 def _groups(things: Sequence[Thing]) -> list[list[Placed]]:
-    """Each thing without a position with those that stand somewhere near it."""
+    """Return each thing without a position with those that stand somewhere near it."""
     groups: list[list[Placed]] = []
     for thing in things:
         placed = Placed(_sketch(thing), tints(thing.colour), thing.position, _label(thing), thing.thing)
@@ -117,7 +117,7 @@ def _sketch(thing: Thing) -> Sketch:
 
 
 def _card(words: str) -> Sketch:
-    """A card with words on it."""
+    """Return a card with words on it."""
     words = shorten(words, _CARD)
     wide = max(90, 24 + 11.5 * columns(words))
     body = (

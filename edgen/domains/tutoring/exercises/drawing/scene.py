@@ -27,7 +27,7 @@ class Placed(NamedTuple):
     name: str
 
     def body(self) -> str:
-        """Its sketch in its colours."""
+        """Return its sketch in its colours."""
         return self.sketch.body.format_map(self.tints)
 
     def front(self) -> str:
@@ -62,7 +62,7 @@ class Group:
 
     @classmethod
     def of(cls, placed: Sequence[Placed]) -> Group:
-        """The group of a thing and of those around it."""
+        """Return the group of a thing and of those around it."""
         base, *others = placed
         group = cls(row=base.name != "bar", stands=bool(others) or base.sketch.stands)
         lift = max([_lift(base.sketch, one) for one in others], default=0.0)
@@ -142,7 +142,7 @@ class Group:
         self._add(4, one, x, y + one.sketch.high * scale / 2, scale)
 
     def svg(self, x: float, y: float) -> str:
-        """The group as it stands, its corner moved by (x, y)."""
+        """Return the group as it stands, its corner moved by (x, y)."""
         layers = sorted(self.layers, key=lambda layer: layer.order)
         return "".join(
             f'<g transform="translate({x + self.x + one.x:.1f} {y + self.y + one.y:.1f})'

@@ -12,7 +12,7 @@ BAR_WIDE, BAR_HIGH, PIE = 300, 46, 56  # the last: radius
 
 
 def _star() -> str:
-    """The points of a star with five tips around (0, -56)."""
+    """Return the points of a star with five tips around (0, -56)."""
     tips = [
         (radius * math.sin(math.pi * turn / 5), -54 - radius * math.cos(math.pi * turn / 5))
         for turn in range(10)
@@ -35,7 +35,7 @@ SHAPES: dict[str, Sketch] = {
 
 
 def bar(parts: int, of: int) -> Sketch:
-    """A bar of so many equal parts, the first of them filled."""
+    """Return a bar of so many equal parts, the first of them filled."""
     wide = BAR_WIDE / of
     cells = "".join(
         f'<path d="M{number * wide - BAR_WIDE / 2:.1f} {-BAR_HIGH}h{wide:.1f}v{BAR_HIGH}h{-wide:.1f}z" '
@@ -49,7 +49,7 @@ def bar(parts: int, of: int) -> Sketch:
 
 
 def pie(parts: int, of: int) -> Sketch:
-    """A pie of so many equal parts, filled clockwise from the top."""
+    """Return a pie of so many equal parts, filled clockwise from the top."""
     cells = "".join(
         f'<path d="{_slice(number, of)}" fill="{"{m}" if number < parts else "#fffdf8"}" stroke="{{o}}" '
         'stroke-width="2" stroke-linejoin="round"/>'
