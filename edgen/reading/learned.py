@@ -1,12 +1,12 @@
 """Layouts learned from replies that `conversation.read` has read.
 
-The replies to one prompt are mostly written alike. Once two replies began with the same words, the second one's layout is
-kept: what stands before the first turn, between two turns by who speaks next, and behind the last one. A reply in a
-known layout is then read with one regular expression.
+Most replies to one prompt have the same layout. Once two replies begin with the same words, the layout of the second
+one is kept: the text before the first turn, between two turns (by the next speaker), and after the last one. Later
+replies in a known layout are read with one regular expression.
 
-A reply is read so only if the general reader would say exactly the same: nothing in a turn can belong to a layout, start
-a line, end the conversation or give a probability. At any doubt the general reader reads it. So what was learned, and in
-which order, changes no result (`tests/reading/test_learned.py` compares both readers).
+This path is taken only if the general reader would give exactly the same result: nothing in a turn can belong to a
+layout, start a line, end the conversation or give a probability. In doubt the general reader reads the reply. So
+neither the learned layouts nor their order change a result (`tests/reading/test_learned.py` compares both readers).
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import SQUARE, find_marker, may_mark
 from edgen.reading.text.surroundings import may_give
 
-LEAST = 3  # turns; of two lines, the general reader asks whether they only say who is who
+LEAST = 3  # turns; two lines alone may only say who is who, which the general reader decides
 MOST = 200  # turns
 _MOST_LAYOUTS = 16  # for some roles; each is compared with the beginning of a reply
 _MOST_TAILS = 32
 _MOST_HEADS = 64  # beginnings that were seen and not learned
-_TRIES = 20  # replies with the same beginning from which a layout is tried to be learned
-_LONGEST = 600  # characters of what stands before, between or behind the turns
+_TRIES = 20  # replies with the same beginning that are examined for a layout
+_LONGEST = 600  # characters before, between or after the turns
 
-# What a turn does not hold: line ends, brackets, tags, escapes, code, marks that do not show or turn the direction.
+# Characters that no turn may hold: line ends, brackets, tags, escapes, code, invisible marks and marks of direction.
 _NEVER = r"\x00-\x1f\x7f-\x9f\u2028\u2029<>&\[\]{}|\\`（）【】\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
-# What it does not hold if it stands in the layout as well.
+# Characters that no turn may hold if the layout has one of the same kind.
 _QUOTES = '"“”„«»‹›「」『』＂'
 _SINGLE = "'‘’"
 _ROUND = "()"
-# What a turn begins and ends with; between quotation marks, also with a stage direction in stars.
+# The beginning and the end of a turn; between quotation marks, also of a stage direction in stars.
 _START, _START_QUOTED = r"(?=[^\W_])", r"(?=\*?[^\W_])"
 _END = r"(?<=[\w.!?…。！？])(?<!_)(?<![\"“”„＂].)"
 _END_QUOTED = rf"(?:{_END}|(?<=[^\W_]\*)|(?<=[.!?…]\*))"
-# Where another language's label is looked for inside a line: in a list, in front of a colon.
+# The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = re.compile(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGITS = re.compile("[0-9]+")
@@ -52,15 +52,15 @@ _VALUE = re.compile(r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}[ ]?%
 
 
 class _Tail(NamedTuple):
-    """What a text behind the last turn means."""
+    """The meaning of a text after the last turn."""
 
     repairs: tuple[str, ...]
     ended: bool
-    ended_by: str | None  # if the end marker stands under a label of its own, whose
+    ended_by: str | None  # the role of a label that has only the end marker
 
 
 class Layout(msgspec.Struct):
-    """A layout. `pattern`: a turn's text, a group for each role with what stands before its next turn, the rest."""
+    """A layout. `pattern` matches a turn: its text, a group per role with the text before that role's next turn, the rest."""
 
     head: str
     first: str
@@ -106,7 +106,7 @@ class Layouts:
     def __init__(self, words: RoleWords) -> None:
         self._words = words
         self._known: list[Layout] = []
-        self._seen: dict[str, int] = {}  # beginnings, and how many replies began so
+        self._seen: dict[str, int] = {}  # beginnings, with the number of replies
 
     def read(self, text: str) -> Conversation | None:
         """Return the conversation in a text of a known layout; None for any other."""
@@ -116,7 +116,7 @@ class Layouts:
         return None
 
     def learn(self, text: str, result: Conversation) -> None:
-        """Learn the layout of a text, of which the general reader said `result`, if another one began like it."""
+        """Learn the layout of a text that the general reader read as `result`, if another text began like it."""
         at = text.find(result.turns[0].text)
         if not 0 <= at <= _LONGEST or len(result.turns) <= LEAST or result.probability is None:
             return
