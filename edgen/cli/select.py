@@ -77,8 +77,7 @@ def command(
     the draw. Conversations that a clause removes count as rejected in the new run, with the clause as the
     reason. docs/selecting.md explains the expressions.
 
-    Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" --cap topic=5 -o
-    outputs/chosen
+    Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" -o outputs/chosen
     """
     if output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")

@@ -11,20 +11,17 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
 import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
+from edgen.evaluation.sample import DataSet, Sample
 from edgen.stats.distributions import Distribution, summarize_counts, summarize_shares
 from edgen.stats.intervals import Estimate, ShareCount, average
 
-if TYPE_CHECKING:
-    from edgen.evaluation.measure import Shared
-    from edgen.evaluation.sample import Sample
-
 Columns = Mapping[str, Any]
-Keys = Iterable[str] | Callable[["Shared"], Iterable[str]]
+Keys = Iterable[str] | Callable[[DataSet], Iterable[str]]
 MOST_NUMBER = 10**9  # of a file that anybody may have written
 
 
@@ -69,7 +66,7 @@ class Aggregate(_Wording, frozen=True):
         """The name of the column."""
         return self.column or self.name
 
-    def start(self, shared: Shared) -> Sum:  # noqa: ARG002
+    def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         """Start a count over one data set."""
         return _Nothing()
 
@@ -77,7 +74,7 @@ class Aggregate(_Wording, frozen=True):
 class Total(Aggregate, frozen=True):
     """The sum of a number."""
 
-    def start(self, shared: Shared) -> Sum:  # noqa: ARG002
+    def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         return _Adding()
 
 
@@ -89,7 +86,7 @@ class Share(Aggregate, frozen=True, kw_only=True):
     by_key: bool = False
     usual: ClassVar[str] = "{it} of {it:n}"
 
-    def start(self, shared: Shared) -> Sum:  # noqa: ARG002
+    def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         if self.by_key:
             return _SharesByKey()
         return _Sharing() if self.of else _SharingOfConversations()
@@ -100,7 +97,7 @@ class Mean(Aggregate, frozen=True):
 
     usual: ClassVar[str] = "{it:number} of {it:n}"
 
-    def start(self, shared: Shared) -> Sum:  # noqa: ARG002
+    def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         return _Averaging(sized=bool(self.of))
 
 
@@ -114,9 +111,9 @@ class Histogram(Aggregate, frozen=True, kw_only=True):
     keys: Keys = ()
     line: str = ""
 
-    def start(self, shared: Shared) -> Sum:
+    def start(self, data: DataSet) -> Sum:
         if self.by_key:
-            return _CountingByKey(_keys_of(self.keys, shared))
+            return _CountingByKey(_keys_of(self.keys, data))
         return _Spreading() if self.shares else _Counting()
 
 
@@ -135,8 +132,8 @@ class Tally(Aggregate, frozen=True, kw_only=True):
     most: int | None = None
     rest: str = ""
 
-    def start(self, shared: Shared) -> Sum:
-        return _Tallying([*_keys_of(self.keys, shared)], self.order, self.last)
+    def start(self, data: DataSet) -> Sum:
+        return _Tallying([*_keys_of(self.keys, data)], self.order, self.last)
 
 
 class Crossed(Aggregate, frozen=True, kw_only=True):
@@ -149,7 +146,7 @@ class Crossed(Aggregate, frozen=True, kw_only=True):
     heads: tuple[str, str] = ("", "")
     usual: ClassVar[str] = "{it}"
 
-    def start(self, shared: Shared) -> Sum:  # noqa: ARG002
+    def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         return _Crossing(self.columns, self.order)
 
 
@@ -168,7 +165,7 @@ class Examples(Aggregate, frozen=True, kw_only=True):
     most: int = 10
     why: str = ""
 
-    def start(self, shared: Shared) -> Sum:  # noqa: ARG002
+    def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         return _Naming(self.most)
 
 
@@ -192,13 +189,13 @@ def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def roles_of(shared: Shared) -> list[str]:
+def roles_of(data: DataSet) -> list[str]:
     """Return the roles of a data set, as `keys` of an aggregate."""
-    return [role.name for role in shared.data.roles]
+    return [role.name for role in data.roles]
 
 
-def _keys_of(keys: Keys, shared: Shared) -> Iterable[str]:
-    return keys(shared) if callable(keys) else keys
+def _keys_of(keys: Keys, data: DataSet) -> Iterable[str]:
+    return keys(data) if callable(keys) else keys
 
 
 class _Nothing:

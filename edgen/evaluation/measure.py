@@ -259,7 +259,7 @@ class ColumnCount:
     def __init__(self, measure: Measure[Any], shared: Shared) -> None:
         self._measure, self._shared = measure, shared
         self._read = measure.column_reader(shared)
-        self._sums = {one.name: one.start(shared) for one in measure.aggregates}
+        self._sums = {one.name: one.start(shared.data) for one in measure.aggregates}
         self._adds = [(self._sums[one.name].add, one.reads, one.of) for one in measure.aggregates]
 
     def see(self, sample: Sample, words: Words) -> None:

@@ -260,9 +260,9 @@ class TestAJobsOwn:
         left_out = command("report", run)
         assert left_out.code == 0, left_out.err
         assert "the measure shape of the run's job is left out" in left_out.err
-        assert "shape.turns" not in (run / "report.html").read_text()
+        assert 'id="figure-shape"' not in (run / "report.html").read_text()
         assert command("report", run, *agreed).code == 0
-        assert "shape.turns" in (run / "report.html").read_text()
+        assert 'id="figure-shape"' in (run / "report.html").read_text()
 
         forget()
         mine.write_text(MINE + "# changed")

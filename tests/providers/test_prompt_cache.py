@@ -275,7 +275,7 @@ async def test_a_run_pays_what_the_service_bills_and_its_cap_holds(tmp_path: Pat
         assert min(tokens["cache_read"], tokens["cache_write"]) > 0
         shown = await edgen("status", tmp_path / "run")
         assert (
-            f"({tokens['cache_read']} read from and {tokens['cache_write']} written to the prompt cache)"
+            f"({tokens['cache_read']:,} read from and {tokens['cache_write']:,} written to the prompt cache)"
             in shown.out
         )
         again = await edgen("estimate", job, "--runs", tmp_path, "--json")

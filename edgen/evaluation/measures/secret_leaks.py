@@ -57,7 +57,7 @@ class LeaksMeasure(Measure[Any]):
     aggregates = (
         Total("conversations", "leaking"),
         Share("share", "leaking", label="conversations", says="{conversations} = {it}", title="Says what only others know"),
-        Tally("by", "dimensions", keys=lambda shared: private_dimensions(shared.data.roles)),
+        Tally("by", "dimensions", keys=lambda data: private_dimensions(data.roles)),
         Examples("examples", "dimensions", why="a role says word for word what it may not know"),
     )  # fmt: skip
     compares = ()  # further tests would raise the adjusted p of those that there are
