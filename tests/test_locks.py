@@ -1,4 +1,4 @@
-"""The lock and the two files exported from it name the same packages at the same versions."""
+"""The lock and the two files exported from it name the same packages at the same versions; the trainers' has edgen's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def locked() -> dict[str, str]:
 
 def exported(name: str) -> dict[str, str]:
     lines = (ROOT / name).read_text().splitlines()
-    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", "\n".join(lines), re.MULTILINE))
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\\n]+)", "\n".join(lines), re.MULTILINE))
 
 
 def test_the_exports_agree_with_the_lock() -> None:
@@ -29,6 +29,17 @@ def test_the_exports_agree_with_the_lock() -> None:
         assert {package: lock[package] for package in pins} == pins, f"{name} is stale: run `make lock`"
     assert set(lock) - set(exported("requirements-dev.txt")) <= brought_by("bert-score")
     assert set(exported("requirements-dev.txt")) <= set(lock)
+
+
+def test_the_trainers_environment_has_all_that_edgen_needs() -> None:
+    pins = {
+        re.sub(r"[-_.]+", "-", name).lower(): version
+        for name, version in exported("requirements-rl.txt").items()
+    }
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    elsewhere = {line.split("==")[0] for line in lines if "; sys_platform == 'win32'" in line}
+    missing = set(exported("requirements.txt")) - set(pins) - elsewhere
+    assert not missing, f"run `sh .ci/setup-rl lock`: requirements-rl.txt lacks {sorted(missing)}"
 
 
 def brought_by(name: str) -> set[str]:
