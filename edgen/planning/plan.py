@@ -234,11 +234,16 @@ class Plan:
         }
         if self.gates.layers:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
+        if forms := {use: one.forms for use, one in self._all_prompts().items() if one.forms != "prose"}:
+            facts["forms"] = forms
         if self.space.roles != EDUCATION_ROLES:
             facts["roles"] = self.space.roles
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)
         return fingerprint(facts)
+
+    def _all_prompts(self) -> dict[str, Prompt]:
+        return {**self.prompts, **self.extra_prompts}
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
         # The role that a record names first: the one prompt's, or the teacher's.

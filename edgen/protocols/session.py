@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
+from edgen.core.forms import Form
 from edgen.core.values import Address, Message, Scenario
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules
@@ -58,9 +59,12 @@ class Session(ABC):
         self._step += 1
         return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
-    def _question(self, use: str, messages: tuple[Message, ...], backend: str) -> Question:
-        """Return the next request, with the template of this use."""
-        return Question(self._address(), messages, self.protocol, backend, self._prompts[use].schema)
+    def _question(self, use: str, messages: tuple[Message, ...], backend: str, form: Form) -> Question:
+        """Return the next request, with the template of this use and the form of the answer."""
+        prompt = self._prompts[use]
+        return Question(
+            self._address(), messages, self.protocol, backend, prompt.schema, form=prompt.form(form)
+        )
 
     def _random(self, place: str) -> random.Random:
         """Return the random numbers for a place of the scenario's conversations."""

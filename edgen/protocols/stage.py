@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.config import Branch
+from edgen.core.forms import form, probability, turn_form
 from edgen.core.values import (
     Address,
     Conversation,
@@ -37,6 +38,8 @@ from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
 from edgen.space.five_lists import TOPIC_FIELDS
+
+CLOSING = form(probability=probability())
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):
@@ -136,8 +139,15 @@ class Stage:
 
         address = Address(self.scenario.index, task, step=len(entries))
         side = role.lower()
-        schema = self._prompts[side].schema
-        question = Question(address, self.messages(role, entries), SELFPLAY.name, side, schema)
+        prompt = self._prompts[side]
+        question = Question(
+            address,
+            self.messages(role, entries),
+            SELFPLAY.name,
+            side,
+            prompt.schema,
+            form=prompt.form(turn_form()),
+        )
         return (yield from ask(question, self.rules, read_reply))
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
@@ -189,8 +199,15 @@ class Stage:
         if asked is None:
             return None
         address = Address(self.scenario.index, task, step=CLOSING_STEP)
-        schema = self._prompts["closing"].schema
-        question = Question(address, self.closing(played.turns), SELFPLAY.name, asked.lower(), schema)
+        prompt = self._prompts["closing"]
+        question = Question(
+            address,
+            self.closing(played.turns),
+            SELFPLAY.name,
+            asked.lower(),
+            prompt.schema,
+            form=prompt.form(CLOSING),
+        )
         answer = yield from ask(question, self.rules, _read_probability)
         return None if isinstance(answer, Rejection) else answer
 

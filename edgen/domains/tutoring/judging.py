@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.forms import form, one_of
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Question, Rules, ask, ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark
@@ -43,7 +44,9 @@ def judge_responses(
         return read_best_worst(reply.text, letters, **ended(reply))
 
     shown = judge_variables(turns, [responses[place] for place in places], address, rules.seed)
-    question = Question(address, prompt.messages({**told, **shown}), "tutoring", JUDGE, prompt.schema)
+    messages = prompt.messages({**told, **shown})
+    asked = form(best=one_of(letters), worst=one_of(letters))
+    question = Question(address, messages, "tutoring", JUDGE, prompt.schema, form=prompt.form(asked))
     found = yield from ask(question, rules, read)
     return None if isinstance(found, Rejection) else (places[found[0]], places[found[1]])
 

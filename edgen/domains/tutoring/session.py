@@ -29,7 +29,7 @@ from edgen.protocols.base import Conversing, Prompting, Rules, ask
 from edgen.protocols.labelling import labelling_variables
 from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message, in_one_message
-from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
 from edgen.space.model import SpaceRole
 
 # Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.
@@ -261,7 +261,8 @@ class TutoringSession(Session):
         def read_reply(reply: Reply) -> ActedTurn | Rejection:
             return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
 
-        question = self._question(use, self._messages(role, side, use, wanted), backend)
+        messages = self._messages(role, side, use, wanted)
+        question = self._question(use, messages, backend, acted_form(actions))
         said = yield from ask(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
             self._repairs |= dict.fromkeys(said.repairs)
