@@ -76,7 +76,7 @@ def form_of(parts: Mapping[str, Part]) -> Form:
 @functools.lru_cache(maxsize=256)
 def _form(schema: bytes) -> Form:
     shown = _describe(msgspec.json.decode(schema))
-    return Form(schema, f"Answer with one JSON object and nothing else, in this form: {shown}")
+    return Form(schema, f"Answer with one JSON object and nothing else. It has {shown}.")
 
 
 def turn_form(longest: int = _MOST_TEXT) -> Form:
@@ -130,25 +130,23 @@ def _object(parts: Mapping[str, Part]) -> Part:
 
 
 def _describe(part: Part) -> str:
-    """Return a part as an example of it."""
+    """Return a part in words. An example in its place would be copied: small models answer with its dots."""
     if "enum" in part:
         return _describe_choice(part["enum"])
     kind = part.get("type")
     if kind == "object":
-        inside = ", ".join(f"{_quoted(name)}: {_describe(one)}" for name, one in part["properties"].items())
-        return f"{{{inside}}}"
+        return ", ".join(f"{_quoted(name)} ({_describe(one)})" for name, one in part["properties"].items())
     if kind == "array":
-        return f"[{_describe(part['items'])}{'' if part.get('maxItems') == 1 else ', …'}]"
+        inside = _describe(part["items"])
+        return f"a list of objects with {inside}" if "properties" in part["items"] else f"a list of {inside}"
     if kind == "integer":
         return f"a whole number from {part['minimum']} to {part['maximum']}"
-    return "true or false" if kind == "boolean" else '"…"'
+    return "true or false" if kind == "boolean" else "a text"
 
 
 def _describe_choice(values: Sequence[str | int | float]) -> str:
     if len(values) > _MOST_NAMED:
-        if isinstance(values[0], str):
-            return '"…"'
-        return f"a number from {values[0]} to {values[-1]}"
+        return "one of those" if isinstance(values[0], str) else f"a number from {values[0]} to {values[-1]}"
     return " or ".join(map(_quoted, values))
 
 

@@ -123,6 +123,10 @@ class ConversationProtocol(
     ) -> dict[str, tuple[Message, ...]]:
         """Return the first messages of each template."""
 
+    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
+        """Return the forms of the answers to the messages of `opening`, by use; none if it states none."""
+        return {}
+
     @abstractmethod
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return the calls of one conversation: few (0), the expected number (1), or the maximum (2)."""

@@ -144,6 +144,10 @@ class Oneshot(ConversationProtocol):
             variables = conversation_variables(scenario, rules.roles, told.labels, told.goal) | variables
         return {"default": prompt.messages(variables)}
 
+    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
+        """Return the form of a conversation."""
+        return {"default": _form(rules)}
+
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return one call."""
         return (ExpectedCall("default", "default", _TOKENS),)

@@ -40,6 +40,10 @@ class Session(ABC):
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """Return the first messages of each template, by use."""
 
+    def forms(self) -> Mapping[str, Form]:
+        """Return the forms of the answers to these messages, by use. Call it after `opening`."""
+        return {}
+
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
         """Return the variables of a template on the scenario, for a reader with the role's knowledge."""
         known = scenario_variables(self._scenario)
@@ -89,3 +93,9 @@ class PlayedProtocol(ConversationProtocol):
     ) -> dict[str, tuple[Message, ...]]:
         """Return the first messages of each template."""
         return self.session()(scenario, 0, prompts, rules).opening()
+
+    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
+        """Return the forms of the answers to these messages."""
+        session = self.session()(scenario, 0, prompts, rules)
+        session.opening()
+        return session.forms()

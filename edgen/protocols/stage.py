@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.config import Branch
-from edgen.core.forms import form, probability, turn_form
+from edgen.core.forms import turn_form
 from edgen.core.values import (
     Address,
     Conversation,
@@ -33,13 +33,11 @@ from edgen.prompting import scenario_variables
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
 from edgen.protocols.briefs import turn_variables
 from edgen.protocols.fence import fence_turns
-from edgen.protocols.selfplay import CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
+from edgen.protocols.selfplay import CLOSING, CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
 from edgen.space.five_lists import TOPIC_FIELDS
-
-CLOSING = form(probability=probability())
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):

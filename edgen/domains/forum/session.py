@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.forms import Form
 from edgen.core.values import (
     Conversation,
     Event,
@@ -235,6 +236,13 @@ class Thread(Session):
         if MODERATOR in self._prompts:
             found[MODERATOR] = self.choice(others)
         return found
+
+    def forms(self) -> dict[str, Form]:
+        """Return the forms of their answers."""
+        asker, *others = self.seats
+        found = dict.fromkeys((seat.use for seat in others), post_form([1]))
+        found[MODERATOR] = choice_form(len(others) + 1)
+        return found | {asker.use: post_form((), titled=True)}
 
     def _too_little(self) -> Rejection | None:
         """Why what was posted is no conversation, None if it is one."""

@@ -365,6 +365,18 @@ class GuidedSession(Session):
 
         return (yield from ask(self._question(use, messages, backend, form), self._rules, read_timed))
 
+    def forms(self) -> dict[str, Form]:
+        """Return the forms of their answers."""
+        prepared, offer = self._prepared, self.course.offer()
+        found = {
+            "partner": acted_form(prepared.labels),
+            "paraphrase": turn_form(),
+            "wizard": choice_form(max(1, len(offer.options) + len(offer.fixed)), free=self._may_write),
+        }
+        if prepared.questionnaire is not None:
+            found["questionnaire"] = ratings_form(prepared.questionnaire.scales)
+        return found
+
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """Return each template's first request: the partner's and those behind it as if the most probable was
         said."""
