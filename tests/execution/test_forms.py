@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from edgen.core.forms import BOUNDS
-from tests.execution.service import edgen, job_text, write
+from tests.execution.service import ROOT, edgen, job_text, write
 from tests.json_server import serving_json
 
 SAID = {
@@ -175,3 +175,14 @@ def test_simulators_and_functions_are_asked_in_prose(tmp_path: Path) -> None:
     assert msgspec.json.decode(
         load_plan(required).asked(load_plan(required).scenario(0))["default"].schema or b""
     )
+
+
+@pytest.mark.parametrize("name", ["quickstart", "selfplay", "tutoring", "lesson_plan", "homework_help"])
+async def test_the_simulator_says_the_same_kind_of_things_in_a_form(tmp_path: Path, name: str) -> None:
+    job, run = ROOT / f"jobs/{name}.yaml", tmp_path / "run"
+    made = await edgen("generate", job, "-n", "2", "-o", run, "--set", "forms=schema", "--json")
+    assert made.code == 0, made.err
+    assert made.facts["accepted"] == made.facts["planned"]
+    texts = [path.read_text() for path in (run / "shards").glob("conversations_*.json")]
+    assert texts
+    assert not any("simulated answer" in text or "I'm a simulator" in text for text in texts)
