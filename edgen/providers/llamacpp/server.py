@@ -1,0 +1,62 @@
+"""llama.cpp's server in this process, through xllamacpp.
+
+As a script, it tries a model out: it loads the model with the settings on standard input (JSON), answers a
+request of one token, and prints llama.cpp's errors. llama.cpp aborts the whole process on some files, and the
+process is then this one. It imports nothing of edgen, so it starts quickly.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
+    """Load a model and return its `xllamacpp.Server`. Raises RuntimeError if llama.cpp cannot load it.
+
+    `settings`: path, threads, slots, context (tokens of each slot), chat_template (empty: the model's own).
+    The server listens on a loopback port that `key` opens. No web page can use it: it allows no origin.
+    `errors`: print llama.cpp's errors on stderr.
+    """
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = settings["path"]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [key]
+    params.cors_origins = ""
+    params.cors_credentials = False
+    params.ui = params.endpoint_slots = params.endpoint_props = params.endpoint_metrics = False
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
+    params.n_parallel = settings["slots"]
+    params.n_ctx = settings["slots"] * settings["context"]
+    params.use_jinja = True
+    if settings["chat_template"]:
+        params.chat_template = settings["chat_template"]
+    # An answer depends on nothing that was asked before: no prompt is kept for later ones.
+    params.cache_prompt = False
+    params.cache_ram_mib = 0
+    params.n_ctx_checkpoints = 0
+    # The settings are edgen's; llama.cpp would fit them to the memory that is free now.
+    params.fit_params = False
+    params.warmup = False
+    params.verbosity = 1 if errors else -1
+    return xllamacpp.Server(params)
+
+
+def _try_out() -> None:
+    server = start(json.load(sys.stdin), "trial", errors=True)
+    answer = server.handle_chat_completions(
+        {"messages": [{"role": "user", "content": "Hello."}], "max_tokens": 1}
+    )
+    if "error" in answer:
+        raise RuntimeError(answer["error"].get("message", "no answer"))
+
+
+if __name__ == "__main__":
+    try:
+        _try_out()
+    except Exception as problem:  # noqa: BLE001 - whatever the library raises is the result
+        sys.exit(f"TRIAL {problem}")
