@@ -24,6 +24,7 @@ _MODULES = {
     "bleu": ("sacrebleu",),
     "bertscore": ("bert_score",),
     "retrieval": ("bm25s",),
+    "local": ("xllamacpp",),
 }
 
 

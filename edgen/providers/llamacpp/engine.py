@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.core.extras import install_command, require_versions
+from edgen.core.extras import require_extra
 from edgen.plugin import InputError
 from edgen.providers.llamacpp import server
 from edgen.providers.llamacpp.notes import note_loaded, was_loaded
@@ -101,12 +101,8 @@ def library_version() -> str | None:
 
 
 def require_library() -> None:
-    """Raise InputError if xllamacpp is missing or of an unsupported version."""
-    if library_version() is None:
-        raise InputError(
-            f"a backend of type llamacpp needs xllamacpp, which is not installed: `{install_command('local')}`."
-        )
-    require_versions("local")
+    """Raise UsageError if xllamacpp is missing or of an unsupported version."""
+    require_extra("local", "backends of type llamacpp")
 
 
 def _plain(path: Path, settings: Settings) -> dict[str, Any]:
