@@ -135,22 +135,24 @@ def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> 
     note_loaded(note)
 
 
-_LOGGED = re.compile(r"(?m)^[\d.]+ E .*?(?:error loading model|error)?: (.*)$")
+_LOGGED = re.compile(r"(?m)^[\d.]+ E .*?error[^:\n]*: (.*)$|^.*(GGML_ASSERT.*)$")
 
 
 def _reason(code: int, said: str) -> str:
     """Return why a trial failed: llama.cpp's first error, or how its process ended."""
+    found = _LOGGED.search(said)
+    logged = (found[1] or found[2]) if found else said.rpartition("TRIAL ")[2].strip()
     if code < 0:
-        killed = " (no memory was left, most likely)" if code == -9 else ""
-        return f"its process ended by signal {-code}{killed}"
-    logged = _LOGGED.findall(said)
-    if logged:
-        return str(logged[0]).removeprefix("error loading model: ")
-    return said.rpartition("TRIAL ")[2].strip()
+        killed = "no memory was left, most likely" if code == -9 else logged
+        return f"its process ended by signal {-code} ({killed})"
+    return f"the chat template fails ({logged})" if "chat template" in said else logged
 
 
 def _unloadable(path: Path, reason: str) -> str:
-    return (
-        f"llama.cpp (xllamacpp {library_version()}) cannot load {path}: {' '.join(reason.split())[:300].rstrip('.')}. "
-        "Check the file, and that `context` and `slots` fit this machine's memory, or name another model."
+    advice = (
+        "Give the backend another `chat_template:`."
+        if reason.startswith("the chat template")
+        else "Check the file, and that `context` and `slots` fit this machine's memory, or name another model."
     )
+    said = " ".join(reason.split())[:300].rstrip(".")
+    return f"llama.cpp (xllamacpp {library_version()}) cannot load {path}: {said}. {advice}"

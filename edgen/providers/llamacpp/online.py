@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.system import memory_size
-from edgen.plugin import InputError, Key, Link, Reply, Request
+from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
 from edgen.providers.http import describe_config, encode
 from edgen.providers.llamacpp.config import LlamaCppConfig, is_template
 from edgen.providers.llamacpp.engine import Engine, Settings, close_engine, open_engine, require_library
@@ -66,8 +66,13 @@ class LlamaCppBackend:
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError, and InputError for a model that cannot be loaded."""
         engine, service = await self._open()
-        async with engine.turns():
-            reply = await service.complete(request)
+        try:
+            async with engine.turns():
+                reply = await service.complete(request)
+        except CallError as failure:
+            if failure.kind is FailureKind.CONTEXT_OVERFLOW:
+                failure.message += f". The backend has `context: {self._settings.context}`; raise it"
+            raise
         return msgspec.structs.replace(reply, model=self.model)
 
     async def models(self) -> list[str] | None:
