@@ -107,7 +107,9 @@ async def test_log_probabilities_are_the_models_own_under_a_schema_as_well(build
 
 async def test_a_prompt_longer_than_the_context_is_one_failed_request(build: Build) -> None:
     it = build()
-    with pytest.raises(CallError, match=r"exceeds the available context size \(512.*`context: 512`") as caught:
+    with pytest.raises(
+        CallError, match=r"exceeds the available context size \(512.*`context: 512`"
+    ) as caught:
         await it.complete(request("many words " * 500))
     assert caught.value.kind is FailureKind.CONTEXT_OVERFLOW
     assert (await it.complete(request("hi"))).text, "the model answers the next"
@@ -188,11 +190,8 @@ async def test_the_port_is_of_this_machine_and_opens_to_its_key_alone(build: Bui
     host, _, port = loaded.address.removeprefix("http://").rpartition(":")
     assert host == "127.0.0.1"
     assert len(loaded.key) >= 32
-    others = [own for *_, (own, *_) in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)]
-    for own in others:
-        if not own.startswith("127."):
-            with pytest.raises(OSError), socket.create_connection((own, int(port)), timeout=2):  # noqa: PT012
-                pass
+    with pytest.raises(OSError, match="refused|unreachable|assign"):  # a port on all addresses answers here
+        socket.create_connection(("127.0.0.2", int(port)), timeout=2)
     for path in ("/v1/models", "/props", "/slots", "/metrics", "/v1/chat/completions", "/completion"):
         for key in (None, "wrong"):
             status, _ = await asyncio.to_thread(ask_port, loaded.address + path, key)
@@ -323,9 +322,7 @@ async def test_one_larger_than_the_memory(build: Build, weights: Path, tmp_path:
     assert "1,280.0 GB for a context of 5,000,000,000 tokens" in said
 
 
-async def test_a_model_without_a_chat_template_takes_one(
-    build: Build, weights: Path, tmp_path: Path
-) -> None:
+async def test_a_model_without_a_chat_template_takes_one(build: Build, weights: Path, tmp_path: Path) -> None:
     path = tmp_path / "base.gguf"
     path.write_bytes(weights.read_bytes().replace(b"tokenizer.chat_template", b"tokenizer.chat_templatx"))
     assert read_header(path).chat_template is None
@@ -342,7 +339,7 @@ async def test_a_model_without_a_chat_template_takes_one(
     secret.write_text("my key")
     (tmp_path / "link.jinja").symlink_to(secret)
     for name in ("secret", "link.jinja", "missing.jinja"):
-        with pytest.raises(InputError, match="chat.template"):
+        with pytest.raises(InputError, match=r"chat.template"):
             build(path=str(path), chat_template=str(tmp_path / name))
 
 

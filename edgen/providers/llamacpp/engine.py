@@ -25,7 +25,6 @@ from edgen.plugin import InputError
 from edgen.providers.llamacpp import server
 from edgen.providers.llamacpp.notes import note_loaded, was_loaded
 
-
 _PATIENCE = 900.0  # seconds for a trial: large weights on a slow disk
 
 

@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -65,7 +64,7 @@ def notes_file(environ: Mapping[str, str]) -> Path | None:
 
 def _read() -> Notes:
     try:
-        return _DECODER.decode(_place().read_bytes())
+        return msgspec.json.decode(_place().read_bytes(), type=Notes)
     except (OSError, ValueError):
         return Notes()
 
@@ -78,6 +77,3 @@ def _write(notes: Notes) -> None:
 
 def _place() -> Path:
     return notes_file(os.environ) or Path(os.devnull)
-
-
-_DECODER: Any = msgspec.json.Decoder(Notes)

@@ -93,7 +93,9 @@ class LlamaCppBackend:
         async with self._loading:
             if self._engine is None or self._service is None:
                 self._engine = await asyncio.to_thread(open_engine, self._path, self._settings)
-                self._service = _Service(_service_config(self._config, self._engine), self._engine, self._link)
+                self._service = _Service(
+                    _service_config(self._config, self._engine), self._engine, self._link
+                )
             return self._engine, self._service
 
 
