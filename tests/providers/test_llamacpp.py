@@ -190,7 +190,7 @@ async def test_the_port_is_of_this_machine_and_opens_to_its_key_alone(build: Bui
     host, _, port = loaded.address.removeprefix("http://").rpartition(":")
     assert host == "127.0.0.1"
     assert len(loaded.key) >= 32
-    with pytest.raises(OSError, match="refused|unreachable|assign"):  # a port on all addresses answers here
+    with pytest.raises(OSError, match=r"refused|unreachable|assign"):  # a port on all addresses answers here
         socket.create_connection(("127.0.0.2", int(port)), timeout=2)
     for path in ("/v1/models", "/props", "/slots", "/metrics", "/v1/chat/completions", "/completion"):
         for key in (None, "wrong"):

@@ -37,7 +37,7 @@ class LlamaCppProvider(Provider):
 
 
 def default_threads(cores: int) -> int:
-    """Return the threads that compute on a machine with so many cores: half of them. Threads of llama.cpp wait
+    """Return the threads that compute on a machine with so many cores: half of them. llama.cpp's threads wait
     for each other at every layer, so one that shares its core with another program slows all of them."""
     return min(max(cores // 2, 1), _MOST_THREADS)
 

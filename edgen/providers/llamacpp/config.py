@@ -31,7 +31,7 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     """Maximum tokens of a prompt and its answer; null: 4096, or what the model was trained with if that is
     less."""
     slots: Count = 1
-    """How many requests are answered at once. With 1, a request gets the same bytes whatever else is asked."""
+    """How many requests are answered at once. With 1, other requests change no byte of an answer."""
     threads: Count | None = None
     """Threads that compute; null: half of this machine's cores, at most 8."""
     max_tokens: Positive = 1024

@@ -29,8 +29,8 @@ _PATIENCE = 900.0  # seconds for a trial: large weights on a slow disk
 
 
 class Settings(NamedTuple):
-    """What distinguishes loaded models: weights, by their digest; threads; slots; tokens of each slot; the
-    chat template, empty for the model's own."""
+    """Settings that distinguish loaded models: weights, by their digest; threads; slots; tokens of each slot;
+    the chat template, empty for the model's own."""
 
     sha256: str
     threads: int
@@ -40,7 +40,7 @@ class Settings(NamedTuple):
 
 
 class Engine:
-    """A loaded model behind a loopback port that only `key` opens. `address` is the port's."""
+    """A loaded model at a loopback port that only `key` opens. `address` is the port's."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.key = secrets.token_urlsafe(32)
@@ -112,7 +112,7 @@ def _plain(path: Path, settings: Settings) -> dict[str, Any]:
 
 def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> None:
     """Raise InputError if llama.cpp cannot load a model that it has not loaded before."""
-    described = repr((settings, library_version(), sys.platform))
+    described = repr((settings, library_version()))
     note = hashlib.sha256(described.encode()).hexdigest()
     if was_loaded(note):
         return

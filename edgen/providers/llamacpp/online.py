@@ -129,8 +129,8 @@ def _service_config(config: LlamaCppConfig, engine: Engine) -> OpenAIConfig:
 
 @functools.lru_cache(maxsize=256)
 def _grammar(schema: bytes) -> bytes:
-    """Return a schema as llama.cpp's grammar, as a JSON text. `lenient`: keywords that grammars do not support
-    are left out, and edgen's own check of the answer has the last word."""
+    """Return a schema as llama.cpp's grammar, as a JSON text. `lenient`: keywords that grammars do not
+    support are left out, and edgen's own check of the answer has the last word."""
     import xllamacpp
 
     whole: dict[str, Any] = msgspec.json.decode(schema)

@@ -57,5 +57,5 @@ def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
 if __name__ == "__main__":
     try:
         start(json.load(sys.stdin), "trial", errors=True)
-    except Exception as problem:  # noqa: BLE001 - whatever the library raises is the result
+    except Exception as problem:  # noqa: BLE001 - any error of the library is the result
         sys.exit(f"TRIAL {problem}")
