@@ -290,7 +290,7 @@ class Annotating:
             run, self.job, ROLE, annotators, prompt, self.control, via, send=send
         ) as opened:
             asked = {
-                name: self._annotator(name, answering.backends[ROLE], prompt)
+                name: self._annotator(name, answering.backends[ROLE], answering.prompt or prompt)
                 for name, (_, answering) in opened.items()
             }
             found: list[AtWork[AnnotatorAsker]] = []

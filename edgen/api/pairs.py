@@ -231,7 +231,8 @@ class PairMaking:
         async with open_answerer(
             self.run, self.job, "judge", named, prompt, self._control, via, send=send
         ) as (job, answering):
-            judge = Answerer.of(answering.backends["judge"], prompt, compare=job.pairs.compare)
+            asked = answering.prompt or prompt
+            judge = Answerer.of(answering.backends["judge"], asked, compare=job.pairs.compare)
             yield job, judge, answering
 
     async def judge_id(self) -> str:

@@ -19,7 +19,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.catalogue import load
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import load_plans, plan_of
-from edgen.planning.plan import Plan
+from edgen.planning.plan import Asked, Plan
 from edgen.planning.unused_variables import describe_unused, find_unused
 from edgen.prompting.answer_schema import schema_text
 from edgen.prompting.diff import join_messages, unified_diff
@@ -167,24 +167,21 @@ class JobPreview:
 
 def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
     scenario = plan.scenario(index)
-    prompts = plan.opening(scenario)
+    asked = plan.asked(scenario)
+    prompts = {use: one.messages for use, one in asked.items()}
     alone = [*prompts] == ["default"]
     return ScenarioPrompts(
         arm=arm or UNSET,
         scenario=scenario.as_row(),
         messages=prompts["default"] if alone else UNSET,
         prompts=UNSET if alone else prompts,
-        schemas={use: msgspec.json.decode(schema) for use, schema in _schemas(plan).items()} or UNSET,
+        schemas={use: msgspec.json.decode(one.schema) for use, one in asked.items() if one.schema} or UNSET,
     )
 
 
-def _schemas(plan: Plan) -> dict[str, bytes]:
-    return {use: prompt.schema for use, prompt in plan.prompts.items() if prompt.schema is not None}
-
-
-def _shown(plan: Plan, use: str, messages: tuple[Message, ...]) -> str:
-    """Return a prompt as one text, with the schema of its answers."""
-    schema = _schemas(plan).get(use)
+def _shown(asked: Asked) -> str:
+    """Return what is asked as one text, with the schema of the answer."""
+    messages, schema = asked
     return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{schema_text(schema)}")
 
 
@@ -233,11 +230,10 @@ def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
 
 def _compare_scenario(left: _Compared, right: _Compared, index: int) -> ScenarioDifference:
     """Return one scenario's prompts of both sides, by use, with their diff."""
-    mine, theirs = (side.plan.opening(side.plan.scenario(index)) for side in (left, right))
+    mine, theirs = (side.plan.asked(side.plan.scenario(index)) for side in (left, right))
     prompts = {}
     for use in dict.fromkeys((*mine, *theirs)):
-        a = _shown(left.plan, use, mine.get(use, ()))
-        b = _shown(right.plan, use, theirs.get(use, ()))
+        a, b = (_shown(side.get(use, Asked((), None))) for side in (mine, theirs))
         prompts[use] = PromptPair(a, b, a == b, unified_diff(a, b, left.label, right.label))
     one, other = left.plan.scenario(index).as_row(), right.plan.scenario(index).as_row()
     return ScenarioDifference(one, None if one == other else other, prompts)

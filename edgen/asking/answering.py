@@ -15,7 +15,7 @@ from edgen.core.digest import fingerprint
 from edgen.core.errors import UsageError
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
-from edgen.planning.answer_schemas import check_schema
+from edgen.planning.answer_schemas import check_schema, with_forms
 from edgen.prompting import Prompt
 from edgen.providers import Backend, provider_of
 from edgen.runtime.backends import Via, open_backends, open_scheduler
@@ -56,6 +56,8 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
         """Return the answerer that a backend is with a template. `way`: what else shapes its answers, by
         name."""
         identity = dict(backend.identity)
+        if prompt.forms != "prose":
+            way = {**way, "forms": prompt.forms}
         name = fingerprint((identity, prompt.sha256, *way.values()))
         template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
         if prompt.schema is not None:
@@ -72,10 +74,12 @@ class Chosen(NamedTuple):
 
 
 class Answering(NamedTuple):
-    """Open backends, by their names in the asker's job, and what makes the scheduler of calls to them."""
+    """Open backends, by their names in the asker's job, what makes the scheduler of calls to them, and their
+    template if they share one."""
 
     backends: Mapping[str, Backend]
     scheduler: SchedulerFactory = call_by_call
+    prompt: Prompt | None = None
 
 
 @contextlib.asynccontextmanager
@@ -132,7 +136,8 @@ async def open_answerers(
         )
         found: dict[str, tuple[Job, Answering]] = {}
         for name, own in jobs.items():
-            answering = Answering({role: opened[first[name]]})
+            asked = with_forms(prompt, own, chosen[name].config, f"$.backends.{role}")
+            answering = Answering({role: opened[first[name]]}, prompt=asked)
             if send:
                 scheduler = await stack.enter_async_context(open_scheduler(own, answering.backends, via))
                 answering = answering._replace(scheduler=scheduler)

@@ -27,6 +27,7 @@ from edgen.asking.units import UnitAsker, name_task, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
+from edgen.core.forms import Form
 from edgen.core.values import Address, Rejection, Reply, Request, Status, Turn
 from edgen.planning.allowed_files import unlimited
 from edgen.prompting import Prompt, load_prompt
@@ -77,12 +78,23 @@ class DeclaredAsker(UnitAsker):
     def ask(self, unit: Unit) -> Generator[Request, Reply, Answer | Rejection]:
         """Ask about a unit, and return what is kept of the answer, or why it could not be read."""
 
+    def form(self, unit: Unit) -> Form | None:  # noqa: ARG002
+        """Return the form of the answer about a unit, None if the template's words suffice."""
+        return None
+
     def question(
         self, unit: Unit, variables: Mapping[str, Any], read: Callable[[Reply], Answer | Rejection]
     ) -> Generator[Request, Reply, Answer | Rejection]:
         """Ask with the template, again until an answer can be read."""
-        messages = self.prompt.messages(variables)
-        question = Question(unit.address, messages, self.name, self.role, self.prompt.schema)
+        prompt, form = self.prompt, self.form(unit)
+        question = Question(
+            unit.address,
+            prompt.messages(variables),
+            self.name,
+            self.role,
+            prompt.schema,
+            form=None if form is None else prompt.form(form),
+        )
         return (yield from ask(question, self.rules, read))
 
     def places(self, turns: Sequence[Turn]) -> list[int | None]:  # noqa: ARG002

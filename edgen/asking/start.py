@@ -64,7 +64,8 @@ class Start(ABC, Generic[A]):
         async with open_answerer(
             self.reader.rundir, self.job, self.role, self._by, prompt, self.control, self._via, send=send
         ) as (job, answering):
-            yield AtWork(self.asker(job, answering.backends[self.role], prompt), answering)
+            asked = answering.prompt or prompt
+            yield AtWork(self.asker(job, answering.backends[self.role], asked), answering)
 
     def ask(self) -> tuple[A, Path, EdgenError | None]:
         """Ask what has no answer yet: the asker, its ledger, and what stopped it once that was begun."""

@@ -341,9 +341,12 @@ def shaping_values(job: Job) -> dict[str, Any]:
     for key in ("gates", "labels", "measures"):
         if not plain[key]:
             del plain[key]
-    if not job.role_words:
-        del plain["role_words"]
+    for key in ("role_words", "forms"):
+        if not getattr(job, key):
+            del plain[key]
     for name, backend in job.backends.items():
+        if backend.forms is None:
+            plain["backends"][name].pop("forms", None)
         for knob in backend.KNOBS:
             plain["backends"][name].pop(knob, None)
     return plain

@@ -25,6 +25,7 @@ Url = Annotated[str, Meta(pattern=r"^https?://[^\s/@]+(/\S*)?\Z")]
 Text = Annotated[str, Meta(min_length=1)]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 ServiceTier = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,39}\Z")]
+Forms = Literal["auto", "schema", "prose"]
 # Settings that only some providers have: `Provider.sends` lists a provider's own.
 OPTIONAL = ("reasoning_effort", "verbosity", "service_tier")
 # Services' names for the tier of their list prices.
@@ -108,6 +109,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     choices: Literal["auto"] | None = None
     """`auto`: identical calls are sent as one request for several answers (`n`), whose prompt is paid once;
     null: separately."""
+    forms: Forms | None = None
+    """How answers are requested, as the job's key `forms`; null: as the job says."""
     price: Price | None = None
     """The price of this model, if the shipped list does not have it or this host charges another."""
     model: Text

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import BackendConfig, Positive, Seed, Share, Text
+from edgen.config.backends import BackendConfig, Forms, Positive, Seed, Share, Text
 from edgen.config.label_set import LabelSet
 from edgen.core.registry import PluginError, find, names
 from edgen.core.values import ROLES, Role
@@ -188,6 +188,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Further names of the roles in replies, as in `{Teacher: [Tutor], Student: [Learner]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     """Maximum requests per scenario before its answer counts as rejected."""
+    forms: Forms | None = None
+    """How answers are requested. `auto` sends the form of each answer as a JSON Schema where the service
+    takes one, `schema` always, `prose` never: then the template's words alone ask for it. null: `auto` for
+    shipped templates, `prose` for your own."""
     stop_when_useless: bool = True
     """Whether the run stops early if under 5% of its answers are usable; shapes no answer."""
     gates: dict[str, Text] = {}

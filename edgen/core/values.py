@@ -159,6 +159,9 @@ class Request(msgspec.Struct, frozen=True):
     """The requesting protocol, for the simulator; it does not shape a model's answer."""
     schema: bytes | None = None
     """The JSON Schema of the answer, as JSON; None without one."""
+    prose: tuple[Message, ...] = ()
+    """The messages that ask for the same without the schema, for a service that takes none; empty: the schema
+    is required, or there is none."""
     logprobs: int | None = None
     """How many likely tokens the service returns at each place; None without log probabilities."""
     alike: tuple[Request, ...] = ()

@@ -70,14 +70,12 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     sums: dict[str, int] = {}
     most = _largest(plan)
     for index in chosen:
-        for use, messages in plan.opening(plan.scenario(index)).items():
-            schema = plan.prompts[use].schema
+        for use, (messages, schema) in plan.asked(plan.scenario(index)).items():
             sums[use] = sums.get(use, 0) + counters[plan.templates[use].asked].prompt(messages, schema)
             most[use] = max(most[use], prompt_token_bound(messages, schema))
-    if labelling := plan.labelling_opening():
-        schema = plan.extra_prompts[ANNOTATOR].schema
-        sums[ANNOTATOR] = counters[ANNOTATOR].prompt(labelling, schema) * len(chosen)
-        most[ANNOTATOR] = prompt_token_bound(labelling, schema)
+    if (labelling := plan.labelling_opening()) is not None:
+        sums[ANNOTATOR] = counters[ANNOTATOR].prompt(*labelling) * len(chosen)
+        most[ANNOTATOR] = prompt_token_bound(*labelling)
     mean = {use: count / len(chosen) for use, count in sums.items()}
     how = "; ".join(dict.fromkeys(one.how for one in counters.values()))
     error = max(one.error for one in counters.values())
@@ -112,8 +110,7 @@ def _with_entry(scenario: Scenario, dimension: str, entry: Entry) -> Scenario:
 
 def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
     return {
-        use: prompt_token_bound(messages, plan.prompts[use].schema)
-        for use, messages in plan.opening(scenario).items()
+        use: prompt_token_bound(messages, schema) for use, (messages, schema) in plan.asked(scenario).items()
     }
 
 

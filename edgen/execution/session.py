@@ -24,6 +24,7 @@ from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget, budget_of
+from edgen.execution.client.form_support import restore_forms
 from edgen.execution.client.model_client import Service, make_clients
 from edgen.execution.client.purse import Purse
 from edgen.execution.online_scheduler import call_by_call
@@ -80,6 +81,7 @@ class Session:
         self._clients = make_clients(
             tasks.call_settings, backends, roles, self.budget, ledger.out, admissions=shared.admissions
         )
+        restore_forms(self._clients.values(), ledger, self.events)
         identities = {role: client.backend.identity for role, client in self._clients.items()}
         self.fingerprint = tasks.fingerprint(identities)
         if self.budget is not None:

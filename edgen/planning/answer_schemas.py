@@ -1,12 +1,15 @@
-"""Checks whether a template's JSON Schema can be sent to its backend."""
+"""The way in which answers to a template are requested of its backend: by a JSON Schema, the template's own
+or the protocol's form, or in the template's words."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
 from edgen.config import BackendConfig, Job, backend_name
 from edgen.core.errors import JobError, Problem
+from edgen.core.resources import is_shipped
 from edgen.prompting import Prompt
 from edgen.prompting.answer_schema import schema_file
 from edgen.protocols.base import ConversationProtocol, Template
@@ -29,6 +32,27 @@ def check_schemas(
             found.append(Problem(f"$.backends.{name}", wrong))
     if found:
         raise JobError.of(job.name, found)
+
+
+def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Prompt:
+    """Return the template with the way in which its backend's answers are requested. Raises JobError if a
+    schema is required and the backend takes none; `key` is the job's key of the backend."""
+    wanted = config.forms or job.forms or ("auto" if is_shipped("prompts", Path(prompt.source)) else "prose")
+    provider = provider_of(config)
+    wrong = None if wanted == "prose" else provider.schema_problem(config, b"{}")
+    if wanted == "schema" and wrong is not None:
+        problem = f"`forms: schema` cannot be kept: {wrong}. Choose `auto` or `prose`, or another backend"
+        raise JobError.of(job.name, [Problem(key, problem)])
+    if wanted == "auto" and (wrong is not None or not provider.forms_by_default):
+        wanted = "prose"
+    return dataclasses.replace(prompt, forms=wanted)
+
+
+def asked_with(prompt: Prompt, job: Job, name: str) -> Prompt:
+    """Return the template as the job's backend of this name is asked with it. Raises JobError if a schema
+    that is required cannot be sent."""
+    check_schema(prompt, job.backends[name], f"$.backends.{name}")
+    return with_forms(prompt, job, job.backends[name], f"$.backends.{name}")
 
 
 def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:

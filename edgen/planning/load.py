@@ -9,11 +9,20 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, arm_jobs, backend_of, load_job, protocol_of, resolved_values, with_speakers
+from edgen.config import (
+    Job,
+    arm_jobs,
+    backend_name,
+    backend_of,
+    load_job,
+    protocol_of,
+    resolved_values,
+    with_speakers,
+)
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
-from edgen.planning.answer_schemas import check_schema, check_schemas
+from edgen.planning.answer_schemas import check_schema, check_schemas, with_forms
 from edgen.planning.labels import annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
@@ -117,9 +126,17 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         templates[use], extra[use] = template, load_template(template, reach, space)
         check_schema(extra[use], backend_of(job, use), f"$.backends.{use}")
     check_schemas(job, prompts, templates, protocol)
+    prompts, extra = (
+        {use: _with_forms(prompt, job, templates[use].asked) for use, prompt in some.items()}
+        for some in (prompts, extra)
+    )
     plan = Plan(job, space, prompts, extra)
     _try_out(plan, templates)
     return plan
+
+
+def _with_forms(prompt: Prompt, job: Job, role: str) -> Prompt:
+    return with_forms(prompt, job, backend_of(job, role), f"$.backends.{backend_name(job, role)}")
 
 
 def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:

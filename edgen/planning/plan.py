@@ -7,7 +7,7 @@ stored outcomes are valid.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,7 @@ from edgen.config import (
     shaping_values,
 )
 from edgen.core.digest import fingerprint
+from edgen.core.forms import Form
 from edgen.core.plugin_faults import blaming, refuse_value, require_value
 from edgen.core.values import (
     Address,
@@ -45,8 +46,9 @@ from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
 from edgen.protocols.gated import Decided, Gated, Passed, gated
 from edgen.protocols.labelled_units import Layer, Said, encode_said
-from edgen.protocols.labelling import Unit, labelling_variables
+from edgen.protocols.labelling import Unit, labelling_variables, labels_form
 from edgen.protocols.task import Answered, Settled, Spent, Task
+from edgen.reading.answers.unit_labels import Choice
 from edgen.space import Space, content_sha256
 from edgen.space.five_lists import ROLES as EDUCATION_ROLES
 from edgen.space.sampling import Sampler
@@ -55,6 +57,19 @@ from edgen.validation.schema import is_valid
 
 if TYPE_CHECKING:
     from edgen.protocols.stage import Stage
+
+
+class Asked(NamedTuple):
+    """The messages of a request, and the JSON Schema of the answer, None without one."""
+
+    messages: tuple[Message, ...]
+    schema: bytes | None
+
+    @classmethod
+    def of(cls, messages: tuple[Message, ...], prompt: Prompt, form: Form | None) -> Asked:
+        """Return what is asked with a prompt whose answer has a form."""
+        asked = None if form is None else prompt.form(form)
+        return cls(messages, prompt.schema) if asked is None else cls(asked.added_to(messages), asked.schema)
 
 
 class Plan:
@@ -203,14 +218,24 @@ class Plan:
         one of the plan's."""
         return self.protocol.opening(scenario, self.prompts, self.rules)
 
-    def labelling_opening(self) -> tuple[Message, ...]:
-        """Return the messages to the annotator, for a conversation without turns and with all label sets;
-        empty without annotator."""
+    def asked(self, scenario: Scenario) -> dict[str, Asked]:
+        """Return what is asked with each prompt at the start of a conversation, by use."""
+        forms = self.protocol.forms(scenario, self.prompts, self.rules)
+        return {
+            use: Asked.of(messages, self.prompts[use], forms.get(use))
+            for use, messages in self.opening(scenario).items()
+        }
+
+    def labelling_opening(self) -> Asked | None:
+        """Return what the annotator is asked, for a conversation without turns and with all label sets; None
+        without annotator."""
         if not self.gates.layers:
-            return ()
+            return None
         units = [Unit(layer.asking.labels) for layer in self.gates.layers]
         variables = labelling_variables(units, Address(0, 0), self.job.seed)
-        return self.extra_prompts[ANNOTATOR].messages(variables)
+        prompt = self.extra_prompts[ANNOTATOR]
+        form = labels_form([Choice(one.labels.names, one.labels.several) for one in units])
+        return Asked.of(prompt.messages(variables), prompt, form)
 
     def stage(self, scenario: Scenario) -> Stage | None:
         """Return the agents of a scenario; None if the protocol has no agents that take turns."""
@@ -234,11 +259,16 @@ class Plan:
         }
         if self.gates.layers:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
+        if forms := {use: one.forms for use, one in self._all_prompts().items() if one.forms != "prose"}:
+            facts["forms"] = forms
         if self.space.roles != EDUCATION_ROLES:
             facts["roles"] = self.space.roles
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)
         return fingerprint(facts)
+
+    def _all_prompts(self) -> dict[str, Prompt]:
+        return {**self.prompts, **self.extra_prompts}
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
         # The role that a record names first: the one prompt's, or the teacher's.

@@ -10,8 +10,8 @@ Conversations
         the variables of a fence.
     Stage, play: a conversation turn by turn. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
         may use besides.
-    conversation_variables: the values of these. DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of
-        five lists.
+    conversation_variables: the values of these. learner: the role that another one teaches.
+    DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
     has_five_dimensions: whether a space is that one.
 Values for a space
     Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from edgen.protocols.briefs import (
         labels_of as labels_of,
     )
+    from edgen.protocols.briefs import (
+        learner as learner,
+    )
     from edgen.protocols.fence import FENCED as FENCED
     from edgen.protocols.stage import Stage as Stage
     from edgen.protocols.stage import play as play
@@ -73,7 +76,7 @@ else:
             "edgen.core.values": "Role",
             "edgen.protocols.base": "Protocol call_seed",
             "edgen.protocols.briefs": (
-                "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of"
+                "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"
             ),
             "edgen.protocols.fence": "FENCED",
             "edgen.protocols.stage": "Stage play",

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 from jinja2.runtime import Context
 
 from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import TemplateError
+from edgen.core.forms import Form
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text
 from edgen.prompting.answer_schema import read_answer_schema, template_digest
@@ -26,6 +27,7 @@ from edgen.prompting.compile import RENDERING, compile_text, word_error
 from edgen.prompting.front_matter import FrontMatter, read_front
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields
 
+Forms = Literal["auto", "schema", "prose"]
 MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, few enough to compile
 
 
@@ -61,6 +63,15 @@ class Prompt:
     _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
     schema: bytes | None = None
     """The JSON Schema of its answers, as JSON."""
+    forms: Forms = "prose"
+    """Whether answers are requested by the form that the protocol states: `auto` where the service takes it,
+    `schema` always, `prose` never."""
+
+    def form(self, form: Form) -> Form | None:
+        """Return the form to request, None where the template's words suffice or its own schema counts."""
+        if self.forms == "prose" or self.schema is not None:
+            return None
+        return form._replace(required=self.forms == "schema")
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """Return the rendered messages. Raises TemplateError, with the line, for rendering errors."""

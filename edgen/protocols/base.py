@@ -21,6 +21,7 @@ import msgspec
 from edgen.config import Job
 from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import CallError, FailureKind
+from edgen.core.forms import Form
 from edgen.core.values import (
     Address,
     Message,
@@ -122,6 +123,10 @@ class ConversationProtocol(
     ) -> dict[str, tuple[Message, ...]]:
         """Return the first messages of each template."""
 
+    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
+        """Return the forms of the answers to the messages of `opening`, by use; none if it states none."""
+        return {}
+
     @abstractmethod
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return the calls of one conversation: few (0), the expected number (1), or the maximum (2)."""
@@ -136,7 +141,8 @@ def call_seed(seed: int, address: Address) -> int:
 class Question(NamedTuple):
     """One thing to be asked: where, with what, by which protocol, and which role of the job answers;
     `schema`: that of the template; `logprobs`: see Request; `alike`: where the very same will be asked again,
-    for an answer of its own; `speakers`: see Request."""
+    for an answer of its own; `speakers`: see Request; `form`: that of the answer, as the template's
+    `Prompting.form` returns it."""
 
     address: Address
     messages: tuple[Message, ...]
@@ -146,17 +152,24 @@ class Question(NamedTuple):
     logprobs: int | None = None
     alike: tuple[Address, ...] = ()
     speakers: tuple[tuple[str, ...], ...] = ()
+    form: Form | None = None
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
         """Return the request at an address, with this job's seed."""
+        messages, schema = self.messages, self.schema
+        prose: tuple[Message, ...] = ()
+        if self.form is not None:
+            messages, schema = self.form.added_to(messages), self.form.schema
+            prose = () if self.form.required else self.messages
         return Request(
             address,
-            self.messages,
+            messages,
             seed=call_seed(seed, address),
             role=self.role,
             max_tokens_scale=scale,
             protocol=self.protocol,
-            schema=self.schema,
+            schema=schema,
+            prose=prose,
             logprobs=self.logprobs,
             speakers=self.speakers,
         )
@@ -187,7 +200,7 @@ def ask(
             if scale > 1 and failure.kind in _NO_MORE_ROOM:
                 return result  # the model has no more room to give: it stays cut off
             raise
-        result = read(reply)
+        result = read(reply if question.form is None else question.form.content(reply))
         if not isinstance(result, Rejection):
             return result
         if result.reason is RejectionReason.TRUNCATED:

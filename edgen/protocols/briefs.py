@@ -6,7 +6,7 @@ A role sees its dimensions and no others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from edgen.core.text import join_list
@@ -86,12 +86,12 @@ def conversation_variables(
         "space_goal": goal,
         "scenario_lines": describe_values(scenario, scenario.values, labels),
         "roles": seen,
-        "probability": next((f"the {name} understood the material" for name in _taught(roles)), ""),
+        "probability": f"the {taught} understood the material" if (taught := learner(roles)) else "",
     }
 
 
-def _taught(roles: Sequence[SpaceRole]) -> Iterator[str]:
-    """Yield the roles that learn, if another one teaches."""
+def learner(roles: Sequence[SpaceRole]) -> str | None:
+    """Return the role that learns, None if no role teaches another one."""
     sides = {role.name: side_of(role.name) for role in roles}
-    if "Teacher" in sides.values():
-        yield from (name for name, side in sides.items() if side == "Student")
+    taught = (name for name, side in sides.items() if side == "Student")
+    return next(taught, None) if "Teacher" in sides.values() else None

@@ -16,6 +16,7 @@ import msgspec
 
 from edgen.config.label_set import LabelSet
 from edgen.core.answer_kinds import AnswerKind
+from edgen.core.forms import Form, form_of, listed, one_of
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark
@@ -84,7 +85,19 @@ def label_units(
         return read_unit_labels(reply.text, choices, **ended(reply))
 
     messages = prompt.messages(labelling_variables(shown, address, rules.seed))
-    return (yield from ask(Question(address, messages, LABELLING.name, role, prompt.schema), rules, read))
+    question = Question(
+        address, messages, LABELLING.name, role, prompt.schema, form=prompt.form(labels_form(choices))
+    )
+    return (yield from ask(question, rules, read))
+
+
+def labels_form(choices: Sequence[Choice]) -> Form:
+    """Return the form of the labels of so many units."""
+    parts = {}
+    for number, choice in enumerate(choices, start=1):
+        label = one_of(choice.labels)
+        parts[str(number)] = listed(label, 1, len(choice.labels)) if choice.several else label
+    return form_of(parts)
 
 
 def labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: int) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from edgen.plugin import (
     scenario_variables,
     template_variables,
 )
+from edgen.plugin.forms import Form, form, probability, turns
 from edgen.plugin.protocols import (
     CONVERSATION_VARIABLES,
     DEFAULT_VARIABLES,
@@ -38,8 +39,11 @@ from edgen.plugin.protocols import (
     conversation_variables,
     has_five_dimensions,
     labels_of,
+    learner,
 )
 
+_TURNS = (4, 24)  # of a conversation under a schema: the least and the most
+_LONGEST = 800  # characters of one of its turns
 _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
 
 
@@ -52,6 +56,16 @@ class _Told(NamedTuple):
 
 class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
     """There is nothing to set."""
+
+
+def _form(rules: Rules) -> Form:
+    """Return the form of a conversation between a space's roles, with the probability if one of them
+    learns."""
+    names = [role.name for role in rules.roles]
+    conversation = turns(names, *_TURNS, _LONGEST)
+    if learner(rules.roles) is None:
+        return form(conversation=conversation)
+    return form(conversation=conversation, probability=probability())
 
 
 class Oneshot(ConversationProtocol):
@@ -109,7 +123,15 @@ class Oneshot(ConversationProtocol):
         address = Address(scenario.index, replicate)
         own = dict(rules.words)
         speakers = tuple((role.name, *own.get(role.name, ())) for role in rules.roles)
-        question = Question(address, messages, self.name, schema=prompts["default"].schema, speakers=speakers)
+        prompt = prompts["default"]
+        question = Question(
+            address,
+            messages,
+            self.name,
+            schema=prompt.schema,
+            speakers=speakers,
+            form=prompt.form(_form(rules)),
+        )
         return (yield from ask(question, rules, read_reply))
 
     def opening(
@@ -121,6 +143,10 @@ class Oneshot(ConversationProtocol):
             told: _Told = rules.prepared or _Told({}, "")
             variables = conversation_variables(scenario, rules.roles, told.labels, told.goal) | variables
         return {"default": prompt.messages(variables)}
+
+    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
+        """Return the form of a conversation."""
+        return {"default": _form(rules)}
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return one call."""

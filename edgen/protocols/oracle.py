@@ -20,6 +20,7 @@ import msgspec
 
 from edgen.config import Pairs
 from edgen.core.answer_kinds import AnswerKind
+from edgen.core.forms import form, one_of
 from edgen.core.pair import Candidate, Compare, Order, SideName, Verdict
 from edgen.core.values import (
     Address,
@@ -68,6 +69,7 @@ SHOWN: dict[Compare, tuple[tuple[str, ...], ...]] = {
     compare: (names[-2:], ("guarded_1", "guarded_2")) for compare, names in PLAIN.items()
 }
 ORDERS: tuple[Order, Order] = ("ab", "ba")
+VERDICT = form(better=one_of((1, 2)))
 _SHOWN = 200  # characters of an answer that could not be read
 
 
@@ -156,7 +158,14 @@ def oracle(
             later = range(vote + 1, pairs.votes) if vote == 0 else ()
             alike = tuple(msgspec.structs.replace(address, step=2 * other + step) for other in later)
             question = Question(
-                address, messages[order], ORACLE.name, "judge", prompt.schema, pairs.logprobs, alike
+                address,
+                messages[order],
+                ORACLE.name,
+                "judge",
+                prompt.schema,
+                pairs.logprobs,
+                alike,
+                form=prompt.form(VERDICT),
             )
             said = yield from ask(question, rules, _read)
             verdicts.append(_verdict(said, order, vote, told=pairs.logprobs is not None))

@@ -12,6 +12,7 @@ from typing import Protocol as Face
 import msgspec
 
 from edgen.config import Branch
+from edgen.core.forms import Form
 from edgen.core.resources import Folder
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.space.five_lists import ROLES
@@ -28,14 +29,16 @@ key. It raises a FileError for a file that the job may not read."""
 
 
 class Prompting(Face):
-    """A protocol's view of a template: variables in, messages out, the variables that it reads, and the
-    schema of its answers."""
+    """A protocol's view of a template: variables in, messages out, the variables that it reads, the schema of
+    its answers, and whether they are requested by a form."""
 
     @property
     def schema(self) -> bytes | None: ...
 
     @property
     def variables_used(self) -> frozenset[str]: ...
+
+    def form(self, form: Form) -> Form | None: ...
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 

@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 import msgspec
 
 from edgen.core.answer_kinds import AnswerKind
+from edgen.core.forms import form_of, whole_number
 from edgen.core.values import Address, Rejection, Reply, Request, Scenario, TaskId, Turn
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, unread
@@ -83,7 +84,8 @@ def rubric(
     names = [criterion.name for criterion in criteria]
     address = Address(judged.scenario.index, judged.task)
     messages = prompt.messages(_variables(judged, criteria, rules))
-    question = Question(address, messages, RUBRIC.name, "judge", prompt.schema)
+    asked = form_of(dict.fromkeys(names, whole_number(0, MOST)))
+    question = Question(address, messages, RUBRIC.name, "judge", prompt.schema, form=prompt.form(asked))
     return (yield from ask(question, rules, lambda reply: _read(reply, names)))
 
 

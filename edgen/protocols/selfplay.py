@@ -33,6 +33,7 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
+from edgen.plugin.forms import Form, form, probability, turn_form
 from edgen.plugin.protocols import (
     DEFAULT_VARIABLES,
     DIMENSIONS,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from edgen.plugin.protocols import Stage
 
 CLOSING_STEP = 1000  # after the last step that a turn can have
+CLOSING = form(probability=probability())
 MOST_TURNS = 2_000  # in which a turn to branch at is looked for
 # Low, expected and high, of one answer each: tokens.
 _TURN = (10.0, 40.0, 150.0)
@@ -256,6 +258,10 @@ class SelfplayProtocol(ConversationProtocol):
         if "closing" in prompts:
             opening["closing"] = stage.closing([Turn(name, "…") for name in names])
         return opening
+
+    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
+        """Return the form of a turn for each side, and that of the closing answer."""
+        return {**{role.name.lower(): turn_form() for role in rules.roles}, "closing": CLOSING}
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return a call per turn, and one for the closing question."""

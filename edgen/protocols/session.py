@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
+from edgen.core.forms import Form
 from edgen.core.values import Address, Message, Scenario
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules
@@ -39,6 +40,10 @@ class Session(ABC):
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """Return the first messages of each template, by use."""
 
+    def forms(self) -> Mapping[str, Form]:
+        """Return the forms of the answers to these messages, by use. Call it after `opening`."""
+        return {}
+
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
         """Return the variables of a template on the scenario, for a reader with the role's knowledge."""
         known = scenario_variables(self._scenario)
@@ -58,9 +63,12 @@ class Session(ABC):
         self._step += 1
         return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
-    def _question(self, use: str, messages: tuple[Message, ...], backend: str) -> Question:
-        """Return the next request, with the template of this use."""
-        return Question(self._address(), messages, self.protocol, backend, self._prompts[use].schema)
+    def _question(self, use: str, messages: tuple[Message, ...], backend: str, form: Form) -> Question:
+        """Return the next request, with the template of this use and the form of the answer."""
+        prompt = self._prompts[use]
+        return Question(
+            self._address(), messages, self.protocol, backend, prompt.schema, form=prompt.form(form)
+        )
 
     def _random(self, place: str) -> random.Random:
         """Return the random numbers for a place of the scenario's conversations."""
@@ -85,3 +93,9 @@ class PlayedProtocol(ConversationProtocol):
     ) -> dict[str, tuple[Message, ...]]:
         """Return the first messages of each template."""
         return self.session()(scenario, 0, prompts, rules).opening()
+
+    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
+        """Return the forms of the answers to these messages."""
+        session = self.session()(scenario, 0, prompts, rules)
+        session.opening()
+        return session.forms()

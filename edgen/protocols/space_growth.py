@@ -15,13 +15,13 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
-from edgen.plugin import Address, AnswerKind, Prompting, Reply, Request, Simulation, Space
+from edgen.plugin import Address, AnswerKind, Prompting, Question, Reply, Request, Simulation, Space
+from edgen.plugin.forms import form, listed, text
 from edgen.plugin.protocols import (
     LISTS,
     LONGEST,
     KnownValues,
     Protocol,
-    call_seed,
     read_values,
     value_problem,
 )
@@ -32,6 +32,9 @@ BARREN = 3  # answers in a row without anything new that end it
 
 # What a template may use. `values` are those shown; all texts.
 VARIABLES = ("dimension", "name", "description", "count", "values")
+
+
+VALUES = form(values=listed(text(LONGEST), 1, BATCH))
 
 
 class SpaceGrowth(Protocol):
@@ -82,13 +85,14 @@ def expansion(
             "values": shown,
         }
         address = Address(0, 0, step=answers)
-        reply = yield Request(
+        question = Question(
             address,
             prompt.messages(variables),
-            seed=call_seed(seed, address),
-            protocol=SPACE_GROWTH.name,
+            SPACE_GROWTH.name,
             schema=prompt.schema,
+            form=prompt.form(VALUES),
         )
+        reply = yield question.request(address, seed)
         answers += 1
         listed = [] if reply.refusal else read_values(reply.text, cut=reply.finish_reason == "length")
         before = len(kept)

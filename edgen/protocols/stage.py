@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.config import Branch
+from edgen.core.forms import turn_form
 from edgen.core.values import (
     Address,
     Conversation,
@@ -32,7 +33,7 @@ from edgen.prompting import scenario_variables
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
 from edgen.protocols.briefs import turn_variables
 from edgen.protocols.fence import fence_turns
-from edgen.protocols.selfplay import CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
+from edgen.protocols.selfplay import CLOSING, CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
@@ -136,8 +137,15 @@ class Stage:
 
         address = Address(self.scenario.index, task, step=len(entries))
         side = role.lower()
-        schema = self._prompts[side].schema
-        question = Question(address, self.messages(role, entries), SELFPLAY.name, side, schema)
+        prompt = self._prompts[side]
+        question = Question(
+            address,
+            self.messages(role, entries),
+            SELFPLAY.name,
+            side,
+            prompt.schema,
+            form=prompt.form(turn_form()),
+        )
         return (yield from ask(question, self.rules, read_reply))
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
@@ -189,8 +197,15 @@ class Stage:
         if asked is None:
             return None
         address = Address(self.scenario.index, task, step=CLOSING_STEP)
-        schema = self._prompts["closing"].schema
-        question = Question(address, self.closing(played.turns), SELFPLAY.name, asked.lower(), schema)
+        prompt = self._prompts["closing"]
+        question = Question(
+            address,
+            self.closing(played.turns),
+            SELFPLAY.name,
+            asked.lower(),
+            prompt.schema,
+            form=prompt.form(CLOSING),
+        )
         answer = yield from ask(question, self.rules, _read_probability)
         return None if isinstance(answer, Rejection) else answer
 

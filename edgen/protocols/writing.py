@@ -16,6 +16,8 @@ from typing import Literal
 import msgspec
 
 from edgen.core.answer_kinds import AnswerKind
+from edgen.core.forms import form, listed
+from edgen.core.forms import text as text_of
 from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark
@@ -92,9 +94,9 @@ def write_texts(
             )
         return written
 
-    question = Question(
-        address, writing_messages(turns, count, address, prompt, rules), WRITING.name, role, prompt.schema
-    )
+    messages = writing_messages(turns, count, address, prompt, rules)
+    asked = form(texts=listed(text_of(), count, count))
+    question = Question(address, messages, WRITING.name, role, prompt.schema, form=prompt.form(asked))
     return (yield from ask(question, rules, read))
 
 

@@ -93,6 +93,8 @@ class ProviderFeatures:
     """Supported optional settings, see config.backends."""
     schema_field = ""
     """Dotted path in a request for a template's JSON Schema; empty if unsupported."""
+    forms_by_default = True
+    """Whether `forms: auto` requests answers by a schema, if the service takes one."""
     logprobs_fields: tuple[str, ...] = ()
     """Dotted paths in a request that ask for log probabilities; empty if unsupported."""
     choices_field = ""

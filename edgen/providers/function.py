@@ -98,6 +98,7 @@ class FunctionProvider(Provider):
     name = "function"
     Config = FunctionConfig
     schema_field = "schema"  # of the Request: the function may use it
+    forms_by_default = False
     logprobs_fields = ("logprobs",)  # likewise: the function returns a Reply with `tokens`
     instead_of_batches = "Leave --via batch out, and it is asked call by call."
 

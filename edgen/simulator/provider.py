@@ -36,6 +36,7 @@ class SimulatorProvider(Provider):
     name = "simulator"
     Config = SimulatorConfig
     simulated = True
+    forms_by_default = False
     schema_field = "schema"
     logprobs_fields = ("logprobs",)
     instead_of_batches = (

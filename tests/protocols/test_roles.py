@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from edgen.config import Branch, parse_job, with_speakers
 from edgen.core.errors import JobError
+from edgen.core.forms import Form
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Rules
@@ -28,6 +29,9 @@ class Shows:
     """A template that shows all that it is told."""
 
     schema: bytes | None = None
+
+    def form(self, form: Form) -> Form | None:
+        return None
 
     def messages(self, variables: dict[str, Any]) -> tuple[Message, ...]:
         return (Message("system", f"You speak. {sorted(variables.items())}"), Message("user", "It begins."))

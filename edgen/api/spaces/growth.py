@@ -16,7 +16,7 @@ from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.yaml_values import nearest
 from edgen.planning.allowed_files import unlimited
-from edgen.planning.answer_schemas import check_schema
+from edgen.planning.answer_schemas import asked_with
 from edgen.protocols.space_growth import BARREN, BATCH
 from edgen.runtime.control import Control
 from edgen.runtime.usage import Calls, Tokens, Usage
@@ -148,8 +148,7 @@ def _plan(
     out = output if output is not None else Path(f"{path.stem}-expanded.yaml")
     _require_free(out)
     asked = load_asked_job(job, overrides, control, work="space-expand", made_up="its values are made up")
-    template = load_growth_prompt(prompt)
-    check_schema(template, asked.backends["default"], "$.backends.default")
+    template = asked_with(load_growth_prompt(prompt), asked, "default")
     return GrowthAsker(asked, known, grown.name, count, template, out), path, out
 
 

@@ -10,11 +10,13 @@ import re
 from collections.abc import Generator, Sequence
 
 from edgen.core.answer_kinds import AnswerKind
+from edgen.core.forms import form_of, one_of
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
 from edgen.domains.education.keywords import MEASURES, Verdicts
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask, transcript_of
 from edgen.protocols.fence import FENCED, fence_turns
+from edgen.reading.answers.body import object_in
 from edgen.reading.text.thinking import drop_thinking
 from edgen.space.five_lists import DEFAULT_VARIABLES
 
@@ -34,6 +36,9 @@ _ANSWERS = {
     "no": False,
     **dict.fromkeys(("cannot tell", "can't tell", "cannot be told", "can not tell", "not applicable", "n/a")),
 }
+
+
+SHEET = form_of(dict.fromkeys(MEASURES, one_of(("yes", "no", "cannot tell"))))
 
 
 class Adherence(Protocol):
@@ -64,7 +69,8 @@ def adherence(
     shown = fence_turns(rules.seed, scenario.index, task, turns)
     variables = {**scenario_variables(scenario), **shown, "conversation": transcript_of(turns)}
     address = Address(scenario.index, task)
-    question = Question(address, prompt.messages(variables), ADHERENCE.name, "judge", prompt.schema)
+    messages = prompt.messages(variables)
+    question = Question(address, messages, ADHERENCE.name, "judge", prompt.schema, form=prompt.form(SHEET))
     return (yield from ask(question, rules, _read))
 
 
@@ -81,8 +87,11 @@ def _read(reply: Reply) -> Verdicts | Rejection:
 def read_sheet(text: str) -> Verdicts | None:
     """Return the five answers of a sheet; None in doubt. Raises on no text; linear in its length."""
     found: dict[str, bool | None] = {}
-    for line in _LINE.finditer(drop_thinking(text.replace("\r\n", "\n"), [])):
-        name, said = line[1].lower().replace(" ", "_"), line[2]
+    body = drop_thinking(text.replace("\r\n", "\n"), [])
+    told = object_in(body) or {}
+    lines = [(line[1], line[2]) for line in _LINE.finditer(body)]
+    for name, said in [(key, str(value)) for key, value in told.items() if key in MEASURES] or lines:
+        name = name.lower().replace(" ", "_")
         answer = _BARE.sub("", said).lower().replace("’", "'") if len(said) <= _LONGEST else ""
         if answer not in _ANSWERS or found.get(name, _ANSWERS[answer]) is not _ANSWERS[answer]:
             return None

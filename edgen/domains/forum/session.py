@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.forms import Form
 from edgen.core.values import (
     Conversation,
     Event,
@@ -29,8 +30,8 @@ from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message
-from edgen.reading.answers.choice import Chosen, read_choice
-from edgen.reading.answers.post import Post, read_post
+from edgen.reading.answers.choice import Chosen, choice_form, read_choice
+from edgen.reading.answers.post import Post, post_form, read_post
 from edgen.reading.detect import loops
 
 # Why a thread ends.
@@ -124,7 +125,9 @@ class Thread(Session):
                 return read_choice(reply.text, shown, MODERATOR, free=False, **how)
             return chosen
 
-        chosen = yield from ask(self._question(MODERATOR, self.choice(seats), MODERATOR), self._rules, read)
+        form = choice_form(len(names))
+        question = self._question(MODERATOR, self.choice(seats), MODERATOR, form)
+        chosen = yield from ask(question, self._rules, read)
         if isinstance(chosen, Rejection):
             return chosen
         assert chosen.number is not None
@@ -163,7 +166,10 @@ class Thread(Session):
                 return Rejection(RejectionReason.LOOP, f"{seat.role.name} repeats: {post.text[:80]}")
             return post
 
-        return (yield from ask(self._question(seat.use, self.messages(seat), seat.use), self._rules, read))
+        form = post_form(others, titled=not self.posts, may_accept=seat is self.seats[0])
+        return (
+            yield from ask(self._question(seat.use, self.messages(seat), seat.use, form), self._rules, read)
+        )
 
     def hear(self, seat: Seat, post: Post) -> None:
         """Put a post into the thread, with what it does to those before."""
@@ -230,6 +236,13 @@ class Thread(Session):
         if MODERATOR in self._prompts:
             found[MODERATOR] = self.choice(others)
         return found
+
+    def forms(self) -> dict[str, Form]:
+        """Return the forms of their answers."""
+        asker, *others = self.seats
+        found = dict.fromkeys((seat.use for seat in others), post_form([1]))
+        found[MODERATOR] = choice_form(len(others) + 1)
+        return found | {asker.use: post_form((), titled=True)}
 
     def _too_little(self) -> Rejection | None:
         """Why what was posted is no conversation, None if it is one."""

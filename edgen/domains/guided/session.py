@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from edgen.core.forms import Form, turn_form
 from edgen.core.values import (
     Conversation,
     Message,
@@ -30,10 +31,10 @@ from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended, trans
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message, in_one_message, too_little
-from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
 from edgen.reading.answers.answer_time import read_seconds
-from edgen.reading.answers.choice import Chosen, read_choice
-from edgen.reading.answers.ratings import read_ratings
+from edgen.reading.answers.choice import Chosen, choice_form, read_choice
+from edgen.reading.answers.ratings import ratings_form, read_ratings
 from edgen.reading.one_turn.reader import TurnReply, read_turn
 from edgen.space.model import Space, SpaceRole
 
@@ -144,7 +145,8 @@ class GuidedSession(Session):
         def read(reply: Reply) -> Chosen | Rejection:
             return read_choice(reply.text, utterances, role, free=free, **self._rules.reading(reply))
 
-        chosen = yield from self._ask("wizard", role.lower(), self.choice(), read)
+        form = choice_form(len(utterances), free=free)
+        chosen = yield from self._ask("wizard", role.lower(), self.choice(), read, form)
         if isinstance(chosen, Rejection):
             return chosen
         self._repairs |= dict.fromkeys(chosen.repairs)
@@ -200,7 +202,7 @@ class GuidedSession(Session):
                 return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
             return said
 
-        said = yield from self._ask("paraphrase", PARAPHRASER, self.rewording(state), read)
+        said = yield from self._ask("paraphrase", PARAPHRASER, self.rewording(state), read, turn_form())
         return None if isinstance(said, Rejection) else said.text
 
     def rewording(self, state: str) -> tuple[Message, ...]:
@@ -253,7 +255,8 @@ class GuidedSession(Session):
                 else ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
             )
 
-        said = yield from self._ask("partner", role.lower(), self.partners_messages(), read)
+        form = acted_form(self._prepared.labels)
+        said = yield from self._ask("partner", role.lower(), self.partners_messages(), read, form)
         if isinstance(said, Rejection):
             return said
         self._repairs |= dict.fromkeys(said.repairs)
@@ -290,7 +293,10 @@ class GuidedSession(Session):
             def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
                 return read_ratings(reply.text, scales, **ended(reply))
 
-            answers = yield from self._ask("questionnaire", role.name.lower(), self.questions(role), read)
+            form = ratings_form(scales)
+            answers = yield from self._ask(
+                "questionnaire", role.name.lower(), self.questions(role), read, form
+            )
             if isinstance(answers, Rejection):
                 self._flags.setdefault(UNANSWERED)
                 continue
@@ -346,13 +352,30 @@ class GuidedSession(Session):
         }
 
     def _ask(
-        self, use: str, backend: str, messages: tuple[Message, ...], read: Callable[[Reply], T | Rejection]
+        self,
+        use: str,
+        backend: str,
+        messages: tuple[Message, ...],
+        read: Callable[[Reply], T | Rejection],
+        form: Form,
     ) -> Generator[Request, Reply, T | Rejection]:
         def read_timed(reply: Reply) -> T | Rejection:
             self._seconds = read_seconds(reply.text) if self._settings.clock == "answers" else None
             return read(reply)
 
-        return (yield from ask(self._question(use, messages, backend), self._rules, read_timed))
+        return (yield from ask(self._question(use, messages, backend, form), self._rules, read_timed))
+
+    def forms(self) -> dict[str, Form]:
+        """Return the forms of their answers."""
+        prepared, offer = self._prepared, self.course.offer()
+        found = {
+            "partner": acted_form(prepared.labels),
+            "paraphrase": turn_form(),
+            "wizard": choice_form(max(1, len(offer.options) + len(offer.fixed)), free=self._may_write),
+        }
+        if prepared.questionnaire is not None:
+            found["questionnaire"] = ratings_form(prepared.questionnaire.scales)
+        return found
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """Return each template's first request: the partner's and those behind it as if the most probable was

@@ -25,7 +25,7 @@ from edgen.domains.retrieval.ranking_asker import (
     write_ranking,
 )
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE
-from edgen.planning.answer_schemas import check_schema
+from edgen.planning.answer_schemas import asked_with
 from edgen.runtime.control import Control
 
 MODEL = "model"
@@ -119,8 +119,7 @@ def _plan(
     """Return what a model is to rank. Raises UsageError and what reading files raises."""
     made_up = "it orders by shared words"
     job = load_asked_job(options.backend, options.overrides, control, work="baseline", made_up=made_up)
-    prompt = load_ranking_prompt(options.prompt or TEMPLATE)
-    check_schema(prompt, job.backends["default"], "$.backends.default")
+    prompt = asked_with(load_ranking_prompt(options.prompt or TEMPLATE), job, "default")
     asker = RankingAsker(job, entries, source, prompt, output, seed=seed, none=options.none)
     if not output.parent.is_dir():
         raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")

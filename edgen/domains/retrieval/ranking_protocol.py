@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.answer_kinds import AnswerKind
+from edgen.core.forms import form, listed, whole_number
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.domains.retrieval.ranking_answers import Order, read_order
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask
@@ -95,7 +96,8 @@ def rank_by_windows(
         messages = prompt.messages(
             _variables(said, [candidates[place] for place in window], here, rules.seed)
         )
-        question = Question(here, messages, RANKING.name, ROLE, prompt.schema)
+        asked = form(order=listed(whole_number(1, len(window)), len(window), len(window)))
+        question = Question(here, messages, RANKING.name, ROLE, prompt.schema, form=prompt.form(asked))
         found = yield from ask(question, rules, partial(read_order, count=len(window)))
         if isinstance(found, Order):
             order[start:end] = [window[place] for place in found.places]

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.forms import Form, form, one_of
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Question, Rules, ask, ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark
@@ -43,9 +44,17 @@ def judge_responses(
         return read_best_worst(reply.text, letters, **ended(reply))
 
     shown = judge_variables(turns, [responses[place] for place in places], address, rules.seed)
-    question = Question(address, prompt.messages({**told, **shown}), "tutoring", JUDGE, prompt.schema)
+    messages = prompt.messages({**told, **shown})
+    asked = prompt.form(judge_form(len(letters)))
+    question = Question(address, messages, "tutoring", JUDGE, prompt.schema, form=asked)
     found = yield from ask(question, rules, read)
     return None if isinstance(found, Rejection) else (places[found[0]], places[found[1]])
+
+
+def judge_form(responses: int) -> Form:
+    """Return the form of the judge's answer about so many responses."""
+    letters = one_of(string.ascii_uppercase[:responses])
+    return form(best=letters, worst=letters)
 
 
 def judge_variables(

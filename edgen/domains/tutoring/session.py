@@ -13,12 +13,20 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.forms import Form
 from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Request, Scenario, Turn
 from edgen.domains.tutoring.config import Tutoring
 from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercise
-from edgen.domains.tutoring.judging import JUDGE, UNJUDGED, judge_responses, judge_variables, mark_judged
+from edgen.domains.tutoring.judging import (
+    JUDGE,
+    UNJUDGED,
+    judge_form,
+    judge_responses,
+    judge_variables,
+    mark_judged,
+)
 from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, shown_to_labeller
 from edgen.domains.tutoring.responses import ResponsePool
 from edgen.domains.tutoring.served import LABELLER
@@ -26,10 +34,11 @@ from edgen.domains.tutoring.serving import DRY, Serving
 from edgen.prompting import scenario_variables
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.base import Conversing, Prompting, Rules, ask
-from edgen.protocols.labelling import labelling_variables
+from edgen.protocols.labelling import labelling_variables, labels_form
 from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message, in_one_message
-from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
+from edgen.reading.answers.unit_labels import Choice
 from edgen.space.model import SpaceRole
 
 # Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.
@@ -261,7 +270,8 @@ class TutoringSession(Session):
         def read_reply(reply: Reply) -> ActedTurn | Rejection:
             return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
 
-        question = self._question(use, self._messages(role, side, use, wanted), backend)
+        messages = self._messages(role, side, use, wanted)
+        question = self._question(use, messages, backend, acted_form(actions))
         said = yield from ask(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
             self._repairs |= dict.fromkeys(said.repairs)
@@ -275,6 +285,19 @@ class TutoringSession(Session):
         seats |= dict.fromkeys(self._prepared.uses.values(), (tutor, "tutor"))
         found = {use: self._messages(role, side, use) for use, (role, side) in seats.items()}
         return found | self._opening_of_others()
+
+    def forms(self) -> dict[str, Form]:
+        """Return the forms of their answers: those of turns, and what a labeller and a judge answer."""
+        settings, prepared = self._settings, self._prepared
+        named = settings.named_actions if settings.speaker_names else {}
+        found = {prepared.student.name.lower(): acted_form(named.get("student", ()))}
+        found |= dict.fromkeys(prepared.uses.values(), acted_form(named.get("tutor", ())))
+        if LABELLER in self._prompts:
+            sides = ("student", *("tutor" for _ in settings.tutor_backends))
+            found[LABELLER] = labels_form([Choice(settings.labels_of(side).names, True) for side in sides])
+        if JUDGE in self._prompts:
+            found[JUDGE] = judge_form(len(settings.tutor_backends))
+        return found
 
     def _opening_of_others(self) -> dict[str, tuple[Message, ...]]:
         """What labeller and judge would be asked with, were the first turn and the responses to it said

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.errors import most_attempts
+from edgen.core.errors import CallError, most_attempts
 from edgen.core.files import Part, remove_leftovers_for
 from edgen.core.threads import run_in_thread
 from edgen.core.values import Reply, Request, TaskId
@@ -84,6 +84,7 @@ class RoundPlanner:
         self._shares = work.tasks.sharers > 1
         self._attempts = work.tasks.call_settings.limits.attempts
         self._open = bool(work.ledger.out.batches(*OPEN))
+        self._lowered: set[str] = set()  # backends that were found in this round to refuse forms
         self._shared: set[bytes] = set()  # requests of this round that several tasks share
         self._writers: dict[str, RequestWriter] = {}
 
@@ -113,12 +114,23 @@ class RoundPlanner:
             self._work.counts.replayed += 1
             return reply
         tries, failure = ledger.out.failure(request.address, key) or (0, None)
-        if failure is not None and tries >= most_attempts(failure.kind, self._attempts):
+        if (
+            failure is not None
+            and tries >= most_attempts(failure.kind, self._attempts)
+            and not self._lower(rollout.client, request, failure)
+        ):
             raise failure
         if key in self._shared or (self._open and ledger.out.has(request.address, key)):
             return None
         await self._write(rollout.client, request, key, again=tries > 0)
         return None
+
+    def _lower(self, client: ModelClient, request: Request, failure: CallError) -> bool:
+        """Return whether a refused request is worth another try, with less of its form: all that were refused
+        in one round are sent in one way."""
+        if client.name not in self._lowered and client.form_support.lower(request, failure):
+            self._lowered.add(client.name)
+        return client.name in self._lowered and bool(request.prose)
 
     async def _write(self, client: ModelClient, request: Request, key: bytes, *, again: bool) -> None:
         """Write a request to the file of its backend. Raises CallError if it cannot be written."""
@@ -192,8 +204,9 @@ class RequestWriter:
         return None
 
     def _line(self, request: Request, key: bytes) -> bytes:
+        sent = self._client.form_support.sent(request)
         mark = "" if self._service.settles is None else mark_of(self._token)
-        return self._service.line(custom_id(request.address, key, mark), request) + b"\n"
+        return self._service.line(custom_id(request.address, key, mark), sent) + b"\n"
 
     async def close(self) -> None:
         """Complete the present file, if there is one."""

@@ -25,6 +25,7 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.attempt import complete_once
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.charge import cost_of, floored, may_be_charged, to_picodollars
+from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
@@ -149,6 +150,7 @@ class ModelClient:
         self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
+        self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
 
     def key(self, request: Request) -> bytes:
@@ -157,6 +159,8 @@ class ModelClient:
         digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
         if request.schema is not None:
             digest.update(request.schema)
+        if request.prose:
+            digest.update(b"\nor prose")
         if request.logprobs is not None:
             digest.update(b"\nlogprobs %d" % request.logprobs)
         return digest.digest()
@@ -305,7 +309,9 @@ class ModelClient:
             call.sent = True
             self._in_flight += 1
             self.begun += call.tries == 1
-            reply = await complete_once(self.backend, self.kind, call.request)
+            reply = await self.form_support.complete(
+                call.request, lambda request: complete_once(self.backend, self.kind, request)
+            )
             verdict = Verdict.OK
             self.answers += 1
             self.begun, self.last_failure = 0, None

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.forms import Form, form, listed, one_of, turn_form
+from edgen.core.forms import text as text_of
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, object_in, unfenced
 from edgen.reading.answers.unit_labels import Choice, choose_labels
@@ -30,6 +32,13 @@ class ActedTurn(msgspec.Struct, frozen=True):
     ended: bool = False
     flagged: bool = False
     repairs: tuple[str, ...] = ()
+
+
+def acted_form(actions: Collection[str], most: int = 3) -> Form:
+    """Return the form of a turn with one to `most` of these actions; of its text alone if there are none."""
+    if not actions:
+        return turn_form()
+    return form(text=text_of(), actions=listed(one_of(actions), 1, min(most, len(actions))))
 
 
 def read_acted_turn(

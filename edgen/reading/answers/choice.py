@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from edgen.core.forms import Form, form, whole_number
+from edgen.core.forms import text as text_of
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, decoded, unfenced
 from edgen.reading.assistant_words import find_service_refusal
@@ -35,6 +37,13 @@ class Chosen(msgspec.Struct, frozen=True):
     text: str = ""
     ended: bool = False
     repairs: tuple[str, ...] = ()
+
+
+def choice_form(offered: int, *, free: bool = False) -> Form:
+    """Return the form of a choice of `offered` utterances; 0 is something of the speaker's own, if it is `free`."""
+    if not free:
+        return form(choice=whole_number(1, offered))
+    return form(choice=whole_number(0, offered), say=text_of(least=0))
 
 
 def read_choice(
@@ -80,7 +89,7 @@ def _split(body: str) -> tuple[int | None, str]:
         number = value.get("choice", value.get("number"))
         if isinstance(number, str) and number.strip().isdecimal():
             number = int(number.strip()[:6])
-        if type(number) is int:
+        if type(number) is int and (number or "say" not in value):  # 0 in a form: something of its own
             return number, ""
         said = value.get("say", value.get("text"))
         return None, said if isinstance(said, str) else ""

@@ -8,11 +8,13 @@ count. Never raises; linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
 
+from edgen.core.forms import Form, form, form_of, listed, one_of
+from edgen.core.forms import text as text_of
 from edgen.core.text import shorten
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, object_in, unfenced
@@ -44,6 +46,19 @@ class Post(msgspec.Struct, frozen=True):
     repairs: tuple[str, ...] = ()
 
 
+def post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool = False) -> Form:
+    """Return the form of a post: a question with its title, or an answer with votes for the posts of others, and
+    for whoever asks the one that answers the question, 0 for none."""
+    if titled:
+        return form(title=text_of(MAX_TITLE), text=text_of())
+    parts = {"text": text_of(least=0)}
+    if others:
+        parts["votes"] = listed(one_of(others), 0, len(others))
+    if others and may_accept:
+        parts["accept"] = one_of((0, *others))
+    return form_of(parts)
+
+
 def read_post(
     text: str,
     role: str,
@@ -67,7 +82,8 @@ def read_post(
         return Rejection(cut, f"this is no whole post: {excerpt(body)}")
     repairs: list[str] = []
     votes = _numbers(value.get("votes"), others, repairs)
-    accept = next(iter(_numbers(value.get("accept"), others, repairs)), None) if may_accept else None
+    accepted = value.get("accept") or None  # 0 in a form: none of them
+    accept = next(iter(_numbers(accepted, others, repairs)), None) if may_accept else None
     same = value.get("same_question") is True
     said = value.get("text") if value else body
     said = said if isinstance(said, str) else ""

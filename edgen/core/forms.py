@@ -1,0 +1,170 @@
+"""Forms of answers: the JSON Schema that a request carries, and the sentence that asks for the same in words.
+
+A protocol states the form of each answer. Where the job and the service allow it, the schema is sent with the
+request, and the sentence ends its last message; elsewhere the template's own words remain. Forms use the part
+of JSON Schema that all services with structured answers have: objects whose properties are all required,
+lists, texts, whole numbers and enumerations. Bounds (BOUNDS) are left out for a service that refuses them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edgen.core.values import Message, Reply
+
+Part = dict[str, Any]
+"""The JSON Schema of a part of an answer."""
+
+BOUNDS = frozenset(
+    [
+        "minItems",
+        "maxItems",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+    ]
+)
+_MOST_NAMED = 12  # values of an enumeration that the sentence lists
+_MOST_TEXT = 1_000  # characters of one text, unless a form says otherwise
+
+
+class Form(NamedTuple):
+    """The form of one answer. `words` asks for it in a sentence. `required`: the answer is not asked for in
+    another form if the service takes no schema. `holds`: the property that is read in place of the whole
+    answer; empty: the reader takes the object."""
+
+    schema: bytes
+    words: str
+    required: bool = False
+    holds: str = ""
+
+    def content(self, reply: Reply) -> Reply:
+        """Return the reply as its reader takes it: with the text that it `holds`, if it is the object that
+        the form asks for; else unchanged."""
+        if not self.holds or reply.finish_reason == "length":
+            return reply
+        try:
+            value = msgspec.json.decode(reply.text)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return reply
+        held = value.get(self.holds) if isinstance(value, dict) else None
+        return msgspec.structs.replace(reply, text=held) if isinstance(held, str) else reply
+
+    def added_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages with the sentence at the end of the last one."""
+        *before, last = messages
+        return *before, Message(last.role, f"{last.content}\n\n{self.words}")
+
+
+def form(**parts: Part) -> Form:
+    """Return the form of a JSON object with these properties, all required, in this order."""
+    return form_of(parts)
+
+
+def form_of(parts: Mapping[str, Part]) -> Form:
+    """Return the form of a JSON object with properties of any name."""
+    return _form(msgspec.json.encode(_object(parts)))
+
+
+@functools.lru_cache(maxsize=256)
+def _form(schema: bytes) -> Form:
+    shown = _describe(msgspec.json.decode(schema))
+    return Form(schema, f"Answer with one JSON object and nothing else. It has {shown}.")
+
+
+def turn_form(longest: int = _MOST_TEXT) -> Form:
+    """Return the form of one turn: an object with its text."""
+    return form(text=text(longest))._replace(holds="text")
+
+
+def text(most: int = _MOST_TEXT, *, least: int = 1) -> Part:
+    """Return the schema of a text of `least` to `most` characters."""
+    return {"type": "string", "minLength": least, "maxLength": most}
+
+
+def one_of(values: Iterable[str | int | float]) -> Part:
+    """Return the schema of one of these values, which are all texts or all numbers."""
+    return {"enum": [*values]}
+
+
+def whole_number(least: int, most: int) -> Part:
+    """Return the schema of a whole number from `least` to `most`."""
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def true_or_false() -> Part:
+    """Return the schema of true or false."""
+    return {"type": "boolean"}
+
+
+def probability() -> Part:
+    """Return the schema of a probability, in steps of 0.05: grammars bound no other numbers between 0 and
+    1."""
+    return one_of([step / 20 for step in range(21)])
+
+
+def listed(part: Part, least: int, most: int) -> Part:
+    """Return the schema of a list of `least` to `most` parts of one kind."""
+    return {"type": "array", "items": part, "minItems": least, "maxItems": most}
+
+
+def turns(roles: Sequence[str], least: int, most: int, longest: int) -> Part:
+    """Return the schema of a list of turns, each with its role and a text of at most `longest` characters."""
+    return listed(_object({"role": one_of(roles), "text": text(longest)}), least, most)
+
+
+def _object(parts: Mapping[str, Part]) -> Part:
+    return {
+        "type": "object",
+        "properties": dict(parts),
+        "required": [*parts],
+        "additionalProperties": False,
+    }
+
+
+def _describe(part: Part) -> str:
+    """Return a part in words. An example in its place would be copied: small models answer with its dots."""
+    if "enum" in part:
+        return _describe_choice(part["enum"])
+    kind = part.get("type")
+    if kind == "object":
+        return ", ".join(f"{_quoted(name)} ({_describe(one)})" for name, one in part["properties"].items())
+    if kind == "array":
+        inside = _describe(part["items"])
+        return f"a list of objects with {inside}" if "properties" in part["items"] else f"a list of {inside}"
+    if kind == "integer":
+        return f"a whole number from {part['minimum']} to {part['maximum']}"
+    return "true or false" if kind == "boolean" else "a text"
+
+
+def _describe_choice(values: Sequence[str | int | float]) -> str:
+    if len(values) > _MOST_NAMED:
+        return "one of those" if isinstance(values[0], str) else f"a number from {values[0]} to {values[-1]}"
+    return " or ".join(map(_quoted, values))
+
+
+def _quoted(value: str | int | float) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+@functools.lru_cache(maxsize=256)
+def without_bounds(schema: bytes) -> bytes:
+    """Return a schema without its bounds on lengths and numbers."""
+    return msgspec.json.encode(_loosened(msgspec.json.decode(schema)))
+
+
+def _loosened(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_loosened(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    named = {name: _loosened(one) for name, one in part.get("properties", {}).items()}
+    rest = {key: _loosened(one) for key, one in part.items() if key != "properties" and key not in BOUNDS}
+    return rest | ({"properties": named} if named else {})

@@ -1,0 +1,142 @@
+"""Detection of what a service takes of the forms of answers, from its first answers.
+
+A request with `prose` may be answered without its schema. It is sent with the schema; if the service refuses
+that, with a schema without bounds, and at last in prose: a refused request costs nothing, so this is no
+attempt of its own. The first way that is answered counts for all later requests. A service may also accept a
+schema and ignore it: after IGNORED answers, none of which fits, requests go in prose. What was found is noted
+in the ledger, so a resumed run does not try again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.forms import without_bounds
+from edgen.core.values import Reply, Request
+from edgen.prompting.answer_schema import fits_schema
+from edgen.store.ledger.opening import decode_fact
+
+if TYPE_CHECKING:
+    from edgen.core.events import Events
+    from edgen.execution.client.model_client import ModelClient
+    from edgen.store.ledger import Ledger
+
+Way = Literal["schema", "no_bounds", "prose"]
+WAYS: tuple[Way, ...] = ("schema", "no_bounds", "prose")
+IGNORED = 3  # whole answers that do not fit, before the first that does
+_FACT = "forms"
+_REFUSES = "refuses the schema of an answer ({})"
+_CONSEQUENCE: dict[Way, str] = {
+    "schema": "answers are requested by schemas",
+    "no_bounds": "the bounds of numbers, lists and texts are left out",
+    "prose": "only the words of the templates ask for it",
+}
+_ABOUT_SCHEMAS = re.compile(r"(?i)schema|grammar|response_?format|structured|json|output_config")
+
+
+class FormSupport:
+    """The way in which one backend's requests are sent. `name`: the backend's in the job; `identity` names
+    everything that shapes its answers. `tell` gets a sentence when the way changes, `note` the way when it is
+    found."""
+
+    def __init__(self, name: str, identity: str) -> None:
+        self._name = name
+        self.identity = identity
+        self.way: Way = "schema"
+        self.settled = False
+        self._unfit = 0
+        self.tell: Callable[[str], None] = lambda _: None
+        self.note: Callable[[Way], None] = lambda _: None
+
+    def restore(self, way: Way) -> None:
+        """Continue with the way that an earlier session found."""
+        self.way, self.settled = way, True
+
+    def sent(self, request: Request, way: Way | None = None) -> Request:
+        """Return the request as it is sent in a way, by default the present one."""
+        way = way or self.way
+        if not request.prose or request.schema is None or way == "schema":
+            return request
+        if way == "no_bounds":
+            return msgspec.structs.replace(request, schema=without_bounds(request.schema))
+        return msgspec.structs.replace(request, schema=None, messages=request.prose, prose=())
+
+    async def complete(self, request: Request, call: Callable[[Request], Awaitable[Reply]]) -> Reply:
+        """Return the reply to a request, sent in the first way that the service takes. Raises CallError."""
+        if not request.prose:
+            return await call(request)
+        ways = WAYS[WAYS.index(self.way) :]
+        for way in ways:
+            try:
+                reply = await call(self.sent(request, way))
+            except CallError as failure:
+                if way == "prose" or self.settled or not _is_about_the_schema(failure):
+                    raise
+                refusal = failure.message
+                continue
+            if way != self.way:
+                self._change(way, _REFUSES.format(refusal.rstrip(" .")))
+            self.learn(request, reply)
+            return reply
+        raise AssertionError("prose is the last way")
+
+    def lower(self, request: Request, failure: CallError) -> bool:
+        """Take the next way if the service may have refused a request for its schema. Return whether there is
+        one."""
+        if not request.prose or self.settled or self.way == "prose" or not _is_about_the_schema(failure):
+            return False
+        self._change(WAYS[WAYS.index(self.way) + 1], _REFUSES.format(failure.message.rstrip(" .")))
+        return True
+
+    def learn(self, request: Request, reply: Reply) -> None:
+        """Learn from an answer whether the service keeps to the schema."""
+        if self.settled or self.way == "prose" or not request.prose or request.schema is None:
+            return
+        if reply.refusal is not None or reply.finish_reason != "stop":
+            return
+        if fits_schema(reply.text, without_bounds(request.schema)):
+            self.settled = True
+            self.note(self.way)
+            return
+        self._unfit += 1
+        if self._unfit >= IGNORED:
+            self._change(
+                "prose", f"takes the schema of an answer and ignores it ({IGNORED} answers do not fit)"
+            )
+
+    def _change(self, way: Way, why: str) -> None:
+        if WAYS.index(way) <= WAYS.index(self.way):
+            return  # another call has found it
+        self.way, self._unfit = way, 0
+        self.settled = way == "prose"
+        self.note(way)
+        self.tell(f"The backend {self._name} {why}. From now on {_CONSEQUENCE[way]}.")
+
+
+def _is_about_the_schema(failure: CallError) -> bool:
+    """Return whether a service may have refused a request because of its schema."""
+    if failure.kind is FailureKind.BAD_REQUEST:
+        return True
+    return failure.kind is FailureKind.SERVER_ERROR and _ABOUT_SCHEMAS.search(failure.message) is not None
+
+
+def restore_forms(clients: Iterable[ModelClient], ledger: Ledger, events: Events) -> None:
+    """Let clients continue in the ways that earlier sessions of the ledger found, and note there what they
+    find."""
+    known = decode_fact(ledger.fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
+    for support in {id(client): client.form_support for client in clients}.values():
+        if (way := known.get(support.identity)) is not None:
+            support.restore(way)
+
+        def note(way: Way, identity: str = support.identity) -> None:
+            known[identity] = way
+            ledger.set_fact(_FACT, msgspec.json.encode(known).decode())
+
+        support.note = note
+        support.tell = partial(events.tell, "note")
