@@ -33,7 +33,7 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     slots: Count = 1
     """How many requests are answered at once. With 1, other requests change no byte of an answer."""
     threads: Count | None = None
-    """Threads that compute; null: half of this machine's cores, at most 8. Another number can change bytes, and
+    """Threads that compute; null: half of this machine's cores, at most 8. Another number can change bytes;
     stored answers stay."""
     max_tokens: Positive = 1024
     """Maximum tokens of one answer."""
