@@ -149,6 +149,17 @@ async def test_a_cancelled_call_frees_its_slot(build: Build) -> None:
     assert time.monotonic() - began < 15 * whole
 
 
+async def test_a_call_cancelled_while_its_model_loads_leaves_nothing_loaded(build: Build) -> None:
+    it = build(context=128)
+    call = asyncio.create_task(it.complete(request("hi")))
+    await asyncio.sleep(0.01)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    await it.aclose()
+    assert not engine._engines
+    assert (await it.complete(request("hi"))).text, "it loads again where it is used again"
+
+
 # --- one loaded model ----------------------------------------------------------------------------
 
 

@@ -125,6 +125,7 @@ def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> 
             errors="replace",
             check=False,
             timeout=_PATIENCE,
+            start_new_session=True,  # Ctrl-C is for edgen, and would look like a failure here
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired:

@@ -10,6 +10,7 @@ exclude what the grammar forbids only where the first draw was forbidden.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,7 @@ class LlamaCppBackend:
             "chat_template": template,
         }
         self._config, self._link = config, link
-        self._loading = asyncio.Lock()
-        self._engine: Engine | None = None
+        self._loading: asyncio.Future[Engine] | None = None
         self._service: _Service | None = None
 
     def __repr__(self) -> str:
@@ -65,7 +65,8 @@ class LlamaCppBackend:
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError, and InputError for a model that cannot be loaded."""
-        engine, service = await self._open()
+        engine = await self._load()
+        service = self._service = self._service or _Service(self._config, engine, self._link)
         try:
             async with engine.turns():
                 reply = await service.complete(request)
@@ -83,28 +84,28 @@ class LlamaCppBackend:
         """Close the connection, and unload the model if no other backend uses it. Never raises; may be called
         twice."""
         service, self._service = self._service, None
-        engine, self._engine = self._engine, None
+        loading, self._loading = self._loading, None
         if service is not None:
             await service.aclose()
-        if engine is not None:
-            await asyncio.to_thread(close_engine, self._settings)
+        if loading is not None:
+            with contextlib.suppress(InputError):
+                await loading
+                await asyncio.to_thread(close_engine, self._settings)
 
-    async def _open(self) -> tuple[Engine, _Service]:
-        async with self._loading:
-            if self._engine is None or self._service is None:
-                self._engine = await asyncio.to_thread(open_engine, self._path, self._settings)
-                self._service = _Service(
-                    _service_config(self._config, self._engine), self._engine, self._link
-                )
-            return self._engine, self._service
+    async def _load(self) -> Engine:
+        """Return the loaded model. A call that is cancelled meanwhile does not stop the loading, so that `aclose`
+        can end it."""
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(asyncio.to_thread(open_engine, self._path, self._settings))
+        return await asyncio.shield(self._loading)
 
 
 class _Service(OpenAIBackend):
     """llama.cpp's server, to which a JSON Schema goes as a grammar: as `response_format`, it lets the model
     write code fences around its answer."""
 
-    def __init__(self, config: OpenAIConfig, engine: Engine, link: Link) -> None:
-        super().__init__(config, Key(engine.key), link)
+    def __init__(self, config: LlamaCppConfig, engine: Engine, link: Link) -> None:
+        super().__init__(_service_config(config, engine), Key(engine.key), link)
 
     def body(self, request: Request) -> bytes:
         """Return the JSON body of a call. Raises CallError for a lone surrogate."""
