@@ -93,8 +93,8 @@ class LlamaCppBackend:
                 await asyncio.to_thread(close_engine, self._settings)
 
     async def _load(self) -> Engine:
-        """Return the loaded model. A call that is cancelled meanwhile does not stop the loading, so `aclose` can
-        unload it."""
+        """Return the loaded model. A call that is cancelled meanwhile does not stop the loading, so `aclose`
+        can unload it."""
         if self._loading is None:
             self._loading = asyncio.ensure_future(asyncio.to_thread(open_engine, self._path, self._settings))
         return await asyncio.shield(self._loading)
