@@ -135,7 +135,7 @@ def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> 
     note_loaded(note)
 
 
-_LOGGED = re.compile(r"(?m)^[\d.]+ E .*?error[^:\n]*: (.*)$|^.*(GGML_ASSERT.*)$")
+_LOGGED = re.compile(r"[\d.]+ E .*?error[^:\n]*: (.*)|(GGML_ASSERT.*)")
 
 
 def _reason(code: int, said: str) -> str:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
+
+_LOGGING = 0.3  # seconds: llama.cpp prints its errors in a thread of its own
 
 
 def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
@@ -58,4 +61,5 @@ if __name__ == "__main__":
     try:
         start(json.load(sys.stdin), "trial", errors=True)
     except Exception as problem:  # noqa: BLE001 - any error of the library is the result
+        time.sleep(_LOGGING)
         sys.exit(f"TRIAL {problem}")
