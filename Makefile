@@ -4,6 +4,7 @@
 # make test   the same with all tests
 # make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
+# make test-real  every protocol and asker with a real, very small model in this process (98 MB)
 # make without-domain  the unit tests of copies of the tree without all domains, then without each (DOMAINS="forum guided" for some)
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
@@ -74,6 +75,10 @@ contracts: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(PYTEST) -n $$(($(CORES) + 1)) -m unit
+
+.PHONY: test-real
+test-real: $(VENV)/.dev $(VENV)/.local
+	EDGEN_REAL=1 $(BIN)/python -m pytest -q -p no:xdist tests/real
 
 .PHONY: slowest
 slowest: $(VENV)/.dev
