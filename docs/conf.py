@@ -54,7 +54,7 @@ KINDS = {
     ),
     "Protocols": ("edgen.protocols.base", ["Protocol", "ConversationProtocol", "Simulation"]),
     "Protocols: optional methods": (
-        "edgen.protocols.abilities",
+        "edgen.protocols.base",
         [
             "SeveralRoles",
             "JobChecks",

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
-from edgen.api.own_measures import load_job_measures
-from edgen.api.rehearsal import find_unanswered
-from edgen.api.run_measures import find_measure_files, note_measure_files
+from edgen.api.run_measures import find_measure_files, load_job_measures, note_measure_files
 from edgen.api.status import Status, status_of
 from edgen.config import Job, backend_name, load_job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
@@ -31,8 +29,14 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.providers import Backend
-from edgen.runtime.alone import alone_at
-from edgen.runtime.backends import Via, arms_at_once, configs_of, open_backends, open_scheduler
+from edgen.runtime.backends import (
+    Via,
+    arms_at_once,
+    configs_of,
+    find_unanswered,
+    open_backends,
+    open_scheduler,
+)
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, still_snapshot
@@ -41,6 +45,7 @@ from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.ledger import Ledger, lost_replies_sentence, run_status
+from edgen.store.locks import alone_at
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, read_manifest, strays
 

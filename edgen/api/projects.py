@@ -14,8 +14,7 @@ from edgen.core.registry import find
 from edgen.planning.allowed_files import unlimited
 from edgen.protocols.base import Starter
 from edgen.space import load_space, space_files
-from edgen.space.dump import dump_space
-from edgen.space.five_lists import is_five_lists
+from edgen.space.parse import dump_space, is_five_lists
 
 SCHEMAS = "schemas"
 _SCHEMA_LINE = r"\A# yaml-language-server:.*\n"

@@ -18,7 +18,7 @@ from edgen.core.values import Scenario
 from edgen.cost.tokens import Counter, counter
 from edgen.cost.usage import Range, Rates, Used, add_up, backends_asked
 from edgen.planning.allowed_files import Reach
-from edgen.planning.labels import layers_of
+from edgen.planning.gates import layers_of
 from edgen.planning.plan import Plan
 from edgen.prompting.token_bound import prompt_token_bound
 from edgen.protocols.base import ExpectedCall

@@ -16,7 +16,7 @@ from edgen.core.values import Status
 from edgen.cost.usage import Rates, Way
 from edgen.execution.client.model_client import ModelClient, make_clients
 from edgen.execution.rollout import Rollout
-from edgen.execution.rounds import restore_rounds
+from edgen.execution.run import restore_rounds
 from edgen.planning.plan import Plan
 from edgen.providers import Backend, provider_of
 from edgen.store.ledger import Ledger, RunPlan, RunStatus

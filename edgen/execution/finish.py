@@ -25,7 +25,7 @@ from edgen.families.base import record_id
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
-from edgen.prompting.answer_schema import read_answer_schema, schema_file
+from edgen.prompting.prompt import read_answer_schema, schema_file
 from edgen.space.splits import HeldOutGroups
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import (
@@ -40,8 +40,8 @@ from edgen.store.ledger import (
     summary_at,
 )
 from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import read_test_side
 from edgen.store.shards import MANIFEST, Counts, digest_shards, read_manifest, verify_manifest, write_shards
-from edgen.store.split_side import read_test_side
 
 # Facts in the ledger
 JOB = "job"  # the job as in a manifest

@@ -32,8 +32,7 @@ from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, Used
 from edgen.store.ledger import OPEN, Ledger, RunPlan
-from edgen.store.ledger.endings import RETRIES, note_end, note_retries, read_retries
-from edgen.store.ledger.facts import OWNER
+from edgen.store.ledger.facts import OWNER, RETRIES, note_end, note_retries, read_retries
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.config import CallSettings
-from edgen.core.count_text import describe_reasons
 from edgen.core.errors import UselessError
+from edgen.core.text import describe_reasons
 from edgen.core.values import RejectionReason, Reply, Request, Status
 from edgen.store.ledger.opening import decode_fact
 

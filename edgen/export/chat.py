@@ -25,9 +25,9 @@ from edgen.export.options import ExportOptions, Opening, Told
 from edgen.export.own_options import FormatOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scene, Scenes
-from edgen.protocols.briefs import TURN_VARIABLES, labels_of, turn_variables
+from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
-from edgen.space.five_lists import has_five_dimensions, template_fields, template_variables
+from edgen.space.model import has_five_dimensions, template_fields, template_variables
 
 if TYPE_CHECKING:
     from edgen.prompting import Prompt

@@ -6,6 +6,7 @@ values and need not know the layout. `read(record(x)) == x`.
 
 from __future__ import annotations
 
+import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +14,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from edgen.core import registry
+from edgen.core.errors import JobError, Problem
 from edgen.core.values import Event, Scenario, Turn
+from edgen.core.version import DISTRIBUTION
+from edgen.core.yaml_values import shortened
 from edgen.families.abilities import (
     FamilyWords,
     LayoutChecks,
@@ -203,3 +208,81 @@ def _probability(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return float(value)
+
+
+def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None:
+    """Return the difference of `recorded` after reading it back from its record, as a clause; None if there
+    is none.
+
+    Raises the errors of the family's `read`.
+    """
+    again = family.read(record)
+    if again == recorded:
+        return None
+    if not isinstance(again, type(recorded)):
+        return f"`read` returned a {type(again).__name__}, not a Recorded"
+    # a tuple in `data` or `outcome` is a list in JSON
+    before, after = msgspec.to_builtins(recorded), msgspec.to_builtins(again)
+    return None if _sorted(before) == _sorted(after) else _first_change(before, after, "")
+
+
+def _sorted(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def _first_change(before: Any, after: Any, path: str) -> str:
+    """Return the first place where two values differ, and the difference."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in (*before, *(key for key in after if key not in before)):
+            place = f"{path}.{key}" if path else str(key)
+            if key not in after:
+                return f"{place} is lost"
+            if key not in before:
+                return f"{place} is added"
+            if _sorted(before[key]) != _sorted(after[key]):
+                return _first_change(before[key], after[key], place)
+    if isinstance(before, list | tuple) and isinstance(after, list | tuple):
+        for number, (one, other) in enumerate(zip(before, after, strict=False)):
+            if _sorted(one) != _sorted(other):
+                return _first_change(one, other, f"{path}[{number}]")
+        return f"{path} has {len(after)} entries in place of {len(before)}"
+    return f"{path} is {shortened(repr(after))} in place of {shortened(repr(before))}"
+
+
+def family_of(space: Space, named: str | None = None) -> Family:
+    """Return the family of a space's conversations: the job's choice, else the first of edgen's own that
+    fits.
+
+    Raises PluginError for an unknown name, JobError if it does not fit.
+    """
+    if named is None:
+        return next(family for family in _own_families() if family.fits(space))
+    family: Family = registry.find("family", named)
+    if not family.fits(space):
+        problem = Problem("$.family", f"{named} does not fit the dimensions and roles of {space.name}")
+        raise JobError("the job", "1 problem:", (problem,))
+    return family
+
+
+def family_of_record(record: Any) -> Family:
+    """Return the family whose layout a decoded record has; if none recognises it, the first of edgen's own.
+    Plugins' families are loaded only if none of edgen's own recognises it."""
+    for families in (_own_families, _other_families):
+        if found := next((family for family in families() if family.recognizes(record)), None):
+            return found
+    return _own_families()[0]
+
+
+@functools.cache
+def _own_families() -> list[Family]:
+    own: list[Family] = [
+        registry.find("family", plugin.name)
+        for plugin in registry.plugins()
+        if plugin.kind == "family" and plugin.package == DISTRIBUTION
+    ]
+    return sorted(own, key=lambda family: family.precedence)
+
+
+@functools.cache
+def _other_families() -> list[Family]:
+    return [family for family in registry.find_all("family") if family not in _own_families()]

@@ -14,7 +14,7 @@ from edgen.core.registry import find
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import find_template
-from edgen.prompting.answer_schema import read_answer_schema, template_digest
+from edgen.prompting.prompt import read_answer_schema, template_digest
 from edgen.space import Space, content_sha256
 
 _NOT_SET = "not set"

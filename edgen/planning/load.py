@@ -9,19 +9,28 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, arm_jobs, backend_of, load_job, protocol_of, resolved_values, with_speakers
+from edgen.config import (
+    BackendConfig,
+    Job,
+    arm_jobs,
+    backend_name,
+    backend_of,
+    load_job,
+    protocol_of,
+    resolved_values,
+    with_speakers,
+)
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
-from edgen.planning.answer_schemas import check_schema, check_schemas
-from edgen.planning.labels import annotator_templates, with_label_sets
+from edgen.planning.gates import annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
-from edgen.prompting.answer_schema import SUFFIX, read_answer_schema, schema_text
+from edgen.prompting.prompt import SUFFIX, read_answer_schema, schema_file, schema_text
 from edgen.protocols.base import ConversationProtocol, Template
+from edgen.providers import provider_of
 from edgen.space import Entry, Space, load_space, space_files
-from edgen.space.five_lists import DEFAULT_VARIABLES, template_fields
-from edgen.space.section import sections_of
+from edgen.space.model import DEFAULT_VARIABLES, sections_of, template_fields
 from edgen.space.splits import by_problem
 
 
@@ -268,3 +277,41 @@ def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
 
 
 _SAID = "Teacher: Good morning.\nStudent: Good morning."  # placeholder for later text
+
+
+def check_schemas(
+    job: Job,
+    prompts: Mapping[str, Prompt],
+    templates: Mapping[str, Template],
+    protocol: ConversationProtocol,
+) -> None:
+    """Raise JobError if a schema next to one of a job's templates cannot be sent, or `protocol` would not
+    send it."""
+    refused = None if protocol.sends_schemas else f"the protocol {protocol.name} sends none"
+    found = []
+    for use, prompt in prompts.items():
+        name = backend_name(job, templates[use].asked)
+        if (wrong := _why_not(prompt, job.backends[name], refused)) is not None:
+            found.append(Problem(f"$.backends.{name}", wrong))
+    if found:
+        raise JobError.of(job.name, found)
+
+
+def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
+    """Raise JobError if a template has a schema that cannot be sent to the backend of the role `key`."""
+    if (wrong := _why_not(prompt, config)) is not None:
+        raise JobError.of(prompt.name, [Problem(key, wrong)])
+
+
+def _why_not(prompt: Prompt, config: BackendConfig, refused: str | None = None) -> str | None:
+    """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
+    if prompt.schema is None:
+        return None
+    wrong = provider_of(config).schema_problem(config, prompt.schema) or refused
+    if wrong is None:
+        return None
+    path = schema_file(Path(prompt.source))
+    return (
+        f"answers have to fit {path}, the schema next to a template, and it cannot be sent: {wrong}. "
+        "Choose another backend or template, or move the schema away"
+    )

@@ -36,11 +36,8 @@ from edgen.core.values import (
 )
 from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
-from edgen.families import family_of
-from edgen.families.base import Provenance, Recorded, record_id
-from edgen.families.read_back import find_change
-from edgen.planning.gates import read_gates
-from edgen.planning.labels import layers_of
+from edgen.families.base import Provenance, Recorded, family_of, find_change, record_id
+from edgen.planning.gates import layers_of, read_gates
 from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
 from edgen.protocols.gated import Decided, Gated, Passed, gated
@@ -48,7 +45,7 @@ from edgen.protocols.labelled_units import Layer, Said, encode_said
 from edgen.protocols.labelling import Unit, labelling_variables
 from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.space import Space, content_sha256
-from edgen.space.five_lists import ROLES as EDUCATION_ROLES
+from edgen.space.model import ROLES as EDUCATION_ROLES
 from edgen.space.sampling import Sampler
 from edgen.space.splits import group_hash
 from edgen.validation.schema import is_valid

@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     from edgen.reading.conversation import read
     from edgen.reading.one_turn.reader import read_turn
     from edgen.space import Space, SpaceRole
-    from edgen.space.five_lists import template_variables
+    from edgen.space.model import template_variables
     from edgen.stats.intervals import Estimate, average, share
 
 _HOMES = {
@@ -238,7 +238,7 @@ _HOMES = {
         "Space",
         "SpaceRole",
     ),
-    "edgen.space.five_lists": ("template_variables",),
+    "edgen.space.model": ("template_variables",),
     "edgen.stats.intervals": (
         "Estimate",
         "average",

@@ -50,7 +50,7 @@ from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.reading.answers.verdict_prose import Choice
 from edgen.space import Space
-from edgen.space.five_lists import DEFAULT_VARIABLES, has_five_dimensions, template_variables
+from edgen.space.model import DEFAULT_VARIABLES, has_five_dimensions, template_variables
 
 # The plain texts that a judge's template is given, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {

@@ -18,7 +18,7 @@ from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.protocols.oracle import describe_space
 from edgen.reading.answers.scores import MOST, read_scores
 from edgen.space import Space
-from edgen.space.five_lists import DEFAULT_VARIABLES, template_variables
+from edgen.space.model import DEFAULT_VARIABLES, template_variables
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")

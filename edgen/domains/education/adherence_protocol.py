@@ -16,7 +16,7 @@ from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask, transcript_of
 from edgen.protocols.fence import FENCED, fence_turns
 from edgen.reading.text.thinking import drop_thinking
-from edgen.space.five_lists import DEFAULT_VARIABLES
+from edgen.space.model import DEFAULT_VARIABLES
 
 VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"

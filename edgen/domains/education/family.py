@@ -29,8 +29,7 @@ from edgen.families.base import (
     without_marker,
     write_values,
 )
-from edgen.space.five_lists import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
-from edgen.space.model import Space
+from edgen.space.model import DIMENSIONS, ROLES, TOPIC_FIELDS, Space, five_list_scenario, has_five_dimensions
 
 
 class BackgroundInfo(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
 from edgen.core.yaml_values import nearest
 from edgen.domains.forum.config import MODERATOR, OF_MEMBER, OF_MODERATOR, Forum, Member
-from edgen.families import family_of
+from edgen.families.base import family_of
 from edgen.protocols.base import (
     ExpectedCall,
     Simulation,
@@ -24,8 +24,7 @@ from edgen.protocols.base import (
     Template,
 )
 from edgen.protocols.session import PlayedProtocol, Session
-from edgen.space.five_lists import template_variables
-from edgen.space.model import Space
+from edgen.space.model import Space, template_variables
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)

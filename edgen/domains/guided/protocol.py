@@ -22,7 +22,7 @@ from edgen.domains.guided.config import (
     PARAPHRASER,
     Guided,
 )
-from edgen.families import family_of
+from edgen.families.base import family_of
 from edgen.protocols.base import (
     ExpectedCall,
     FindFile,
@@ -31,8 +31,7 @@ from edgen.protocols.base import (
     Template,
 )
 from edgen.protocols.session import PlayedProtocol, Session
-from edgen.space.five_lists import template_variables
-from edgen.space.model import Space
+from edgen.space.model import Space, template_variables
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine

@@ -25,7 +25,7 @@ from edgen.domains.retrieval.ranking_asker import (
     write_ranking,
 )
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE
-from edgen.planning.answer_schemas import check_schema
+from edgen.planning.load import check_schema
 from edgen.runtime.control import Control
 
 MODEL = "model"

@@ -20,8 +20,7 @@ from edgen.families.base import FiledRecord
 from edgen.store.layers import LayerJoin, layer_files
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
-from edgen.store.split_side import read_test_side
+from edgen.store.run_reader import RunReader, read_test_side
 
 MOST_PENDING = 100_000  # conversations that are drawn to say of them that they are pending
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from edgen.evaluation.sample import PlannedOutcome, Sample, Words
 from edgen.space import Space, SpaceRole
 from edgen.space.cells import AllowedCells
-from edgen.space.five_lists import ROLES, TOPIC_FIELDS
+from edgen.space.model import ROLES, TOPIC_FIELDS
 from edgen.stats.intervals import Estimate, share
 from edgen.stats.significance import fisher, holm, log_factorials
 

@@ -30,7 +30,7 @@ from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.detect import words as cut_words
 from edgen.reading.phrase_kinds import MOST
 from edgen.space import Space, SpaceRole
-from edgen.space.five_lists import ROLES
+from edgen.space.model import ROLES
 
 _LEADING = re.compile(r"(?:(?:and|but|or|then|who|might|may|he|she|they|will)\s+){1,5}", re.IGNORECASE)
 _TRAILING = re.compile(r"\s+otherwise\W{0,5}\Z", re.IGNORECASE)

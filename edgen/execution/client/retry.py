@@ -17,6 +17,9 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from edgen.core.errors import RETRYABLE, CallError, most_attempts
+from edgen.core.plugin_faults import blaming, require_value
+from edgen.core.values import Reply, Request
+from edgen.providers import Backend
 
 T = TypeVar("T")
 
@@ -126,3 +129,14 @@ def _failure(state: RetryCallState) -> CallError:
     error = state.outcome.exception() if state.outcome is not None else None
     assert isinstance(error, CallError)
     return error
+
+
+async def complete_once(backend: Backend, provider: str, request: Request) -> Reply:
+    """Return the backend's reply to one attempt.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
+    """
+    with blaming("provider", provider, "in place of a CallError"):
+        reply = await backend.complete(request)
+    require_value("provider", provider, reply, Reply, "a Reply")
+    return reply

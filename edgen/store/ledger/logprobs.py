@@ -13,8 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.core.values import Address, Reply, TaskId, Token
-from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.rows import Natural, Task, checksum_of
+from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, checksum_of
 from edgen.store.ledger.schema import LOGPROBS
 from edgen.store.ledger.writer import Statement
 

@@ -24,7 +24,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
 from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
-from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, checksum_of
 from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
 from edgen.store.ledger.logprobs import add_table, has_logprobs
 from edgen.store.ledger.opening import (
@@ -38,7 +38,6 @@ from edgen.store.ledger.opening import (
     still_uri,
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
-from edgen.store.ledger.rows import REPLIES, ReplyRow, checksum_of
 from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_sessions, read_status
 
 Drop = Callable[[dict[str, Any]], None]

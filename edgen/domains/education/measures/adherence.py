@@ -25,7 +25,7 @@ from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval, wrap
 from edgen.expressions.language import Value
 from edgen.space import Space
-from edgen.space.five_lists import DIMENSIONS
+from edgen.space.model import DIMENSIONS
 from edgen.stats.intervals import Estimate, ShareCount
 
 if TYPE_CHECKING:

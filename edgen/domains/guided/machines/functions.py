@@ -20,7 +20,7 @@ from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import unlimited
 from edgen.space import load_space
-from edgen.space.five_lists import template_fields, template_variables
+from edgen.space.model import template_fields, template_variables
 from edgen.store.run_reader import RunReader
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from edgen.core.errors import Problem
 from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
-from edgen.space.section import SpaceSection
+from edgen.space.model import SpaceSection
 
 if TYPE_CHECKING:
     from edgen.domains.tutoring.exercises.grammar import Grammar
