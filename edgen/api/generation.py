@@ -111,7 +111,8 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
         raise UsageError(
             f"--write-only {options.write_only}: this is not a folder; name one for the request files."
         )
-    load_job_measures(source.job, source.reach, control.trust)
+    if source.job.measure_references:
+        load_job_measures(source.job, source.reach, control.trust)
     plans = plans_of(source.job, source.name, source.reach)
     return await _Generation(source, plans, options, control).make()
 
@@ -160,8 +161,10 @@ class _Generation:
         for sentence in (*self._reach.doubts, *find_unanswered(self._plans.values())):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
-            refuse_selected(folder.arm(arm))
-            require_job_layers(folder, plan.gates.layers)
+            if (own := folder.arm(arm)).ledger.exists():
+                refuse_selected(own)
+            if plan.gates.layers:
+                require_job_layers(folder, plan.gates.layers)
             for sentence in plan.gates.notes:
                 self._control.note(sentence)
             _in_order(plan)  # what is missing to decide gates is said before anything is asked
@@ -346,7 +349,8 @@ class _Generation:
         short = []
         for arm in arms:
             await arm.ledger.flush()
-        await run_in_thread(write_job_layers, self._folder)
+        if any(arm.plan.gates.layers for arm in arms):
+            await run_in_thread(write_job_layers, self._folder)
         for arm in arms:
             try:
                 async with arm.noted:
@@ -359,7 +363,9 @@ class _Generation:
     def _losses(self, arms: list[_ArmWork]) -> list[object]:
         """Return the losses of the runs, before any of them changes."""
         options = self._options
-        losses: list[object] = [*dropped_arms(self._folder, self._plans)]
+        losses: list[object] = []
+        if self._folder.job.exists():
+            losses += dropped_arms(self._folder, self._plans)
         for arm in arms:
             if arm.ledger.lost_replies:
                 losses.append(lost_replies_sentence(arm.folder.ledger, arm.ledger.lost_replies))

@@ -151,8 +151,6 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
     Raises InputError without consent, and for a file outside of the job's project; UsageError as
     `load_measures` does.
     """
-    if not job.measure_references:
-        return
     if (reach.base / "run.db").exists():
         raise InputError(
             f"{reach.base}: this is a run's folder, and what its job names under `measures` is not run; start from your "

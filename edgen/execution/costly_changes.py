@@ -90,7 +90,7 @@ def find_rework(
 def dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
     """Yield a sentence for each finished arm of a run that a job with these arms would drop."""
     try:
-        before = load_job(run.job).arms if run.job.exists() else {}
+        before = load_job(run.job).arms
     except EdgenError:  # the reader of the run reports the error
         return
     for arm in before:

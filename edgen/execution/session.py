@@ -193,7 +193,7 @@ class Session:
         finally:
             noting.cancel()
             self.close_budget()
-            if state != "stopped":
+            if state != "stopped" and self.ledger.out.batches():
                 end_batch_period(self.ledger)
             self._note(state, message, reason)
 

@@ -154,6 +154,8 @@ def read_gates(
 ) -> Gates:
     """Read the gates of a job on a space, and its layers; `measures`: names of its own functions;
     `in_rounds`: later rounds depend on earlier results. Raises JobError with every problem found."""
+    if not gates:
+        return Gates((), (), (), tuple(layers))
     problems: list[Problem] = []
     found: list[Gate] = []
     known = {one.name: LabelledWith(one.asking.labels, one.asking.unit == "conversation") for one in layers}
