@@ -21,6 +21,7 @@ from edgen.config import texts_of
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, MachineError, SpaceError, TemplateError
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import nearest, suggest_file
 from edgen.prompting.prompt import SUFFIX, schema_file
 
@@ -193,8 +194,8 @@ def _there(path: Path) -> bool:
 
 # Text in a file of each kind, so that a job with the name of its space is not mistaken for a space.
 _MARKS = {
-    "preference_space": re.compile(r"^(?:dimensions|topics)\s*:", re.MULTILINE),
-    "label_sets": re.compile(r"^labels\s*:", re.MULTILINE),
+    "preference_space": compile_later(r"^(?:dimensions|topics)\s*:", re.MULTILINE),
+    "label_sets": compile_later(r"^labels\s*:", re.MULTILINE),
 }
 _MOST = 65_536  # characters of a file that are examined
 
