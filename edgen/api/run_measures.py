@@ -53,8 +53,7 @@ def note_measure_files(ledger: Ledger, files: Sequence[MeasureFile]) -> list[str
     """Keep with a ledger what its measures are. Return the files that were others when the run was worked on
     last."""
     known = ledger.fact(MEASURES)
-    if files or known is not None:
-        ledger.set_fact(MEASURES, msgspec.json.encode(files).decode())
+    ledger.set_fact(MEASURES, msgspec.json.encode(files).decode())
     before = {one.file: one.sha256 for one in _decode(known, ledger.path)}
     return sorted({one.file for one in files if before.get(one.file, one.sha256) != one.sha256})
 

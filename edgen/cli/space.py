@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.groups import CommandGroup
+from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
 
 if TYPE_CHECKING:

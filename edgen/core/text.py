@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from edgen.core.lazy_patterns import compile_later
-
 NONE = "–"
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _KEPT = frozenset("\n\t")
@@ -47,8 +45,8 @@ def _write_out(found: re.Match[str]) -> str:
 
 
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "|": "&#124;", "`": "&#96;", "@": "&#64;", "$": "&#36;"}
-_MEANS = compile_later(r"[<>&|`@$\\*~\[\]!]|(?<!\w)_|_(?!\w)")
-_NO_LINK = compile_later(r"\b(https?|ftp|mailto|javascript|data):|\b(www)\.", re.IGNORECASE)
+_MEANS = re.compile(r"[<>&|`@$\\*~\[\]!]|(?<!\w)_|_(?!\w)")
+_NO_LINK = re.compile(r"\b(https?|ftp|mailto|javascript|data):|\b(www)\.", re.IGNORECASE)
 
 
 def _is_hidden(char: str) -> bool:
@@ -186,7 +184,7 @@ def _minus(text: str) -> str:
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]+")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
-_SURROGATES = compile_later("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(value: Any) -> Any:

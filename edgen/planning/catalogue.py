@@ -13,8 +13,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core import resources
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import SpaceError, TemplateError, UsageError
+from edgen.core.registry import answer_kinds
 from edgen.core.yaml_values import read_text
 from edgen.prompting import FrontMatter, Prompt, load_prompt
 from edgen.prompting.front_matter import find_stray, read_front

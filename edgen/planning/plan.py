@@ -22,7 +22,8 @@ from edgen.config import (
     shaping_values,
 )
 from edgen.core.digest import fingerprint
-from edgen.core.plugin_faults import blaming, refuse_value, require_value
+from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.registry import plugin_of
 from edgen.core.values import (
     Address,
     Conversation,
@@ -81,6 +82,7 @@ class Plan:
         self.useless_help = ""
         self.sharers = 1 if job.branch is None else job.replicates
         self.protocol: ConversationProtocol = protocol_of(job)
+        self._foreign_protocol = plugin_of("protocol", job.protocol) is not None
         self.settings = settings_of(job)
         self.roles = roles_asked(job)
         self.templates: dict[str, Template] = self.protocol.templates(job, space)
@@ -132,15 +134,17 @@ class Plan:
         def settled(result: Result | Passed, spent: Spent) -> Settled:
             result, said = result if isinstance(result, Passed) else (result, {})
             if not isinstance(result, Rejection):
-                require_value(
-                    "protocol", self.job.protocol, result, Conversation, "a Conversation or a Rejection"
-                )
+                if self._foreign_protocol:
+                    require_value(
+                        "protocol", self.job.protocol, result, Conversation, "a Conversation or a Rejection"
+                    )
                 provenance = self._provenance(index, replicate, result, spent)
                 name = record_id(self.job.name, index, replicate)
                 recorded = Recorded(name, scenario, result, provenance)
                 record = self._record(recorded)
                 if is_valid(record, self.family.schema):
-                    self._require_readable(recorded, record)
+                    if not self._reads_back:
+                        self._require_readable(recorded, record)
                     return Settled.accepted(
                         record, {layer: encode_said(given) for layer, given in said.items()}
                     )
@@ -151,8 +155,10 @@ class Plan:
         return Task(self._start(scenario, replicate), group, settled, self.job.protocol)
 
     def _record(self, recorded: Recorded) -> bytes:
-        with blaming("family", self.family.name, f"for conversation {recorded.id}"):
+        try:
             record = self.family.record(recorded)
+        except Exception as error:  # noqa: BLE001 - raised again
+            blame("family", self.family.name, error, f"for conversation {recorded.id}")
         if not isinstance(record, bytes):
             refuse_value(
                 "family", self.family.name, f"returned a {type(record).__name__} as a record, not bytes"
@@ -160,12 +166,12 @@ class Plan:
         return record
 
     def _require_readable(self, recorded: Recorded, record: bytes) -> None:
-        """Check once that the family reads back its records, before more is paid for. Raises
+        """Check that the family reads back its records, before more is paid for. Raises
         FaultyPluginError."""
-        if self._reads_back:
-            return
-        with blaming("family", self.family.name, f"for its own record of conversation {recorded.id}"):
+        try:
             change = find_change(self.family, recorded, record)
+        except Exception as error:  # noqa: BLE001 - raised again
+            blame("family", self.family.name, error, f"for its own record of conversation {recorded.id}")
         if change is not None:
             said = f"does not read back what it records: of conversation {recorded.id}, {change}"
             refuse_value("family", self.family.name, said)

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from edgen.config import Job, settings_of
     from edgen.config.backends import BackendConfig, Price, Text
-    from edgen.core.answer_kinds import AnswerKind
     from edgen.core.errors import CallError, FailureKind, InputError, JobError, Problem, UsageError
+    from edgen.core.registry import AnswerKind
     from edgen.core.values import (
         Address,
         Conversation,
@@ -128,7 +128,7 @@ _HOMES = {
         "Price",
         "Text",
     ),
-    "edgen.core.answer_kinds": ("AnswerKind",),
+    "edgen.core.registry": ("AnswerKind",),
     "edgen.core.errors": (
         "CallError",
         "FailureKind",

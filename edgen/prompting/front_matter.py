@@ -27,9 +27,9 @@ from typing import Any
 import msgspec
 
 from edgen.core import resources
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
+from edgen.core.registry import answer_kinds
 from edgen.core.yaml_values import convert, nearest, read_yaml, shortened
 
 _MOST = 20_000  # characters of front matter: far more than needed, few enough for the YAML reader

@@ -19,9 +19,9 @@ import jinja2
 import msgspec
 from jinja2.runtime import Context
 
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.digest import fingerprint, sha256
 from edgen.core.errors import TemplateError
+from edgen.core.registry import answer_kinds
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text, shortened
 from edgen.prompting.check import BLOCKS, RENDERING, Block, compile_text, word_error

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from edgen.config import Job
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import CallError, FailureKind, Problem
+from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,
     Message,

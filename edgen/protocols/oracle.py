@@ -19,8 +19,8 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import Pairs
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.pair import Candidate, Compare, Order, SideName, Verdict
+from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,
     Message,

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 
 import msgspec
 
-from edgen.core.answer_kinds import AnswerKind
+from edgen.core.registry import AnswerKind
 from edgen.core.values import Address, Rejection, Reply, Request, Scenario, TaskId, Turn
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, unread

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from edgen.core.answer_kinds import AnswerKind
+from edgen.core.registry import AnswerKind
 from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import TemplateError
+from edgen.core.registry import answer_kinds
 from edgen.core.resources import find, shipped
 from edgen.core.values import Message
 from edgen.planning import catalogue

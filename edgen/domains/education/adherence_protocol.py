@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
-from edgen.core.answer_kinds import AnswerKind
+from edgen.core.registry import AnswerKind
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
 from edgen.domains.education.keywords import MEASURES, Verdicts
 from edgen.prompting import scenario_variables

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.config import Job, settings_of
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
+from edgen.core.registry import AnswerKind
 from edgen.core.yaml_values import nearest
 from edgen.domains.forum.config import MODERATOR, OF_MEMBER, OF_MODERATOR, Forum, Member
 from edgen.families.base import family_of

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from edgen.config import Job, settings_of
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
+from edgen.core.registry import AnswerKind
 from edgen.domains.guided.config import (
     OF_CHOICE,
     OF_PARAPHRASE,

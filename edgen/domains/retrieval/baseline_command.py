@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Argument, Option
 
 from edgen.cli import options as o
-from edgen.cli.groups import DomainCommand
+from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
 from edgen.core.errors import UsageError
 from edgen.core.text import describe_counts

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.answer_kinds import AnswerKind
+from edgen.core.registry import AnswerKind
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.domains.retrieval.ranking_answers import Order, read_order
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from edgen.cli.groups import DomainCommand
-from edgen.cli.options import JsonOption
+from edgen.cli.options import DomainCommand, JsonOption
 from edgen.cli.output import align_columns, count_noun, print_value
 
 if TYPE_CHECKING:

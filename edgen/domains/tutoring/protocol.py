@@ -15,8 +15,8 @@ import msgspec
 
 from edgen.config import Job, settings_of
 from edgen.config.label_set import load_label_set, name_problems
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.errors import JobError, Problem
+from edgen.core.registry import AnswerKind
 from edgen.core.yaml_values import shortened
 from edgen.domains.tutoring.config import EXTRA_VARIABLES, Tutoring
 from edgen.domains.tutoring.exercises.model import SHOWN

@@ -17,7 +17,8 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from edgen.core.errors import RETRYABLE, CallError, most_attempts
-from edgen.core.plugin_faults import blaming, require_value
+from edgen.core.plugin_faults import blame, require_value
+from edgen.core.registry import plugin_of
 from edgen.core.values import Reply, Request
 from edgen.providers import Backend
 
@@ -136,7 +137,10 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
 
     Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
     """
-    with blaming("provider", provider, "in place of a CallError"):
+    try:
         reply = await backend.complete(request)
-    require_value("provider", provider, reply, Reply, "a Reply")
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    if plugin_of("provider", provider) is not None:
+        require_value("provider", provider, reply, Reply, "a Reply")
     return reply

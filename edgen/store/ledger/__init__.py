@@ -36,7 +36,7 @@ from edgen.store.ledger.facts import (
     read_fact,
     read_selection,
 )
-from edgen.store.ledger.logprobs import add_table, has_logprobs, store_tokens, with_tokens
+from edgen.store.ledger.logprobs import TABLE, add_table, store_tokens, with_tokens
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.opening import check, connect, empty_error
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
@@ -123,7 +123,7 @@ class Ledger:
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
             if logprobs:
                 add_table(self._book)
-            self._keeps_tokens = has_logprobs(self._book)
+            self._keeps_tokens = self._book.has_table(TABLE)
         except BaseException:
             connection.close()
             raise

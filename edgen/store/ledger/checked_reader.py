@@ -159,6 +159,9 @@ _OF_NO_STATUS = f"SELECT scenario, task FROM outcomes WHERE status NOT IN ({_STA
 _HELD = 8 << 20  # bytes of a page of rows, about
 
 
+_TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+
+
 class CheckedReader:
     """An open ledger for reading."""
 
@@ -218,6 +221,10 @@ class CheckedReader:
         one = self.row(sql, row, values)
         assert one is not None, "a sum is always there"
         return one
+
+    def has_table(self, name: str) -> bool:
+        """Return whether the ledger has a table of this name."""
+        return self.one(_TABLES, tuple[Natural], (name,))[0] > 0
 
     def write(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
         with self.explain_errors():

@@ -26,7 +26,7 @@ from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, checksum_of
 from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
-from edgen.store.ledger.logprobs import add_table, has_logprobs
+from edgen.store.ledger.logprobs import TABLE, add_table
 from edgen.store.ledger.opening import (
     check,
     connect,
@@ -89,7 +89,7 @@ class SourceLedger:
                 self.batches: list[Batch] = read_batches(book)
                 self.facts: dict[str, str] = read_facts(book)
                 self.sessions = read_sessions(book)
-                self.logprobs = has_logprobs(book)
+                self.logprobs = book.has_table(TABLE)
                 _require_sound(book)
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None

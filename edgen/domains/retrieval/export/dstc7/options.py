@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from edgen.core.errors import UsageError
 from edgen.export.format import FormatOptions
-from edgen.export.own_options import flag_of
+from edgen.export.options import flag_of
 
 Negatives = Literal["random", "same-topic", "bm25", "written"]
 Share = Annotated[float, Meta(ge=0, le=1)]
