@@ -9,11 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
-from edgen.core.registry import AnswerKind
-from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
+from edgen.core.values import TaskId
 from edgen.domains.education.keywords import MEASURES, Verdicts
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask, transcript_of
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Prompting,
+    Question,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Rules,
+    Scenario,
+    Simulation,
+    Turn,
+    ask,
+    scenario_variables,
+)
+from edgen.protocols.base import Protocol, transcript_of
 from edgen.protocols.fence import FENCED, fence_turns
 from edgen.reading.text.thinking import drop_thinking
 from edgen.space.model import DEFAULT_VARIABLES

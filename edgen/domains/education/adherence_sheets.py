@@ -12,9 +12,9 @@ from edgen.domains.education.adherence_asker import Sheet
 from edgen.domains.education.keywords import MEASURES, Verdicts, verdicts
 from edgen.domains.education.measures.adherence import KEYWORDS, Adherence, VerdictCount
 from edgen.evaluation.sample import cut
+from edgen.plugin import RunReader
 from edgen.stats.agreement import agreement
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_reader import RunReader
 
 _decode = msgspec.json.Decoder(Sheet).decode
 

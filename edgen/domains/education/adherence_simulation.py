@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgen.core.values import Message, Role, Scenario, Turn
+from edgen.core.values import Role
 from edgen.domains.education.keywords import MEASURES, verdicts
-from edgen.protocols.base import Simulation
+from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.reading.detect import spoken, words
 from edgen.simulator.judge import find_fenced
 from edgen.space.model import five_list_scenario

@@ -31,7 +31,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from edgen.core.values import Role, Scenario, Turn
+from edgen.core.values import Role
+from edgen.plugin import Scenario, Turn
 from edgen.reading import phrase_kinds as ways
 
 MEASURES = ("student_asks", "student_reaction", "teacher_reaction", "teacher_keeps", "teacher_leaves")

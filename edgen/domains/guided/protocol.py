@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from edgen.config import Job, settings_of
-from edgen.core.errors import JobError, Problem
-from edgen.core.registry import AnswerKind
 from edgen.domains.guided.config import (
     OF_CHOICE,
     OF_PARAPHRASE,
@@ -23,19 +20,26 @@ from edgen.domains.guided.config import (
     Guided,
 )
 from edgen.families.base import family_of
-from edgen.protocols.base import (
+from edgen.plugin import (
+    AnswerKind,
     ExpectedCall,
-    FindFile,
+    Job,
+    JobError,
+    PlayedProtocol,
+    Problem,
+    Session,
     Simulation,
+    Space,
     Starter,
     Template,
+    settings_of,
+    template_variables,
 )
-from edgen.protocols.session import PlayedProtocol, Session
-from edgen.space.model import Space, template_variables
+from edgen.protocols.base import FindFile
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine
-    from edgen.protocols.session import Session
+    from edgen.plugin import Session
 
 # Tokens of an answer: low, expected, high.
 _CHOICE = (1.0, 3.0, 40.0)

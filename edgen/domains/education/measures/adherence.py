@@ -19,14 +19,12 @@ import msgspec
 from edgen.core.text import quantity
 from edgen.domains.education.keywords import MEASURES, Verdicts, verdicts
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, JudgeAsking, Measure, figure_kinds
+from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.panels import share_intervals
-from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval, wrap
-from edgen.expressions.language import Value
-from edgen.space import Space
+from edgen.plugin import ArmResult, Estimate, Measure, Sample, Space, Value, Words, figure_kinds
 from edgen.space.model import DIMENSIONS
-from edgen.stats.intervals import Estimate, ShareCount
+from edgen.stats.intervals import ShareCount
 
 if TYPE_CHECKING:
     from edgen.asking.needs import NeededCalls

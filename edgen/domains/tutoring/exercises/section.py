@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.core.errors import Problem
 from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
+from edgen.plugin import Problem
 from edgen.space.model import SpaceSection
 
 if TYPE_CHECKING:
     from edgen.domains.tutoring.exercises.grammar import Grammar
-    from edgen.space.model import Space
+    from edgen.plugin import Space
 
 _COLUMNS = 80
 

@@ -13,10 +13,7 @@ from typing import Any
 
 from edgen.domains.tutoring.exercises.section import exercises_of
 from edgen.domains.tutoring.served import responses_to
-from edgen.evaluation.aggregates import Columns, Histogram
-from edgen.evaluation.measure import Measure, Panel, Shared
-from edgen.evaluation.sample import Sample, Words
-from edgen.space.model import Space
+from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Shared, Space, Words
 
 _WORD = re.compile(r"\w+")
 
