@@ -37,6 +37,7 @@ from edgen.config.job import (
     protocol_of,
     roles_asked,
     settings_of,
+    templates_of,
 )
 from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
 from edgen.core.kept_files import find_damage
@@ -336,9 +337,37 @@ def shaping_values(job: Job) -> dict[str, Any]:
 
 
 __all__ = [
-    "ANNOTATOR", "KNOBS", "MOST_ANNOTATORS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "LabelsAsked", "Limits", "Pairs", "Price", "Shards",
-    "Split", "arm_jobs", "backend_name", "backend_of", "check", "check_budget", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
-    "role_word_problems", "roles_asked", "settings_of", "shaping_values", "texts_of", "with_speakers",
+    "ANNOTATOR",
+    "KNOBS",
+    "MOST_ANNOTATORS",
+    "BackendConfig",
+    "Batch",
+    "Branch",
+    "CallSettings",
+    "Job",
+    "LabelsAsked",
+    "Limits",
+    "Pairs",
+    "Price",
+    "Shards",
+    "Split",
+    "arm_jobs",
+    "backend_name",
+    "backend_of",
+    "check",
+    "check_budget",
+    "load_job",
+    "own_words",
+    "parse_job",
+    "protocol_of",
+    "resolved_values",
+    "role_word_problems",
+    "roles_asked",
+    "settings_of",
+    "shaping_values",
+    "templates_of",
+    "texts_of",
+    "with_speakers",
 ]  # fmt: skip
 
 

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core import registry
+from edgen.core import registry, resources
 from edgen.core.errors import JobError, Problem
+from edgen.core.plugin_faults import refuse_value
 from edgen.core.values import Conversation, Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shortened
@@ -329,6 +330,8 @@ def family_of(space: Space, named: str | None = None) -> Family:
     if named is None:
         return next(family for family in _own_families() if family.fits(space))
     family: Family = registry.find("family", named)
+    if not (schema := resources.find("validators", family.schema)).is_file():
+        refuse_value("family", named, f"has the schema {schema}, and there is no such file")
     if not family.fits(space):
         problem = Problem("$.family", f"{named} does not fit the dimensions and roles of {space.name}")
         raise JobError("the job", "1 problem:", (problem,))

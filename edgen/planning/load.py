@@ -18,6 +18,7 @@ from edgen.config import (
     load_job,
     protocol_of,
     resolved_values,
+    templates_of,
     with_speakers,
 )
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
@@ -114,7 +115,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     job = with_speakers(job, [role.name for role in space.roles])
     protocol = protocol_of(job)
     check_names(job, space, protocol)
-    templates = protocol.templates(job, space)
+    templates = templates_of(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
     if "oracle" in job.prompts:  # it shapes no conversation, and is used for pairs later

@@ -20,9 +20,10 @@ from edgen.config import (
     roles_asked,
     settings_of,
     shaping_values,
+    templates_of,
 )
 from edgen.core.digest import fingerprint
-from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.plugin_faults import blame, refuse_value, require_type, require_value
 from edgen.core.registry import plugin_of
 from edgen.core.values import (
     Address,
@@ -85,7 +86,7 @@ class Plan:
         self._foreign_protocol = plugin_of("protocol", job.protocol) is not None
         self.settings = settings_of(job)
         self.roles = roles_asked(job)
-        self.templates: dict[str, Template] = self.protocol.templates(job, space)
+        self.templates: dict[str, Template] = templates_of(job, space)
         self.rounds = self.protocol.rounds(job)
         self.gates = read_gates(
             job.gates,
@@ -204,7 +205,8 @@ class Plan:
     def opening(self, scenario: Scenario) -> dict[str, tuple[Message, ...]]:
         """Return the messages of each prompt at the start of a conversation, by use. The scenario need not be
         one of the plan's."""
-        return self.protocol.opening(scenario, self.prompts, self.rules)
+        found = self.protocol.opening(scenario, self.prompts, self.rules)
+        return require_type("protocol", self.job.protocol, found, dict, "a dict of messages from `opening`")  # type: ignore[no-any-return]
 
     def labelling_opening(self) -> tuple[Message, ...]:
         """Return the messages to the annotator, for a conversation without turns and with all label sets;

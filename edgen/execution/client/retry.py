@@ -139,7 +139,12 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
     """
     try:
         reply = await backend.complete(request)
-    except Exception as error:  # noqa: BLE001 - raised again
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
     if plugin_of("provider", provider) is not None:
         require_value("provider", provider, reply, Reply, "a Reply")
