@@ -143,8 +143,8 @@ def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
 
 
 def _expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
-    """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol that
-    returns anything else."""
+    """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
+    that returns anything else."""
     found = protocol_of(job).expected(job, level)
     return require_type("protocol", job.protocol, found, tuple, "a tuple of ExpectedCall")  # type: ignore[no-any-return]
 
