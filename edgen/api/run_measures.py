@@ -3,6 +3,8 @@ another look at it.
 
 The ledger keeps path and digest of each file. A file is run again only if it is still the same, and after the
 consent that `edgen generate` needed.
+
+`FILE:FUNCTION` names a measure; `load_measures` runs the file.
 """
 
 from __future__ import annotations

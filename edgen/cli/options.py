@@ -1,4 +1,7 @@
-"""Arguments and options that several commands share, each said once."""
+"""Arguments and options that several commands share, each said once.
+
+Commands and groups are typer's, with help on paths and old names.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 API keys are named by environment variable and never stored. A backend at a provider's own host has the list
 price unless the job gives one. `shaping` separates settings that shape answers from others, so that limits,
 shards and logging may change on a resume.
+
+A run's inputs are its copy of the job, the files in `inputs/` and the numbers of its arms. They are checked
+whenever the run's job is read.
 """
 
 from __future__ import annotations

@@ -274,8 +274,10 @@ def protocol_of(job: Job) -> Any:
 def templates_of(job: Job, space: Any) -> dict[str, Any]:
     """Return the templates that the job's protocol asks with, by use; `space` is None where it is not read.
     Raises FaultyPluginError for a plugin's protocol that returns anything else."""
-    found = protocol_of(job).templates(job, space)
-    return require_type("protocol", job.protocol, found, dict, "a dict of templates")  # type: ignore[no-any-return]
+    found: dict[str, Any] = protocol_of(job).templates(job, space)
+    if not isinstance(found, dict):
+        require_type("protocol", job.protocol, found, dict, "a dict of templates")
+    return found
 
 
 def find_protocol(name: str) -> Any:

@@ -7,6 +7,8 @@ broken package affects only its users. Only installed packages count: metadata i
 ignored (see `edgen.core.installed`).
 
 The metadata is read here, not by importlib.metadata, which takes 50 ms of every start.
+
+An answer kind names what a template asks for; protocols declare theirs.
 """
 
 from __future__ import annotations

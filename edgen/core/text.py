@@ -1,4 +1,8 @@
-"""Values in words: numbers with units, lists of words, and model text made visible."""
+"""Values in words: numbers with units, lists of words, and model text made visible.
+
+`safe` writes out characters that could change a terminal; `describe_counts` and its like put counts on one
+line.
+"""
 
 from __future__ import annotations
 

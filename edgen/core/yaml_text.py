@@ -7,6 +7,8 @@ text has the line.
 
 The events come from libyaml if PyYAML was built with it (40 times as fast), else from PyYAML's own parser.
 Neither recurses: only the composer of PyYAML's C loader can overflow the stack, and it is not used.
+
+`flow` and `as_text` write values on one line: every text quoted, unprintable characters escaped.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Lines for a terminal of 80 columns: labelled rows, wrapped text, small histograms, values with
-intervals."""
+intervals.
+
+`render_lines` makes the rows of a measure's aggregates.
+"""
 
 from __future__ import annotations
 

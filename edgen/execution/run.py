@@ -2,7 +2,7 @@
 
 First the job's conversations, or this piece of them, are made. With `top_up`, exactly as many scenarios as
 are missing are then planned, repeatedly, so that the result depends on outcomes, not on their order. If the
-protocol divides scenarios into rounds, one is settled before the next begins (`execution/rounds`).
+protocol divides scenarios into rounds, one is settled before the next begins.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Outcomes of a run's plan, and known limits of its data: lines of a card.
 
-All of it follows from the run's counts and its job. It claims nothing that was not checked.
+All of it follows from the run's counts and its job. It claims nothing that was not checked. Facts on job and
+space are those that may be public.
 """
 
 from __future__ import annotations

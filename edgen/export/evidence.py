@@ -2,6 +2,9 @@
 
 A judge compares whole conversations or single responses; a card has to say which, and whether the judge was
 simulated. All statements are about exported rows only.
+
+`credit_notes` quotes how often each credit method finds the better of two turns, from credit_figures.json.
+`python -m bench credit` measures the figures on planted worths and rewrites the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A user's options of an export."""
+"""A user's options of an export.
+Options of a format's own become flags of its fields.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 A family owns a layout with its JSON Schema. Readers of a run's conversations ask the family for `Recorded`
 values and need not know the layout. `read(record(x)) == x`.
+
+`family_of` finds the family of a space, and `find_change` compares a record that was read back with the
+original.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ lie under the job's project after following links, be a regular file of a sensib
 of its kind. The project is the nearest folder above the job with one of MARKERS, else the job's own folder.
 Names of shipped files are always allowed. `--allow-outside`, or typing the path, lifts the rules on place and
 suffix; pipes and devices are never opened.
+
+A bare name always means the shipped file. `describe_doubt` warns a user who has a file of that name where
+they may have meant it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Most are decided when a conversation ends, and one that fails is retried. Labels are requested only if all
 other gates hold, those with the fewest requests first. Near-duplicate gates are decided in the order of
 scenarios, once all earlier ones are made (`execution/ordered_gates`).
+
+`layers_of` has the layers of labels that a job gives its conversations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Plans from job files, with their templates and space; `Reach` limits the files that they may name."""
+"""Plans from job files, with their templates and space; `Reach` limits the files that they may name.
+Schemas next to templates are checked against the backends that get them.
+"""
 
 from __future__ import annotations
 

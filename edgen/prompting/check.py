@@ -2,6 +2,8 @@
 
 `check_size` limits the text before Jinja parses it, and with it all work of parsing, checking and compiling;
 `checked` examines the parsed template.
+
+`compile_text` compiles a template after these checks, within the sandbox's limit on work.
 """
 
 from __future__ import annotations

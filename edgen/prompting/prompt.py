@@ -4,6 +4,8 @@ A template without blocks renders to one user message. One that defines `{% bloc
 block system %}`, renders to a user and a system message, and has only comments outside the blocks. The last
 newline of a file, and newlines at either end of a block, are not part of the message; everything else is,
 exactly.
+
+A JSON Schema next to a template, of the same name, is the form that answers have to take.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ English has about four bytes per token (OpenAI's rule of thumb). The highest mea
 10.5 bytes per token (Hindi by OpenAI's o200k_base, against 4.4 for English; Tamil, Thai and Georgian had 8 to
 9); only runs of one character have more. So a count below a sixteenth of the bytes is not used for charging.
 Chat templates put markers around each message and sometimes add a system prompt.
+
+Once a service has answered, `floored` and `cost_of` say what the answer is charged.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ without a use for it lets it through.
 Every use of a model is a `Protocol`: a judge, an annotator, a space's growth. A protocol that makes
 conversations is a `ConversationProtocol`; a job names it, and the object has all that the rest of edgen needs
 to know.
+
+Optional methods are mixins, one for each purpose.
 """
 
 from __future__ import annotations

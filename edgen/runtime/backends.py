@@ -1,4 +1,7 @@
-"""The backends of a job, and their batch services, open while a command works and closed in its end."""
+"""The backends of a job, and their batch services, open while a command works and closed in its end.
+
+`find_unanswered` names templates that the simulator cannot answer, before the start.
+"""
 
 from __future__ import annotations
 

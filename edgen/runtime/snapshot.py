@@ -1,5 +1,6 @@
 """The state of a run, or of one arm, at one moment: the values that bars, logs, metrics and callbacks
-show."""
+show. `Usage` sums tokens and dollars.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Supervision of work on the ledgers of sessions: it reports the progress, until the work ends or is stopped
-cleanly."""
+cleanly.
+
+While it lasts, `FolderWatch` looks whether the run's folder is still the same one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The entries of a dimension in a file, with every problem and its path."""
+"""The entries of a dimension in a file, with every problem and its path.
+
+A text is one visible line without control characters. A name is an identifier that templates can use and
+edgen does not. A value ends up in prompts, records and terminals. Joiners and direction marks are allowed, as
+some scripts need them; control characters, line separators, lone surrogates and bidirectional overrides are
+not.
+"""
 
 from __future__ import annotations
 

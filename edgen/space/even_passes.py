@@ -6,6 +6,8 @@ which keeps the count of the entry within one of its share at every slot (Baruah
 "Proportionate progress: a notion of fairness in resource allocation", Algorithmica 15, 1996). At each slot
 one of the copies with an open window is drawn by weight, among those that leave a place for all others
 (Hall's condition, kept as slack).
+
+Pseudo-random numbers and permutations come from a keyed hash, so they are the same on every machine.
 """
 
 from __future__ import annotations

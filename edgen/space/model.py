@@ -1,4 +1,8 @@
-"""A space as immutable values: dimensions with entries, and roles with what each may know."""
+"""A space as immutable values: dimensions with entries, and roles with what each may know.
+
+Sections are parts of a space that domains add (`SpaceSection`). Five dimensions with fixed names are the form
+of the published data set (`DIMENSIONS`): their file lists values only.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 A file has `dimensions:`, each a list of entries, or Education Dialogue's five lists. An entry is a plain
 text, or a mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain
 text. Two values that look the same to a reader count as one value listed twice.
+
+`space_files` writes a run's copy, and `content_sha256` names all that shapes conversations.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 A lock belongs to the operating system and ends with its holder's process, so the file of a dead process locks
 nothing. Unlocking clears the holder's name, so a name in an unlocked file is that of a killed process.
+`alone_at` keeps this process from working on a run twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Reader of a run: its conversations as candidates, its split, its pairs with their sides.
 
 Nothing is written, and everything is streamed. A run with arms combines the runs of its arms: their
-conversations of one scenario are candidates together.
+conversations of one scenario are candidates together. `read_test_side` finds the test side of all arms
+together.
 """
 
 from __future__ import annotations

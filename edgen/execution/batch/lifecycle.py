@@ -23,7 +23,6 @@ from typing import Any
 import msgspec
 
 from edgen.config import CallSettings
-from edgen.core.clock import wall_time
 from edgen.core.digest import sha256
 from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
@@ -43,6 +42,7 @@ from edgen.providers.batches import (
     is_id,
 )
 from edgen.store.ledger import Batch, Ledger
+from edgen.store.ledger.schema import wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
 _LONGER = 1.5  # factor for each further pause, up to batch.poll

@@ -2,7 +2,8 @@
 
 Adapters make one attempt and classify failures; SDK retries are off; tenacity decides here. Only failures
 that waiting may fix (errors.RETRYABLE) are retried, a limited number of times and for a limited time, with
-jitter, and never sooner than the server asked. Times are by the running event loop's clock.
+jitter, and never sooner than the server asked. Times are by the running event loop's clock. `complete_once`
+makes one attempt, and reports what a plugin's backend does wrong.
 """
 
 from __future__ import annotations

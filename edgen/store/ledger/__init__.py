@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.clock import wall_time
 from edgen.core.values import Address, Reply, Status, TaskId
 from edgen.store.ledger.checked_reader import (
     REPLIES,
@@ -53,6 +52,7 @@ from edgen.store.ledger.reader import (
     run_status,
     summary_at,
 )
+from edgen.store.ledger.schema import wall_time
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,

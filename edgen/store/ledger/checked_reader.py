@@ -1,6 +1,8 @@
 """Reader of a ledger that checks each value and words each error.
 
 Raises DamagedError for a row that edgen would not have written, and EdgenError for SQLite's errors.
+
+Rows of tables are named tuples, whose fields say which values are allowed. Checksums cover each row.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
-from edgen.core.clock import EARLIEST, LATEST
 from edgen.core.errors import DamagedError
 from edgen.core.values import FinishReason, Reply, Status, TaskId, Usage
 from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error
+from edgen.store.ledger.schema import EARLIEST, LATEST
 from edgen.store.ledger.writer import when_free
 
 Row = TypeVar("Row")

@@ -2,6 +2,9 @@
 
 The checksum of a fact is a row of the same table, so the layout of a ledger is unchanged. A fact of an older
 edgen has no checksum and is accepted.
+
+Facts with a form of their own follow: why a session ended, retries by reason, the selection a run was made
+by, and how far its rounds are.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.clock import wall_time
 from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
 from edgen.core.values import Status, TaskId
@@ -38,6 +37,7 @@ from edgen.store.ledger.opening import (
     still_uri,
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
+from edgen.store.ledger.schema import wall_time
 from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_sessions, read_status
 
 Drop = Callable[[dict[str, Any]], None]

@@ -6,6 +6,9 @@ ends when `enough` callers wait, since others depend on them.
 
 If another program holds the database, the writer waits and reports it, since queued replies are paid for.
 Once the run ends (`close`, `hurry`), the wait is limited.
+
+A small file next to the ledger has the number of replies on disk (`Acknowledgement`), so that a lost log is
+noticed.
 """
 
 from __future__ import annotations
