@@ -1,5 +1,6 @@
-"""The values that a protocol and the rest of edgen pass to each other. Briefs are the texts about a space for each
-of its roles.
+"""The values that a protocol and the rest of edgen pass to each other.
+
+Briefs are the texts about a space for each of its roles.
 """
 
 from __future__ import annotations

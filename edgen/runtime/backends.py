@@ -17,6 +17,7 @@ import msgspec
 from edgen.config import BackendConfig, Job, Limits, backend_name, backend_of, check_budget
 from edgen.core.errors import UsageError
 from edgen.core.plugin_faults import refuse_value, require_type
+from edgen.core.registry import plugin_of
 from edgen.core.system import limit_open_files
 from edgen.core.values import Request
 from edgen.execution.online_scheduler import call_by_call
@@ -95,7 +96,8 @@ async def open_backends(
                     consents=consents,
                     silent=trust is None,
                 )
-                _require_identity(config.provider, backends[name])
+                if plugin_of("provider", config.provider) is not None:
+                    _require_identity(config.provider, backends[name])
             stack.push_async_callback(backends[name].aclose)
         yield backends
 
