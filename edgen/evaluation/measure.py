@@ -149,8 +149,7 @@ class Measure(Generic[V]):
     # ---- how it is shown
 
     def shown(self, value: V) -> Any:
-        """Return the object whose attributes `aggregates` name: the value itself, unless its figures are
-        nested."""
+        """Return the object that has what `aggregates` name: the value, unless figures are nested."""
         return value
 
     def lines(self, value: V) -> Iterator[str]:
@@ -373,8 +372,7 @@ class Shared:
         return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
 
     def result(self, name: str) -> Any:
-        """Return the value of a measure that was started, once everything was seen. Raises its
-        FaultyPluginError if it was left out."""
+        """Return the value of a measure once everything was seen. Raises its FaultyPluginError, if any."""
         if name in self.faults:
             raise self.faults[name]
         if name not in self._results:
