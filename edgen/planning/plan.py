@@ -219,7 +219,8 @@ class Plan:
 
     def stage(self, scenario: Scenario) -> Stage | None:
         """Return the agents of a scenario; None if the protocol has no agents that take turns."""
-        return self.protocol.stage(scenario, self.prompts, self.rules)
+        found: Stage | None = self.protocol.stage(scenario, self.prompts, self.rules)
+        return found
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys with

@@ -51,7 +51,6 @@ from edgen.space.model import Space
 
 if TYPE_CHECKING:
     from edgen.families.base import Recorded
-    from edgen.protocols.stage import Stage
 
 
 class JobChecks:
@@ -134,8 +133,8 @@ class Branching:
 class Staged:
     """Let somebody else play one of the agents: a policy under training."""
 
-    def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage | None:
-        """Return the agents of a scenario, turn by turn; None if no single one of them can be played by
+    def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Any:
+        """Return the agents of a scenario, turn by turn (`edgen.protocols.stage.Stage`); None if no single one of them can be played by
         others."""
         return None
 

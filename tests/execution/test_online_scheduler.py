@@ -17,7 +17,7 @@ from edgen.core.resources import find
 from edgen.core.values import Reply, Request
 from edgen.planning.plan import Plan
 from edgen.prompting import load_prompt
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from edgen.space import load_space
 from edgen.space.model import DEFAULT_VARIABLES

@@ -13,7 +13,7 @@ from edgen.core.errors import RunError, TemplateError
 from edgen.domains.education.adherence_asker import AdherenceAsker
 from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets
-from edgen.domains.education.measures.adherence import Adherence
+from edgen.domains.education.keywords import Adherence
 from edgen.evaluation.measuring import judged_measure, measures_of_other_families
 from edgen.planning.allowed_files import unlimited
 from edgen.plugin import Backend, Job, RunReader, UsageError

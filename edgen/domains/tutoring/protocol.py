@@ -16,8 +16,7 @@ import msgspec
 from edgen.config.label_set import load_label_set, name_problems
 from edgen.core.yaml_values import shortened
 from edgen.domains.tutoring.config import EXTRA_VARIABLES, Tutoring
-from edgen.domains.tutoring.exercises.model import SHOWN
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import SHOWN, exercises_of
 from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
 from edgen.domains.tutoring.served import LABELLER
 from edgen.plugin import (

@@ -27,12 +27,12 @@ from edgen.core.digest import sha256
 from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.core.events import Events
+from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.ownership import own_file
 from edgen.execution.batch.results import ResultCounts, read_results
 from edgen.execution.batch.round import new_token
 from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, service_error
 from edgen.execution.rollout import GO_ON, describe_failure
-from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import (
     BatchService,
     OversizedError,

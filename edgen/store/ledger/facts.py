@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Protocol
 from zlib import crc32
 
 import msgspec
@@ -22,8 +22,12 @@ from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.opening import decode_fact
 from edgen.store.ledger.writer import Statement
 
-if TYPE_CHECKING:
-    from edgen.store.ledger import Ledger
+
+class NoteTaker(Protocol):
+    """A ledger that is open for work."""
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Queue a fact."""
 
 
 LOST = "lost_replies"
@@ -118,7 +122,7 @@ class _End(msgspec.Struct, frozen=True):
     reason: str
 
 
-def note_end(ledger: Ledger, session: int, reason: str) -> None:
+def note_end(ledger: NoteTaker, session: int, reason: str) -> None:
     """Queue the reason why a session ended early."""
     ledger.set_fact(END, msgspec.json.encode(_End(session, reason)).decode())
 
@@ -129,7 +133,7 @@ def read_end(noted: str | None, session: int, path: Path) -> str | None:
     return end.reason if end is not None and end.session == session else None
 
 
-def note_retries(ledger: Ledger, counts: Mapping[str, int]) -> None:
+def note_retries(ledger: NoteTaker, counts: Mapping[str, int]) -> None:
     """Queue the total number of retries, by reason."""
     ledger.set_fact(RETRIES, msgspec.json.encode(dict(sorted(counts.items()))).decode())
 

@@ -7,6 +7,7 @@ answer, two that ask the same and have different answers, and mistakes that are 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 
 from edgen.core.errors import SpaceError, TemplateError
@@ -125,3 +126,10 @@ def _listed(exercise: Exercise) -> str:
 
 def _told(values: dict[str, Entry]) -> str:
     return ", ".join(f"{name} {entry.value!r}" for name, entry in values.items())
+
+
+def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
+    """Return so many exercises of a tier, the same ones at each call, spread over all of them."""
+    every = list(all_values(grammar, tier))
+    places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
+    return [grammar.tiers[tier].make(every[place]) for place in places]

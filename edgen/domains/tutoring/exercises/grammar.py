@@ -17,8 +17,7 @@ import msgspec
 from edgen.core.errors import SpaceError, TemplateError
 from edgen.core.yaml_values import nearest, shortened
 from edgen.domains.tutoring.exercises.drawing import thing_problem
-from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, exercises_of
 from edgen.plugin import Problem, Scenario, Space
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.prompting.snippet import Snippet, make_sandbox

@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring.exercises.answers import is_right
-from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, exercises_of
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import (
     Columns,

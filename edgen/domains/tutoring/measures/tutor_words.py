@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import exercises_of
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Shared, Space, Words
 
