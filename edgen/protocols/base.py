@@ -134,8 +134,8 @@ class Staged:
     """Let somebody else play one of the agents: a policy under training."""
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Any:
-        """Return the agents of a scenario, turn by turn (`edgen.protocols.stage.Stage`); None if no single one
-        of them can be played by others."""
+        """Return the agents of a scenario, turn by turn (`edgen.protocols.stage.Stage`); None if no single
+        one of them can be played by others."""
         return None
 
 
