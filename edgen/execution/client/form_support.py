@@ -19,12 +19,11 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import without_bounds
 from edgen.core.values import Reply, Request
-from edgen.prompting.answer_schema import fits_schema
+from edgen.prompting.prompt import fits_schema
 from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:
     from edgen.core.events import Events
-    from edgen.execution.client.model_client import ModelClient
     from edgen.store.ledger import Ledger
 
 Way = Literal["schema", "no_bounds", "prose"]
@@ -133,19 +132,19 @@ class FormSupport:
 
 
 def _is_about_the_schema(failure: CallError, request: Request) -> bool:
-    """Return whether a service may have refused a request because of its schema. A request for several answers may
-    be refused for their number."""
+    """Return whether a service may have refused a request because of its schema. A request for several
+    answers may be refused for their number."""
     if failure.kind is FailureKind.BAD_REQUEST and request.choices == 1:
         return True
     refused = failure.kind in (FailureKind.BAD_REQUEST, FailureKind.SERVER_ERROR)
     return refused and _ABOUT_SCHEMAS.search(failure.message) is not None
 
 
-def restore_forms(clients: Iterable[ModelClient], ledger: Ledger, events: Events) -> None:
-    """Let clients continue in the ways that earlier sessions of the ledger found, and note there what they
+def restore_forms(supports: Iterable[FormSupport], ledger: Ledger, events: Events) -> None:
+    """Let backends continue in the ways that earlier sessions of the ledger found, and note there what they
     find."""
     known = decode_fact(ledger.fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
-    for support in {id(client): client.form_support for client in clients}.values():
+    for support in supports:
         if (way := known.get(support.identity)) is not None:
             support.restore(way)
 
