@@ -16,7 +16,13 @@ import msgspec
 
 from edgen.core.clock import wall_time
 from edgen.core.values import Address, Reply, Status, TaskId
-from edgen.store.ledger.acknowledged import COUNT, Acknowledgement, lost_replies_sentence, read_acknowledged
+from edgen.store.ledger.acknowledged import (
+    ACKNOWLEDGED,
+    COUNT,
+    Acknowledgement,
+    lost_replies_sentence,
+    read_acknowledged,
+)
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
@@ -90,7 +96,7 @@ class Ledger:
     ) -> None:
         self.path = path
         self._before_commit = before_commit
-        acknowledged = read_acknowledged(path) if path.exists() else 0  # a new ledger has lost nothing
+        acknowledged = read_acknowledged(path)
         connection = connect(path, create=create)
         self._book = CheckedReader(connection, path)
         try:
@@ -328,7 +334,7 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 
 
 __all__ = [
-    "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
+    "ACKNOWLEDGED", "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
     "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
     "summary_at",

@@ -16,7 +16,7 @@ from zlib import crc32
 from edgen.core import system
 from edgen.core.files import read_regular
 
-SUFFIX = "-acked"
+ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
 COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # rows are never deleted from replies
 
 
@@ -34,8 +34,8 @@ def lost_replies_sentence(ledger: Path, count: int) -> str:
     many = f"{count:,} answers that were stored are" if count > 1 else "an answer that was stored is"
     again = "They are asked for and paid for again" if count > 1 else "It is asked for and paid for again"
     return (
-        f"{ledger}: {many} missing from this ledger: its log ({ledger.name}-wal) was cut or removed, or the ledger is an older "
-        f"copy. {again}, unless both files are restored first."
+        f"{ledger}: {many} missing from this ledger: it or its log ({ledger.name}-wal) was cut or removed, or the ledger is an "
+        f"older copy. {again}, unless both files are restored first."
     )
 
 
@@ -71,4 +71,4 @@ class Acknowledgement:
 
 
 def _place(ledger: Path) -> Path:
-    return ledger.with_name(ledger.name + SUFFIX)
+    return ledger.with_name(ledger.name + ACKNOWLEDGED)
