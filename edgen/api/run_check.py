@@ -21,7 +21,7 @@ from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finish import find_stale_files
 from edgen.store.layers import read_layer
-from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage
+from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
 from edgen.store.split_side import read_test_side
@@ -108,7 +108,14 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
                 sentences = [*find_ledger_damage(path)]
                 if not path.exists() and not sentences:
                     yield _Found(path, "missing", "the ledger is missing", _copy_of(path))
-                elif path.exists() and path.stat().st_nlink > 1:
+                elif path.exists() and not has_acknowledgement(path):
+                    note_of = path.with_name(path.name + ACKNOWLEDGED)
+                    problem = (
+                        "there is no valid count of stored answers in this file, so nothing says whether the ledger lost some; "
+                        "the next command that asks writes it"
+                    )
+                    yield _Found(note_of, "no_digest", problem)
+                if path.exists() and path.stat().st_nlink > 1:
                     yield _Found(path, "linked", "it is a hard link: another name leads to the same file")
                 for sentence in sentences:
                     yield _Found(path, "ledger", sentence.removeprefix(f"{path}: "))

@@ -326,6 +326,15 @@ class TestValidate:
         ended = command("validate", tmp_path / "run")
         assert (ended.code, f"{gone}: $: the folder of this arm is missing" in ended.out) == (0, True)
 
+    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: flip(path, 20)])
+    def test_a_damaged_count_of_stored_answers_is_named(
+        self, command: Command, run: Path, damage: Callable[[Path], object]
+    ) -> None:
+        count = run / "run.db-acked"
+        damage(count)
+        ended = command("validate", run)
+        assert (ended.code, f"{count}: $: there is no valid count" in ended.out) == (0, True), ended
+
     def test_lost_digests_are_named(self, command: Command, run: Path) -> None:
         (run / DIGESTS).unlink()
         assert f"{run / DIGESTS}: $: there are no digests" in command("validate", run).out

@@ -20,6 +20,7 @@ from edgen.store.ledger.acknowledged import (
     ACKNOWLEDGED,
     COUNT,
     Acknowledgement,
+    has_acknowledgement,
     lost_replies_sentence,
     read_acknowledged,
 )
@@ -336,6 +337,6 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 __all__ = [
     "ACKNOWLEDGED", "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
-    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
+    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
     "summary_at",
 ]  # fmt: skip

@@ -22,11 +22,20 @@ COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # rows are never deleted fr
 
 def read_acknowledged(ledger: Path) -> int:
     """Return the number noted for a ledger; 0 if the note is missing or invalid."""
+    return _read(ledger) or 0
+
+
+def has_acknowledgement(ledger: Path) -> bool:
+    """Return whether there is a valid note for a ledger."""
+    return _read(ledger) is not None
+
+
+def _read(ledger: Path) -> int | None:
     try:
         number, checksum = read_regular(_place(ledger), 100).split()
-        return int(number) if int(checksum, 16) == crc32(number) else 0
+        return int(number) if int(checksum, 16) == crc32(number) else None
     except (OSError, ValueError):
-        return 0
+        return None
 
 
 def lost_replies_sentence(ledger: Path, count: int) -> str:
