@@ -43,8 +43,9 @@ def keep_copy(ledger: Ledger, run: RunFolder) -> None:
 
 
 def restore_inputs(run: RunFolder) -> list[Path]:
-    """Restore every changed input of a run and its arms; return their paths. A damaged or missing digests.json
-    is rewritten for the inputs. The caller holds the run's lock. Raises DamagedError if no ledger has a copy."""
+    """Restore every changed input of a run and its arms; return their paths. A damaged or missing
+    digests.json is rewritten for the inputs. The caller holds the run's lock. Raises DamagedError if no
+    ledger has a copy."""
     arms = [RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir()]
     ledgers = [(run.path, run.ledger), *((arm.path, arm.ledger) for arm in arms)]
     copies = {folder: _read_copy(path) for folder, path in ledgers}
