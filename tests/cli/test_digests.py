@@ -294,7 +294,8 @@ class TestValidate:
             (run / name).unlink()
         ended = command("validate", run)
         assert (ended.code, f"{run / 'job.yaml'}: $: it is missing" in ended.out) == (3, True), ended
-        assert command("validate", run, "--restore").code == 0
+        ended = command("validate", run, "--restore", "--json")
+        assert {Path(path).name for path in json.loads(ended.out)["restored"]} == {*lost}
         assert (run / "job.yaml").read_bytes() == before["job.yaml"]
         assert (run / DIGESTS).is_file()
         assert command("validate", run).code == 0
