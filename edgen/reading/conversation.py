@@ -23,6 +23,8 @@ Nothing here raises, and the work is linear in the length.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import Found, assemble, make_entries, noted
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
@@ -39,7 +41,7 @@ from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
-from edgen.reading.text.thinking import drop_thinking
+from edgen.reading.text.thinking import drop_thinking, may_hold_thinking
 from edgen.reading.verbatim import read_verbatim
 
 _NO_LINE = "no line that a role speaks"
@@ -63,12 +65,14 @@ def read(
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
-    layouts = layouts_of(roles)
-    if (known := layouts.read(text)) is not None:
-        return known
+    layouts, repairs = layouts_of(roles), list[str]()
+    answer = drop_thinking(text, repairs, roles) if may_hold_thinking(text) else text
+    known = layouts.read(answer)
+    if known is not None and not (repairs and Repair.ROLE_ALIAS in known.repairs):
+        return noted(known, first=repairs) if repairs else known
     result = read_unknown(text, roles)
-    if isinstance(result, Conversation):
-        layouts.learn(text, result)
+    if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
+        layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]) if repairs else result)
     return result
 
 

@@ -171,6 +171,11 @@ def translate_marker(turn: str) -> str:
     return turn if found is None or turn[found.end() :].strip() else turn[: found.start()] + _END
 
 
+def ends_conversation(text: str) -> bool:
+    """Return whether a text holds an end marker in another language."""
+    return _ENDED.search(text) is not None
+
+
 def _plain(text: str) -> str:
     """Return the text with one kind of line end, no marks of direction around labels, and no escaped letters
     beyond ASCII."""

@@ -274,7 +274,7 @@ class _Reader:
         self.block.entries.append((line.role, text, False))
         if last:
             return body[end:]
-        if surroundings.has_words(between):
+        if surroundings.has_words(surroundings.RULES.sub("", between)):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
 
