@@ -260,7 +260,6 @@ INVENTED: dict[str, Layout] = {
     "wiki": _each("'''{r}:''' {t}", between="\n\n", foot="\n\n'''Probability:''' {p}"),
     "Org mode": _each("* {r}\n  {t}", head="#+TITLE: Lesson\n\n", foot="\n\n* Probability\n  {p}"),
     "a theatre play": _each("{R}. {t}", between="\n\n"),
-    "names after roles": _each("{r}: {t}", names=("Teacher Ms. Okafor", "Student Jonas")),
     "people declared": _each(
         "{r}: {t}", names=_PEOPLE, head="Teacher: Ms. Okafor\nStudent: Jonas\n\n", between="\n"
     ),

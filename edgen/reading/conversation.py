@@ -135,6 +135,8 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     text = replace_surrogates(text, repairs)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
+    if "<|" in text:
+        text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
 
 

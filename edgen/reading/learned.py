@@ -178,7 +178,7 @@ class Layout(msgspec.Struct):
         said = [body[:at]]
         for part in rest:
             start = at + found[part[0]][1]
-            if self.code == _JSON and _ZERO_LED.search(body, at, start):
+            if self.code and _ZERO_LED.search(body, at, start):
                 return None
             at = start + len(part) - 1
             said.append(body[start:at])
@@ -368,7 +368,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         several=_STRUCTURE.isdisjoint("".join((head, *gaps))) and all(gap[0] == "\n" for gap in gaps),
         tagged="<" in head,
         translated=translated,
-        named=Repair.ROLE_NAME in result.repairs,
+        named=Repair.ROLE_NAME in result.repairs and any(len(_TOKEN.findall(gap)) > 1 for gap in (head, *before)),
         code=code,
         tails={around: _Tail(result.repairs, result.ended_by is not None, labelled)},
     )
@@ -423,7 +423,7 @@ def _is_regular(head: str, gaps: Sequence[str]) -> bool:
     """Return whether every turn begins and ends alike, at a line break or a quotation mark: then no rule counts
     turns."""
     closings = {gap.partition("\n")[0] if "\n" in gap else gap[:1] for gap in gaps}
-    closings = {_TOKEN.sub("", closing) if "</" in closing else closing for closing in closings}
+    closings = {_TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
     quotes = "".join(_KINDS[:5]) + "'‘’"
     openings = {before[-1:] if before[-1:] in quotes else "" for before in (head, *gaps)}
     if any("\n" not in gap and gap[:1] != '"' for gap in gaps):

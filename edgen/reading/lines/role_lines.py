@@ -19,10 +19,10 @@ import msgspec
 from edgen.reading.roles import RolePattern, RoleWords
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
-# Decoration, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
+# Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
 _KEYS = "role|speaker|name|who|from|author|character"
 _BEFORE = r"""
-    (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
+    (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
     (?>(?:(?=[\d\#tler])(?>(?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,7}))?)
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
@@ -36,7 +36,7 @@ _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
     |([^\S\n]{{0,3}}(?:[|>→]|[-=]>)|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
-        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t)
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ]\S))
     |([^\S\n]{{1,3}}[-–—]{{1,2}}(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
@@ -73,6 +73,7 @@ _KEY = re.compile(
 _UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_")
+_WIKI = "'''"
 _KINDS = ("colon", "tag", "alone", "dash")
 
 
@@ -259,7 +260,7 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
                 line.kind = "dash" if dash is not None else "alone"
             if line.kind == "alone":
                 _open_value(line)
-            if _is_prose(line, article, tag):
+            if _is_prose(line, article, tag) or (tag == "." and not word.isupper()):
                 line.role, odd = "", True
         if article is not None:
             plain, line.form = False, "article"
@@ -271,9 +272,14 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
                 names.setdefault(note.strip(" ()[],/").lower(), role)
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)
+        elif body.startswith(_WIKI) and prefix.endswith(_WIKI):
+            line.label, line.body = label + _WIKI, body[len(_WIKI) :]
         elif (colon is None or "-" in prefix) and line.body.lstrip()[:1] == '"':
             _decode_text(line)
         lines.append(line)
+    if lines and all(line.kind == "tag" and line.body.startswith("\n") and _KEY.match(line.body) for line in lines):
+        for line in lines:
+            _open_key(line)
     found = Lines(lead, lines, plain)
     return (keep(found, [line for line in lines if line.role]) if odd else found), names or _people(lines)
 
@@ -282,7 +288,7 @@ def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | Non
     """Return the lines where every label is a role's bare name and a colon, perhaps decorated; None where one
     is more."""
     labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
-    if called != words or None in colons or any(articles) or any(notes):
+    if any(_WIKI in prefix for prefix in {*prefixes}) or called != words or None in colons or any(articles) or any(notes):
         return None
     spoken = [roles.by_name[word.lower()] for word in words]
     lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
@@ -317,16 +323,22 @@ def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
 
 def _open_value(line: RoleLine) -> None:
     """Give the label what stands between a name that fills its line and the text: the key of the text, or a rule under
-    the name. A text that JSON or YAML wrote is decoded."""
-    found = (
-        _KEY.match(line.body)
-        if line.prefix.rstrip(" \t\"'")[-1:] in (":", "=")
-        else _UNDERLINE.match(line.body)
-    )
-    if found is not None:
-        line.label += found[0]
-        line.body = line.body[found.end() :]
-    if found is not None and found.lastgroup == "block":
+    the name."""
+    if line.prefix.rstrip(" \t\"'")[-1:] in (":", "="):
+        _open_key(line)
+    elif (rule := _UNDERLINE.match(line.body)) is not None:
+        line.label += rule[0]
+        line.body = line.body[rule.end() :]
+
+
+def _open_key(line: RoleLine) -> None:
+    """Give the label the key of the text. A text that YAML wrote as a block loses its margin."""
+    found = _KEY.match(line.body)
+    if found is None:
+        return
+    line.label += found[0]
+    line.body = line.body[found.end() :]
+    if found["block"] is not None:
         line.body = textwrap.dedent(line.body.lstrip("\n"))
 
 
