@@ -65,7 +65,11 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     """Return the conversation in a text: the first in which two roles speak, one under a heading before
     others; None if no line starts a turn."""
     found = split_lines(text, roles)
-    inline = len(found.lines) < 2 and _INLINE.of(roles).search(text) is not None
+    inline = (
+        len(found.lines) < 2
+        and any([f"{name}:" in text for name in roles.names])
+        and _INLINE.of(roles).search(text) is not None
+    )
     if inline:
         found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
     if not found.lines:
