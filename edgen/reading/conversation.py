@@ -65,14 +65,16 @@ def read(
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
-    layouts, repairs = layouts_of(roles), list[str]()
+    layouts = layouts_of(roles)
+    if (known := layouts.read(text)) is not None:
+        return known
+    repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles) if may_hold_thinking(text) else text
-    known = layouts.read(answer)
-    if known is not None and not (repairs and Repair.ROLE_ALIAS in known.repairs):
-        return noted(known, first=repairs) if repairs else known
+    if repairs and (known := layouts.read(answer)) is not None and Repair.ROLE_ALIAS not in known.repairs:
+        return noted(known, first=repairs)
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
-        layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]) if repairs else result)
+        layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]))
     return result
 
 

@@ -143,12 +143,12 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
     """Return the text with its last line that gives a probability in the reader's words; None if there is no
     such line."""
     lower = text.lower()
-    if not any([stem in lower for stem in _STEMS]):
+    if not any(stem in lower for stem in _STEMS):
         return None
     lines, lowered = text.split("\n"), lower.split("\n")
     foot = None
     for place in reversed(range(len(lines))):
-        if any([stem in lowered[place] for stem in _STEMS]) and (foot := _FOOT.match(lines[place])) is not None:
+        if any(stem in lowered[place] for stem in _STEMS) and (foot := _FOOT.match(lines[place])) is not None:
             break
     if foot is None or _LINE.of(roles).search("\n".join(lines[place + 1 :])):
         return None
@@ -219,7 +219,7 @@ def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
         for match in islice(pattern.finditer("\n" + text), _MOST):
             before, word, alone = match.group("before", "word", "alone")
             # A word that fills its line is a label where it is decorated as a heading or a tag is.
-            if alone is None or any([mark in before for mark in "*#[<_【"]):
+            if alone is None or any(mark in before for mark in "*#[<_【"):
                 start, end = match.span("word")
                 article = match.start("article")
                 found[end] = (start - 1 if article < 0 else article - 1, end - 1, table.words[_key(word)])
@@ -228,7 +228,8 @@ def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
 
 def _renamed(text: str, found: Iterable[tuple[int, int, _Word]], languages: Collection[str]) -> str:
     """Return the text with each label in one of the languages, and its article, as a role's name."""
-    pieces, at = [], 0
+    pieces: list[str] = []
+    at = 0
     for start, end, word in found:
         if start >= at and not word.languages.isdisjoint(languages):
             pieces += (text[at:start], word.role)

@@ -67,7 +67,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     found = split_lines(text, roles)
     inline = (
         len(found.lines) < 2
-        and any([f"{name}:" in text for name in roles.names])
+        and any(f"{name}:" in text for name in roles.names)
         and _INLINE.of(roles).search(text) is not None
     )
     if inline:

@@ -277,7 +277,9 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         elif (colon is None or "-" in prefix) and line.body.lstrip()[:1] == '"':
             _decode_text(line)
         lines.append(line)
-    if lines and all(line.kind == "tag" and line.body.startswith("\n") and _KEY.match(line.body) for line in lines):
+    if lines and all(
+        line.kind == "tag" and line.body.startswith("\n") and _KEY.match(line.body) for line in lines
+    ):
         for line in lines:
             _open_key(line)
     found = Lines(lead, lines, plain)
@@ -288,7 +290,13 @@ def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | Non
     """Return the lines where every label is a role's bare name and a colon, perhaps decorated; None where one
     is more."""
     labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
-    if any(_WIKI in prefix for prefix in {*prefixes}) or called != words or None in colons or any(articles) or any(notes):
+    if (
+        any(_WIKI in prefix for prefix in {*prefixes})
+        or called != words
+        or None in colons
+        or any(articles)
+        or any(notes)
+    ):
         return None
     spoken = [roles.by_name[word.lower()] for word in words]
     lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
