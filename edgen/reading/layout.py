@@ -75,6 +75,7 @@ class Layout(msgspec.Struct):
     tagged: whether the layout has tags.
     translated: whether its labels are in another language.
     named: whether its labels hold more than a role, which may be a person's name.
+    edges: marks with which a turn may begin and end like a word.
     code: how it writes quotation marks and letters beyond ASCII.
     tails: the texts before and after the probability, and whether it is a percentage.
     """
@@ -89,6 +90,7 @@ class Layout(msgspec.Struct):
     tagged: bool
     translated: bool
     named: bool
+    edges: frozenset[str]
     code: int
     tails: dict[Behind, Tail]
 
@@ -128,6 +130,7 @@ class Layout(msgspec.Struct):
         if len(self.tails) < _MOST_TAILS:
             self.tails |= other.tails
         self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
+        self.edges &= other.edges
         self.code = max(self.code, other.code)
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
@@ -180,8 +183,9 @@ class Layout(msgspec.Struct):
     def _is_plain(self, said: Sequence[str], labels: frozenset[str]) -> bool:
         """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
         whole = "\n".join(said)
-        firsts, lasts = "".join([text[:1] for text in said]), {text[-1:] for text in said} - _ENDS
-        if len(firsts) < len(said) or not firsts.isalnum() or not (not lasts or "".join(lasts).isalnum()):
+        firsts = {text[:1] for text in said} - self.edges
+        lasts = {text[-1:] for text in said} - self.edges - _ENDS
+        if not all(map(_is_word, firsts | lasts)):
             return False
         if any(map(whole.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
             return False
@@ -233,6 +237,11 @@ def zeroed(text: str) -> str:
 def is_likely(words: bytes) -> bool:
     """Return whether folded words may speak of a probability."""
     return may_give(words) or b"chance" in words
+
+
+def _is_word(char: str) -> bool:
+    """Return whether a character belongs to a word or is a picture."""
+    return char.isalnum() or char >= "\U0001f300"
 
 
 def _decoded(escape: re.Match[str]) -> str:

@@ -53,6 +53,7 @@ _KINDS = ('"“”„＂', "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:5]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _TAG = re.compile("<[^<>]*>")
+_MARKUP = frozenset("*<[\\")  # a layout with one of them may take a star for its own
 _WRITERS: tuple[Callable[[str], str], ...] = (
     str,
     lambda said: said.replace('"', '\\"'),
@@ -183,6 +184,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
         and any(len(TOKEN.findall(gap)) > 1 for gap in (head, *before)),
+        edges=frozenset("¿¡*" if _MARKUP.isdisjoint(head + "".join(gaps)) else "¿¡"),
         code=code,
         tails={around: Tail(result.repairs, result.ended_by is not None, labelled)},
     )

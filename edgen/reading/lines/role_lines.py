@@ -36,7 +36,7 @@ _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
     |([^\S\n]{{0,3}}(?:[|>→]|[-=]>)|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
-        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ]\S))
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ][^\s:：]))
     |([^\S\n]{{1,3}}[-–—]{{1,2}}(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
@@ -72,8 +72,7 @@ _KEY = re.compile(
 )
 _UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
 _SCANNER = json.JSONDecoder()
-_BOLD = frozenset("*_")
-_WIKI = "'''"
+_BOLD = frozenset("*_'")
 _KINDS = ("colon", "tag", "alone", "dash")
 
 
@@ -272,8 +271,6 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
                 names.setdefault(note.strip(" ()[],/").lower(), role)
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)
-        elif body.startswith(_WIKI) and prefix.endswith(_WIKI):
-            line.label, line.body = label + _WIKI, body[len(_WIKI) :]
         elif (colon is None or "-" in prefix) and line.body.lstrip()[:1] == '"':
             _decode_text(line)
         lines.append(line)
@@ -290,18 +287,12 @@ def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | Non
     """Return the lines where every label is a role's bare name and a colon, perhaps decorated; None where one
     is more."""
     labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
-    if (
-        any(_WIKI in prefix for prefix in {*prefixes})
-        or called != words
-        or None in colons
-        or any(articles)
-        or any(notes)
-    ):
+    if called != words or None in colons or any(articles) or any(notes):
         return None
     spoken = [roles.by_name[word.lower()] for word in words]
     lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
     before = "".join(prefixes)
-    if "-" in before or "*" in before or "_" in before:
+    if any(map(before.__contains__, "-*_'")):
         for line in lines:
             if line.body[:1] in _BOLD and line.body[0] in line.prefix:
                 _open(line)
@@ -346,7 +337,7 @@ def _open_key(line: RoleLine) -> None:
         return
     line.label += found[0]
     line.body = line.body[found.end() :]
-    if found["block"] is not None:
+    if found["block"] is not None and "\n" in line.body.strip():
         line.body = textwrap.dedent(line.body.lstrip("\n"))
 
 
@@ -364,6 +355,8 @@ def _decode_text(line: RoleLine) -> None:
 def _open(line: RoleLine) -> None:
     """Give the label the marks that close a bold name, which stand at the beginning of the body."""
     mark = line.body[:1]
+    if mark == "'" and not (line.body.startswith("'''") and line.prefix.endswith("'''")):
+        return
     if mark in _BOLD and mark in line.prefix:
         count = 2 if line.body[1:2] == mark else 1
         count += count == 2 and line.body[2:3] == mark
