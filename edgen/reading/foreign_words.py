@@ -16,9 +16,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from edgen.core.lazy_patterns import compile_later
-from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 
-_ARTICLES = "der|die|das|le|la|les|el|los|il|lo|un|una|o|a|os|as|the"
+_ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
 _MOST = 20_000  # labels; no conversation has more
 _OWN = "\0"  # stands for the job's own words among the languages
 

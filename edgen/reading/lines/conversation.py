@@ -14,7 +14,7 @@ from typing import Any
 from edgen.reading.assembly import Found
 from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
 from edgen.reading.lines.halves import has_half, unadorned
-from edgen.reading.lines.role_lines import Lines, RoleLine, split_lines
+from edgen.reading.lines.role_lines import Lines, RoleLine, count_speakers, cut_at_other_words, split_lines
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -74,6 +74,8 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
         found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
     if not found.lines:
         return None
+    if count_speakers(found.lines) > 1:
+        found = cut_at_other_words(found, roles)
     quoted = ">" in found.lines[0].prefix and all(
         line.prefix.lstrip().startswith(">") for line in found.lines
     )

@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -36,7 +36,7 @@ _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
     |([^\S\n]{{0,3}}(?:[|>→]|[-=]>)|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
-        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ][^\s:：]))
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ]["“'‘]?\w))
     |([^\S\n]{{1,3}}[-–—]{{1,2}}(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
@@ -47,7 +47,7 @@ _NAME = rf"""
     ([ ]?{_NOTE})?
     (?:[*_"'”`\])]){{0,4}})
 """
-_WORD = r"[^\W\d_][\w.'’-]{0,24}+"
+_WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
 # The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
@@ -71,8 +71,11 @@ _KEY = re.compile(
     r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
 _UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
+# Where the text after the turns begins.
+_FOOT = re.compile(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
+_MARKS = " \t*_"
 _KINDS = ("colon", "tag", "alone", "dash")
 
 
@@ -367,10 +370,14 @@ def _open(line: RoleLine) -> None:
 def _at_names(found: Lines, names: dict[str, str]) -> Lines:
     """Return the text cut at lines under somebody's name as well. Where two lines only say who is who
     (`Teacher: Ms. R`), they are no turns themselves."""
-    lead, named = _cut_at_names(found.lead, names)
+
+    def role_of(name: str, _: str) -> str | None:
+        return names.get(name.rstrip(".").lower()) or names.get(name.lower())
+
+    lead, named = _cut_at_names(found.lead, role_of)
     lines = [*named]
     for line in found.lines:
-        body, inside = _cut_at_names(line.body, names)
+        body, inside = _cut_at_names(line.body, role_of)
         named += inside
         line.body = body
         lines += (line, *inside)
@@ -381,8 +388,9 @@ def _at_names(found: Lines, names: dict[str, str]) -> Lines:
     return every
 
 
-def _cut_at_names(text: str, names: dict[str, str]) -> tuple[str, list[RoleLine]]:
-    """What stands before the first line under one of the names, and these lines."""
+def _cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[str, list[RoleLine]]:
+    """What stands before the first line under a name of which `role_of`, which is given the name and the text after it,
+    knows the role; and these lines."""
     parts = _NAMED.split(text, MAX_LINES)
     if len(parts) == 1:
         return text, []
@@ -390,7 +398,7 @@ def _cut_at_names(text: str, names: dict[str, str]) -> tuple[str, list[RoleLine]
     bodies = [[parts[0]]]
     rest = iter(parts[1:])
     for label, prefix, name, body in zip(*[rest] * 4, strict=True):
-        role = names.get(name.rstrip(".").lower()) or names.get(name.lower())
+        role = role_of(name, body)
         if role is None:
             bodies[-1] += (label, body)
         else:
@@ -400,6 +408,31 @@ def _cut_at_names(text: str, names: dict[str, str]) -> tuple[str, list[RoleLine]
         line.body = "".join(pieces)
         _open(line)
     return "".join(bodies[0]), lines
+
+
+def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
+    """Return the text cut as well at lines inside a turn that call a role by another word or with an article (`Tutor:`,
+    `The student:`, `Die Lehrerin:`) and speak: nobody's words become part of another's. `Maestro: is a teacher` explains a
+    word. What follows the turns is not cut."""
+
+    def role_of(name: str, body: str) -> str | None:
+        return None if body.lstrip(_MARKS)[:1].islower() else roles.called(name)
+
+    lines: list[RoleLine] = []
+    for line in found.lines:
+        lines.append(line)
+        if "\n" not in line.body.rstrip() or (":" not in line.body and "：" not in line.body):
+            continue
+        foot = _FOOT.search(line.body) if line is found.lines[-1] else None
+        end = len(line.body) if foot is None else foot.start()
+        body, inside = _cut_at_names(line.body[:end], role_of)
+        if inside:
+            inside[-1].body += line.body[end:]
+            line.body = body
+            for other in inside:
+                other.named, other.aliased = False, True
+            lines += inside
+    return found if len(lines) == len(found.lines) else Lines(found.lead, lines)
 
 
 def _at_aliases(text: str, roles: RoleWords) -> Lines:
