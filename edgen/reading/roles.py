@@ -13,7 +13,30 @@ from functools import cache, cached_property
 
 from edgen.reading.role_words import LANGUAGES
 
-ARTICLES = frozenset("the der die das le la les el los il lo un una o a os as de het l".split())
+ARTICLES = frozenset(
+    [
+        "the",
+        "der",
+        "die",
+        "das",
+        "le",
+        "la",
+        "les",
+        "el",
+        "los",
+        "il",
+        "lo",
+        "un",
+        "una",
+        "o",
+        "a",
+        "os",
+        "as",
+        "de",
+        "het",
+        "l",
+    ]
+)
 # A job's own words for each role, in the order of the roles.
 OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 

@@ -280,7 +280,7 @@ class _Reader:
         self.block.entries.append((line.role, text, False))
         if last:
             return body[end:]
-        if surroundings.has_words(surroundings.RULES.sub("", between)):
+        if surroundings.has_words(between) and not _is_rule(between):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
 
@@ -337,6 +337,16 @@ class _Reader:
         if kind in ("chatter", "label"):
             return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
         return kind == "special"
+
+
+def _is_rule(text: str) -> bool:
+    """Return whether what stands below a turn's line is nothing but rules."""
+    line = text.find("\n")
+    return (
+        line >= 0
+        and not surroundings.has_words(text[:line])
+        and surroundings.RULES.match(text, line) is not None
+    )
 
 
 def _attached(said: str, behind: str) -> bool:
