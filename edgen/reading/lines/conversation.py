@@ -39,7 +39,6 @@ _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[
 _CODE = re.compile(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _BLOCKQUOTE = re.compile(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
-_RULES = ("---", "***", "___", "===")
 _STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = re.compile(r"(?i)\][^\S\n]{1,9}Probability")
 
@@ -236,20 +235,12 @@ class _Reader:
                 entries.append((line.role, said, False))
 
     def _without_rule(self, said: str) -> str:
-        """Return the text of a turn without a rule at its end; nothing if another line may end it."""
-        while said.endswith(_RULES) and "```" not in said:
-            last = said.rfind("\n")
-            if last < 0 or len({*said[last:].strip()}) != 1:
-                break
-            said = said[:last].rstrip()
+        """Return the text of a turn without the rules at its end; nothing if another line may end it."""
+        said = said[: surroundings.rules_start(said)].rstrip()
         start = said.find("\n")
         if start < 0 or ("\n" not in said.lstrip() and said.lstrip()[:1] not in _STOPPERS):
             return said
-        found = surroundings.STOP.search(said, start)
-        if found is None:
-            return said
-        ends = found.lastgroup == "rule" and surroundings.RULES.match(said, found.start())
-        return said[: found.start()] if ends else ""
+        return said if surroundings.STOP.search(said, start) is None else ""
 
     def turn(self, line: RoleLine, body: str, *, last: bool) -> str:
         """Add the turn; what is behind it is returned, and named where it is words."""
@@ -280,7 +271,7 @@ class _Reader:
         self.block.entries.append((line.role, text, False))
         if last:
             return body[end:]
-        if surroundings.has_words(between) and not _is_rule(between):
+        if surroundings.has_words(between[: surroundings.rules_start(between)]):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
 
@@ -330,23 +321,13 @@ class _Reader:
             return last or self.bracketed
         newline = said.find("\n", at)
         if kind == "rule":
-            return last or newline < 0 or surroundings.RULES.match(said, at - 1) is not None
+            return last or at > surroundings.rules_start(said)
         if kind == "likely":
             line = said[at : newline if newline >= 0 else len(said)]
             return last and surroundings.value_of_line(line) is not None
         if kind in ("chatter", "label"):
             return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
         return kind == "special"
-
-
-def _is_rule(text: str) -> bool:
-    """Return whether what stands below a turn's line is nothing but rules."""
-    line = text.find("\n")
-    return (
-        line >= 0
-        and not surroundings.has_words(text[:line])
-        and surroundings.RULES.match(text, line) is not None
-    )
 
 
 def _attached(said: str, behind: str) -> bool:
