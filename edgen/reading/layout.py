@@ -217,14 +217,23 @@ class Layout(msgspec.Struct):
         firsts = " ".join([start[0] for start in starts]).lower()
         seconds = " ".join([start[1] for start in starts if start[1:]]).lower()
         return (
-            labels.isdisjoint(TOKEN.findall(f"{firsts} {seconds}"))
-            and _OPENERS.isdisjoint(_SPOKEN.findall(firsts))
+            labels.isdisjoint(_words(f"{firsts} {seconds}", ",.!?'’", TOKEN))
+            and _OPENERS.isdisjoint(_words(firsts, ",.!?", _SPOKEN))
             and "".join([line[0] for line in lines]).isalpha()
             and "(" not in whole
             and not (self.named and (":" in whole or "：" in whole))
             and not (may_head(words) and HEADING.search(whole))
             and not any(_ends(match, last) for match in LAST_STOP.finditer("\n" + last))
         )
+
+
+def _words(text: str, marks: str, pattern: re.Pattern[str]) -> list[str]:
+    """Return the words of a text: what the pattern finds, which is looked for only where there are more marks than
+    these."""
+    for mark in marks:
+        text = text.replace(mark, " ")
+    words = text.split()
+    return words if "".join(words).replace("'", "").replace("’", "").isalpha() else pattern.findall(text)
 
 
 def zeroed(text: str) -> str:
