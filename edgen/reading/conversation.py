@@ -14,7 +14,8 @@ result (`learned`):
 4. Rules over the lines find one conversation (`lines/groups`): those under one heading, up to the end
    marker or the probability, without lines inside of quotation marks.
 5. Each turn is its body without the decoration that the layout gave it (`lines/conversation`). What no turn
-   has is not looked for in each of them, so a turn without marks of its own costs little.
+   has is not looked for in each of them, so a turn without marks of its own costs little. A line inside a turn that
+   calls a role by another word, in any language, is a turn of its own, and the repair says so.
 6. `assembly` makes the conversation of what was found, and names the repairs.
 
 A reply in other languages' words for the roles is read the same way once its labels are translated (`foreign_words`).

@@ -128,7 +128,7 @@ class Layout(msgspec.Struct):
         if len(self.gaps | other.gaps) <= len(CUTS):
             self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
         if len(self.tails) < _MOST_TAILS:
-            self.tails |= other.tails
+            self.tails = self.tails | other.tails  # another thread may read the old one
         self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
         self.edges &= other.edges
         self.code = max(self.code, other.code)

@@ -85,7 +85,7 @@ class Layouts:
         for place, layout in enumerate(known):
             if text.startswith(layout.head) and (found := layout.read(text, self._labels)) is not None:
                 if place:
-                    known.insert(0, known.pop(place))
+                    self._known[text[:_KEY]] = [layout, *known[:place], *known[place + 1 :]]
                 return found
         return None
 
