@@ -11,11 +11,10 @@ import contextlib
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep
 from edgen.reading.roles import RolePattern, RoleWords
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
@@ -36,7 +35,7 @@ _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
     |([^\S\n]{{0,3}}(?:[|>→]|[-=]>)|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
-        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ][^\s:：–—-]))
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ][^\s:：–—|>→=-]))
     |([^\S\n]{{1,3}}[-–—]{{1,2}}(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
@@ -71,56 +70,9 @@ _KEY = re.compile(
     r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
 _UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
-# Where the text after the turns begins.
-_FOOT = re.compile(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
-_MARKS = " \t*_"
 _KINDS = ("colon", "tag", "alone", "dash")
-
-
-class RoleLine(msgspec.Struct, gc=False):
-    """A line that starts a turn, and what stands between it and the next one.
-
-    role: who speaks.
-    label: the text of the label, from the line break before it on.
-    body: the text between this label and the next one.
-    prefix: what stands before the role's name.
-    kind: what separates the name from the text: a colon, a tag, a line break ("alone") or a dash.
-    named: whether a name or a note stands next to the role.
-    aliased: whether another word stands for the role.
-    form: how the role is written, "" for the bare word.
-    start, text: where the line and its text start; only `find_role_lines` sets them.
-    """
-
-    role: str
-    label: str
-    body: str
-    prefix: str
-    kind: str = "colon"
-    named: bool = False
-    aliased: bool = False
-    form: str = ""
-    start: int = 0
-    text: int = 0
-
-
-class Lines(msgspec.Struct):
-    """A text cut at the lines that start a turn.
-
-    lead: what stands before the first of them, from a line break on.
-    lines: the lines that start a turn.
-    plain: whether each is a role's bare name and a colon.
-    """
-
-    lead: str
-    lines: list[RoleLine]
-    plain: bool = False
-
-    @property
-    def head(self) -> str:
-        """The text before the first turn."""
-        return self.lead[1:]
 
 
 # No conversation has more; what follows is left in the last turn.
@@ -158,28 +110,6 @@ def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
         line.text = at - 1
         at += len(line.body)
     return found.lines
-
-
-def count_speakers(lines: Iterable[RoleLine]) -> int:
-    """How many roles speak in some lines."""
-    return len({line.role for line in lines})
-
-
-def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
-    """Return the text cut at some of its lines only; the others become part of what stands before them."""
-    if len(kept) == len(found.lines):
-        return found
-    left = {id(line) for line in kept}
-    pieces = [found.lead]
-    bodies: list[list[str]] = [pieces]
-    for line in found.lines:
-        if id(line) in left:
-            bodies.append([line.body])
-        else:
-            bodies[-1] += (line.label, line.body)
-    for line, body in zip(kept, bodies[1:], strict=True):
-        line.body = "".join(body)
-    return Lines("".join(pieces), list(kept))
 
 
 def _without_odd_forms(found: Lines) -> Lines:
@@ -374,10 +304,10 @@ def _at_names(found: Lines, names: dict[str, str]) -> Lines:
     def role_of(name: str, _: str) -> str | None:
         return names.get(name.rstrip(".").lower()) or names.get(name.lower())
 
-    lead, named = _cut_at_names(found.lead, role_of)
+    lead, named = cut_at_names(found.lead, role_of)
     lines = [*named]
     for line in found.lines:
-        body, inside = _cut_at_names(line.body, role_of)
+        body, inside = cut_at_names(line.body, role_of)
         named += inside
         line.body = body
         lines += (line, *inside)
@@ -388,7 +318,7 @@ def _at_names(found: Lines, names: dict[str, str]) -> Lines:
     return every
 
 
-def _cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[str, list[RoleLine]]:
+def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[str, list[RoleLine]]:
     """What stands before the first line under a name of which `role_of`, which is given the name and the text after it,
     knows the role; and these lines."""
     parts = _NAMED.split(text, MAX_LINES)
@@ -408,31 +338,6 @@ def _cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple
         line.body = "".join(pieces)
         _open(line)
     return "".join(bodies[0]), lines
-
-
-def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
-    """Return the text cut as well at lines inside a turn that call a role by another word or with an article (`Tutor:`,
-    `The student:`, `Die Lehrerin:`) and speak: nobody's words become part of another's. `Maestro: is a teacher` explains a
-    word. What follows the turns is not cut."""
-
-    def role_of(name: str, body: str) -> str | None:
-        return None if body.lstrip(_MARKS)[:1].islower() else roles.called(name)
-
-    lines: list[RoleLine] = []
-    for line in found.lines:
-        lines.append(line)
-        if "\n" not in line.body.rstrip() or (":" not in line.body and "：" not in line.body):
-            continue
-        foot = _FOOT.search(line.body) if line is found.lines[-1] else None
-        end = len(line.body) if foot is None else foot.start()
-        body, inside = _cut_at_names(line.body[:end], role_of)
-        if inside:
-            inside[-1].body += line.body[end:]
-            line.body = body
-            for other in inside:
-                other.named, other.aliased = False, True
-            lines += inside
-    return found if len(lines) == len(found.lines) else Lines(found.lead, lines)
 
 
 def _at_aliases(text: str, roles: RoleWords) -> Lines:
