@@ -117,8 +117,8 @@ class Layout(msgspec.Struct):
         """Return whether another layout is the same but for the number of digits, the code and what follows the turns."""
         return (
             self.head == other.head
-            and {DIGITS.sub("0", gap): role for gap, role in self.gaps.items()}
-            == {DIGITS.sub("0", gap): role for gap, role in other.gaps.items()}
+            and {skeleton(gap): role for gap, role in self.gaps.items()}
+            == {skeleton(gap): role for gap, role in other.gaps.items()}
             and self.translated == other.translated
             and self.named == other.named
         )
@@ -207,8 +207,8 @@ class Layout(msgspec.Struct):
             is_likely(fold(text if len(text) < _SHORT else text[:_WORD])) for text in said
         ):
             return True
-        several = [text for text in said[:-1] if lined and DIGITS.search(text)]
-        return any(value_of_line(line) for text in (*several, said[-1]) for line in text.split("\n"))
+        texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
+        return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
     def _begin_plainly(self, whole: str, words: bytes, last: str, labels: frozenset[str]) -> bool:
         """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
@@ -241,6 +241,11 @@ def zeroed(text: str) -> str:
     for digit in "123456789":
         text = text.replace(digit, "0")
     return text
+
+
+def skeleton(gap: str) -> str:
+    """Return a text between turns with one digit for any number and one kind of straight quotation marks, as in Python."""
+    return DIGITS.sub("0", gap).replace("'", '"')
 
 
 def is_likely(words: bytes) -> bool:

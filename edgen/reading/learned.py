@@ -31,6 +31,7 @@ from edgen.reading.layout import (
     Layout,
     Tail,
     is_likely,
+    skeleton,
     zeroed,
 )
 from edgen.reading.repairs import Repair
@@ -139,7 +140,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     for gap, turn in zip(map(zeroed, gaps), result.turns[1:], strict=True):
         if before.setdefault(gap, turn.role) != turn.role:
             return None
-        skeletons.setdefault(turn.role, set()).add(DIGITS.sub("0", gap))
+        skeletons.setdefault(turn.role, set()).add(skeleton(gap))
     values = [*VALUE.finditer(rest)]
     if (
         len(before) > len(CUTS)
@@ -230,9 +231,9 @@ def _is_alias(head: str, words: RoleWords) -> bool:
 def _is_regular(head: str, gaps: Sequence[str]) -> bool:
     """Return whether every turn begins and ends alike, at a line break or a quotation mark: then no rule counts
     turns."""
-    closings = {gap.partition("\n")[0] if "\n" in gap else gap[:1] for gap in gaps}
+    closings = {skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
-    openings = {before[-1:] if before[-1:] in _QUOTES else "" for before in (head, *gaps)}
+    openings = {skeleton(before[-1:]) if before[-1:] in _QUOTES else "" for before in (head, *gaps)}
     if any("\n" not in gap and gap[:1] != '"' for gap in gaps):
         return False
     return len(closings) == len(openings) == 1

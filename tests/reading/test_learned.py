@@ -17,7 +17,7 @@ from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED}
-# The only layout that is not learned: each text has the kind of quotation marks that it does not hold itself.
+# Each text has the kind of quotation marks that it does not hold itself: learned, but of little use.
 UNLEARNED = {"Python tuples"}
 PIECES = (
     '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",
