@@ -64,7 +64,8 @@ class AnnotatorAsker(UnitAsker):
         super().__init__(reader, job, annotator, f"{layer} {annotator.id}", annotator.facts[SAMPLE])
         self.part = annotator.id
         # Annotators that are asked the very same draw each for itself.
-        self.rules = Rules(asks=job.asks, seed=hash64(f"annotator/{job.seed}/{annotator.id}") >> 1)
+        seed = hash64(f"annotator/{job.seed}/{annotator.id}") >> 1
+        self.rules = msgspec.structs.replace(self.rules, seed=seed)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
         self.shaping = {"annotator": fingerprint(facts)}
         self._asking = asking

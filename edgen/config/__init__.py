@@ -29,6 +29,7 @@ from edgen.config.job import (
     Pairs,
     Shards,
     Split,
+    TooLong,
     backend_name,
     backend_of,
     conversation_protocols,
@@ -330,9 +331,12 @@ def shaping_values(job: Job) -> dict[str, Any]:
     for key in ("role_words", "forms"):
         if not getattr(job, key):
             del plain[key]
+    if job.too_long == "cut":
+        del plain["too_long"]
     for name, backend in job.backends.items():
-        if backend.forms is None:
-            plain["backends"][name].pop("forms", None)
+        for key in ("forms", "retry_max_tokens"):
+            if getattr(backend, key) is None:
+                plain["backends"][name].pop(key, None)
         for knob in backend.KNOBS:
             plain["backends"][name].pop(knob, None)
     return plain
@@ -340,6 +344,6 @@ def shaping_values(job: Job) -> dict[str, Any]:
 
 __all__ = [
     "ANNOTATOR", "KNOBS", "MOST_ANNOTATORS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "LabelsAsked", "Limits", "Pairs", "Price", "Shards",
-    "Split", "arm_jobs", "backend_name", "backend_of", "check", "check_budget", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
+    "Split", "TooLong", "arm_jobs", "backend_name", "backend_of", "check", "check_budget", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
     "role_word_problems", "roles_asked", "settings_of", "shaping_values", "texts_of", "with_speakers",
 ]  # fmt: skip

@@ -31,6 +31,11 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     """How often a labeller confuses a label with another, as in {Hint: {Question: 0.2}}; `*` is any label.
     null: never."""
 
+    @property
+    def repeats(self) -> bool:
+        """Return False: the request's own seed and address shape the answer."""
+        return False
+
 
 class SimulatorProvider(Provider):
     name = "simulator"

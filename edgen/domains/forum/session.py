@@ -27,6 +27,7 @@ from edgen.core.values import (
 from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
 from edgen.domains.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
 from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended
+from edgen.protocols.cut_turns import ask_turn
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message
@@ -167,13 +168,13 @@ class Thread(Session):
             return post
 
         form = post_form(others, titled=not self.posts, may_accept=seat is self.seats[0])
-        return (
-            yield from ask(self._question(seat.use, self.messages(seat), seat.use, form), self._rules, read)
-        )
+        question = self._question(seat.use, self.messages(seat), seat.use, form)
+        return (yield from ask_turn(question, self._rules, read))
 
     def hear(self, seat: Seat, post: Post) -> None:
         """Put a post into the thread, with what it does to those before."""
         self._repairs |= dict.fromkeys(post.repairs)
+        self._flags |= dict.fromkeys(post.flags)
         self.title = self.title or self._anonymous(post.title)
         if post.text:
             self.posts.append(Posted(seat, self._anonymous(post.text), self._clock.post()))
@@ -263,6 +264,7 @@ class Thread(Session):
             tuple(self._turn(post) for post in self.posts),
             ended_by=self._ended_by,
             repairs=tuple(self._repairs),
+            flags=tuple(self._flags),
             outcome={
                 "reason": reason,
                 "accepted": bool(answers),

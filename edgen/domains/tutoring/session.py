@@ -33,7 +33,8 @@ from edgen.domains.tutoring.served import LABELLER
 from edgen.domains.tutoring.serving import DRY, Serving
 from edgen.prompting import scenario_variables
 from edgen.prompting.sandbox import ValueWithFields
-from edgen.protocols.base import Conversing, Prompting, Rules, ask
+from edgen.protocols.base import Conversing, Prompting, Rules
+from edgen.protocols.cut_turns import ask_turn
 from edgen.protocols.labelling import labelling_variables, labels_form
 from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message, in_one_message
@@ -272,9 +273,10 @@ class TutoringSession(Session):
 
         messages = self._messages(role, side, use, wanted)
         question = self._question(use, messages, backend, acted_form(actions))
-        said = yield from ask(question, self._rules, read_reply)
+        said = yield from ask_turn(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
             self._repairs |= dict.fromkeys(said.repairs)
+            self._flags |= dict.fromkeys(said.flags)
         return said
 
     def opening(self) -> dict[str, tuple[Message, ...]]:

@@ -1,0 +1,170 @@
+"""Detection of answers that say nothing of their own: placeholders, echoes of the prompt, one line over and over.
+
+Compared are words, without regard to case and punctuation. What a prompt lists or names with a label are facts, which
+a turn may say word for word; its sentences are instructions. Nothing raises; prompts are analysed once.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from edgen.core.values import Message, Rejection, RejectionReason
+from edgen.reading.detect import words
+from edgen.reading.text.characters import excerpt
+
+_DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
+_ONLY_DOTS = re.compile(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
+_BRACKETED = re.compile(r"\A[\"“]?[<\[{(]+[^<>\[\]{}()\"\n]{2,80}[>\]})]+[\"”]?\Z")
+_TO_FILL_IN = re.compile(
+    r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes)\b"
+)
+_FIELDS = frozenset(
+    ("text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder")
+    + ("turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message")
+    + ("your answer", "your reply", "your response", "your turn here", "your text here", "your message here")
+    + ("text here", "insert text here", "what you say", "what you write", "what to say")
+)
+_EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
+_SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
+_LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
+_LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
+_SPEAKER = re.compile(r"(?:#\d+ [^\n]{1,80}|[^\n:]{1,60}):\s")
+_APART = "\0"
+
+SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
+LONG = 5  # words of a turn that nobody says again by chance
+RUN = 6  # words in a row out of the middle of an instruction
+COPIED = 8  # words of copied instructions, next to others
+SHARE = 0.8  # of a turn
+SAME_LINE = 5  # times
+
+
+class _Told(NamedTuple):
+    """A prompt as it is compared: its sentences between _APART, each of them, its instructions as one run of words,
+    and the texts of its examples."""
+
+    sentences: str
+    each: frozenset[str]
+    run: str
+    examples: frozenset[str]
+
+
+def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False) -> Rejection | None:
+    """Return why a text is none of its speaker's own, None if it is. `messages`: those that asked for it;
+    `opening`: nothing was said before."""
+    if not text.strip():
+        return None
+    if is_placeholder(text):
+        return Rejection(RejectionReason.PLACEHOLDER, f"the answer is a placeholder: {excerpt(text)}")
+    if repeats_a_line(text):
+        return Rejection(RejectionReason.LOOP, f"the answer says one line {SAME_LINE} times: {excerpt(text)}")
+    said = _sentences(text)
+    spoken = [message.content for message in messages[1:] if message.role == "user"]
+    if len(said) and repeats_the_last(text, spoken[-1] if spoken else ""):
+        return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
+    briefs = [message.content for message in messages if message.role == "system"] or [
+        message.content for message in messages[:1]
+    ]
+    if opening or (spoken and len(spoken[0].split("\n\n")) > 1):
+        briefs.append(spoken[0].split("\n\n")[0] if spoken and not opening else "\n\n".join(spoken[:1]))
+    if any(_repeats_prompt(said, _told(brief)) for brief in briefs):
+        return Rejection(RejectionReason.ECHO, f"the answer repeats its prompt: {excerpt(text)}")
+    return None
+
+
+def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
+    """Return why one of a conversation's turns says nothing of its speaker's own, None if all do."""
+    counts = Counter(" ".join(words(text)) for text in texts)
+    said, count = counts.most_common(1)[0]
+    if count >= SAME_LINE and len(said.split()) >= SHORT:
+        return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
+    for number, text in enumerate(texts):
+        if number and repeats_the_last(text, texts[number - 1]):
+            return Rejection(RejectionReason.ECHO, f"a turn repeats the one before it: {excerpt(text)}")
+        if (found := find_hollow(text, messages, opening=True)) is not None:
+            return found
+    return None
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether a text only holds the place of one: dots, `Teacher: ...`, `<your answer>`, `text`."""
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    if all(_ONLY_DOTS.match(line) for line in lines):
+        return True
+    if len(lines) > 1:
+        return False
+    whole = lines[0] if lines else ""
+    if _BRACKETED.match(whole) and _TO_FILL_IN.search(whole):
+        return True
+    return len(whole) < 40 and " ".join(words(whole)) in _FIELDS
+
+
+def repeats_a_line(text: str) -> bool:
+    """Return whether a text says one line or sentence five times."""
+    if len(text) < SAME_LINE * 2:
+        return False
+    said = [" ".join(words(line)) for line in _SENTENCE.split(text)]
+    counts = Counter(line for line in said if line)
+    if not counts:
+        return False
+    line, count = counts.most_common(1)[0]
+    alone = count >= SHARE * counts.total()
+    return count >= SAME_LINE and (alone or len(line.split()) >= SHORT)
+
+
+def repeats_the_last(text: str, heard: str) -> bool:
+    """Return whether a turn is the one before it, word for word. A short one may well be said by both sides, if it is
+    no question."""
+    said = words(text)
+    if len(said) < (SHORT if text.rstrip("\"'”’ ").endswith(("?", "？", "؟")) else LONG):
+        return False
+    if said == words(heard):
+        return True
+    *_, label = [match.end() for match in _SPEAKER.finditer(heard)] or [0]
+    block = heard[label:]
+    return label > 0 and said == words(block) and heard[: heard.rfind(block)].count("\n\n") >= heard.count("\n\n")
+
+
+def _repeats_prompt(said: Sequence[str], told: _Told) -> bool:
+    """Return whether what is said are whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
+    if not said:
+        return False
+    whole = " ".join(said)
+    count = len(whole.split())
+    if whole in told.examples:
+        return True
+    if count >= SHORT and f"{_APART}{_APART.join(said)}{_APART}" in told.sentences:
+        return True
+    if count >= RUN and f" {whole} " in told.run:
+        return True
+    copied = sum(len(one.split()) for one in said if one.count(" ") >= SHORT and one in told.each)
+    return copied >= COPIED and copied >= SHARE * count
+
+
+def _sentences(text: str) -> list[str]:
+    return [said for part in _SENTENCE.split(text) if (said := " ".join(words(part)))]
+
+
+@functools.lru_cache(maxsize=512)
+def _told(prompt: str) -> _Told:
+    lines = [*_instructions(prompt)]
+    sentences = _sentences("\n".join(lines))
+    run = " ".join(_sentences("\n".join(map(_without_fact, lines))))
+    examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(prompt)}
+    return _Told(
+        f"{_APART}{_APART.join(sentences)}{_APART}", frozenset(sentences), f" {run} ", frozenset(examples - {""})
+    )
+
+
+def _instructions(prompt: str) -> Iterator[str]:
+    yield from (line for line in prompt.split("\n") if not _LISTED.match(line))
+
+
+def _without_fact(line: str) -> str:
+    """Return a line without what stands behind its label."""
+    label = _LABEL.match(line)
+    return line if label is None else label[1]
