@@ -77,7 +77,11 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
 
 
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
-    """Return why one of a conversation's turns says nothing of its speaker's own, None if all do."""
+    """Return why one of a conversation's turns says nothing of its speaker's own, None if all do. A side that is
+    silent for a turn (`...`) is part of it."""
+    texts = [text for text in texts if words(text)]
+    if not texts:
+        return None
     counts = Counter(" ".join(words(text)) for text in texts)
     said, count = counts.most_common(1)[0]
     if count >= SAME_LINE and len(said.split()) >= SHORT:
