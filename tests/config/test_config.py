@@ -227,7 +227,7 @@ def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
     keys = {field.name for field in msgspec.structs.fields(Job)} - {"protocol_settings", "speakers"} | {
         "selfplay"
     }
-    assert set(shape) | set(KNOBS) | {"role_words", "forms", "gates", "labels", "measures"} == keys
+    assert set(shape) | set(KNOBS) | {"role_words", "forms", "too_long", "gates", "labels", "measures"} == keys
     assert "price" not in shape["backends"]["default"]
 
 

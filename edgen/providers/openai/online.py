@@ -43,11 +43,8 @@ class OpenAIBackend(ServiceBackend):
         self._tail = functools.cache(functools.partial(_tail, config))
         self._tail(1, self._room, None, None)  # reject what cannot be sent before any call
         # llama.cpp's probabilities after a grammar. At temperature 0 they are all 0 or 1.
-        self._post_sampling = (
-            self._room == _OLDER
-            and config.temperature != 0
-            and "post_sampling_probs" not in config.extra_body
-        )
+        self._post_sampling = config.temperature != 0 and "post_sampling_probs" not in config.extra_body
+        self._is_llama_cpp = False
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
@@ -69,17 +66,18 @@ class OpenAIBackend(ServiceBackend):
 
     async def _ask(self, request: Request) -> Reply:
         wanted = self._post_sampling and request.logprobs is not None and request.schema is not None
-        try:
-            return await self._send(self.body(request, _POST_SAMPLING if wanted else b""))
-        except CallError as refusal:
-            if not wanted or refusal.kind is not FailureKind.BAD_REQUEST:
-                raise
-        reply = await self._send(self.body(request))
-        self._post_sampling = False  # for all later calls: the refused one cost nothing
+        known = self._is_llama_cpp
+        reply = await self._send(self.body(request, _POST_SAMPLING if wanted and known else b""))
+        if wanted and not known and self._is_llama_cpp:  # as its first answer shows; it costs nothing
+            reply = await self._send(self.body(request, _POST_SAMPLING))
         return reply
 
     def _send(self, body: bytes) -> Awaitable[Reply]:
-        return self.ask(self._completions, body, read_reply_or_block, is_answer)
+        return self.ask(self._completions, body, self._read, is_answer)
+
+    def _read(self, body: bytes) -> Reply | None:
+        self._is_llama_cpp = self._is_llama_cpp or _TIMINGS in body
+        return read_reply_or_block(body)
 
     def body(self, request: Request, more: bytes = b"") -> bytes:
         """Return the JSON body of a call or of a batch line. Raises CallError for a lone surrogate."""
@@ -92,6 +90,7 @@ class OpenAIBackend(ServiceBackend):
 
 # --- requests --------------------------------------------------------------------------------
 
+_TIMINGS = b'"timings":{'  # in all answers of llama.cpp
 _POST_SAMPLING = b',"post_sampling_probs":true'
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 
