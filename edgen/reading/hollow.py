@@ -32,7 +32,7 @@ _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,3
 _SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
 _LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
 _LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
-_SPEAKER = re.compile(r"(?:#\d+ [^\n]{1,80}|[^\n:]{1,60}):\s")
+_SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 _APART = "\0"
 
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -52,6 +52,9 @@ class _Told(NamedTuple):
     run: str
     examples: frozenset[str]
 
+    def has(self, sentence: str) -> bool:
+        return sentence in self.each or f" {sentence} " in self.run
+
 
 def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False) -> Rejection | None:
     """Return why a text is none of its speaker's own, None if it is. `messages`: those that asked for it;
@@ -64,7 +67,7 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
         return Rejection(RejectionReason.LOOP, f"the answer says one line {SAME_LINE} times: {excerpt(text)}")
     said = _sentences(text)
     spoken = [message.content for message in messages[1:] if message.role == "user"]
-    if len(said) and repeats_the_last(text, spoken[-1] if spoken else ""):
+    if spoken and any(repeats_the_last(text, heard) for heard in _last_turn(spoken[-1], messages[0].content)):
         return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
     briefs = [message.content for message in messages if message.role == "system"] or [
         message.content for message in messages[:1]
@@ -82,9 +85,9 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
     texts = [text for text in texts if words(text)]
     if not texts:
         return None
-    counts = Counter(" ".join(words(text)) for text in texts)
-    said, count = counts.most_common(1)[0]
-    if count >= SAME_LINE and len(said.split()) >= SHORT:
+    counts = Counter(said for text in texts if (said := " ".join(words(text))).count(" ") >= SHORT - 1)
+    said, count = next(iter(counts.most_common(1)), ("", 0))
+    if count >= SAME_LINE:
         return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
     for number, text in enumerate(texts):
         if number and repeats_the_last(text, texts[number - 1]):
@@ -126,11 +129,16 @@ def repeats_the_last(text: str, heard: str) -> bool:
     said = words(text)
     if len(said) < (SHORT if text.rstrip("\"'”’ ").endswith(("?", "？", "؟")) else LONG):
         return False
-    if said == words(heard):
-        return True
-    *_, label = [match.end() for match in _SPEAKER.finditer(heard)] or [0]
-    block = heard[label:]
-    return label > 0 and said == words(block) and heard[: heard.rfind(block)].count("\n\n") >= heard.count("\n\n")
+    return said == words(heard)
+
+
+def _last_turn(heard: str, brief: str) -> Iterator[str]:
+    """Yield what may be the last turn of a message: all of it, and what stands behind the name of its speaker."""
+    yield heard
+    for label in [*_SPEAKER.finditer(heard)][-1:]:
+        if label["name"] is None or label["name"] in brief:  # else it is said: `Repeat after me: …`
+            yield heard[label.end() :]
+            yield heard[label.end() :].partition("\n")[2]  # behind a title
 
 
 def _repeats_prompt(said: Sequence[str], told: _Told) -> bool:
@@ -145,7 +153,7 @@ def _repeats_prompt(said: Sequence[str], told: _Told) -> bool:
         return True
     if count >= RUN and f" {whole} " in told.run:
         return True
-    copied = sum(len(one.split()) for one in said if one.count(" ") >= SHORT and one in told.each)
+    copied = sum(len(one.split()) for one in said if one.count(" ") >= SHORT and told.has(one))
     return copied >= COPIED and copied >= SHARE * count
 
 
