@@ -76,7 +76,7 @@ class OpenAIBackend(ServiceBackend):
         return self.ask(self._completions, body, self._read, is_answer)
 
     def _read(self, body: bytes) -> Reply | None:
-        self._is_llama_cpp = self._is_llama_cpp or _TIMINGS in body
+        self._is_llama_cpp = self._is_llama_cpp or _TIMINGS.search(body) is not None
         return read_reply_or_block(body)
 
     def body(self, request: Request, more: bytes = b"") -> bytes:
@@ -90,7 +90,7 @@ class OpenAIBackend(ServiceBackend):
 
 # --- requests --------------------------------------------------------------------------------
 
-_TIMINGS = b'"timings":{'  # in all answers of llama.cpp
+_TIMINGS = re.compile(rb'"timings"\s{0,9}:\s{0,9}\{')  # in all answers of llama.cpp
 _POST_SAMPLING = b',"post_sampling_probs":true'
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 

@@ -100,6 +100,26 @@ QUESTION = {"title": "Why?", "text": "Why is that so?"}
 TWO = {"forum": {"members": {"Member1": {"affiliation": "Staff"}}}}
 
 
+def test_a_cut_post_is_kept_and_an_echo_is_none(tmp_path: Path) -> None:
+    posts = {
+        "member0": [QUESTION, {"text": "This is the thread."}, {"text": "I see now, thank you.", "accept": 2}],
+        "member1": ["cut"],
+    }
+    left = {role: [*said] for role, said in posts.items()}
+    thread = plan_for(tmp_path, 2).task(0, 0).protocol
+    asked, reply = [], None
+    with pytest.raises(StopIteration) as end:
+        while True:
+            asked.append(thread.send(reply))  # type: ignore[arg-type]
+            said = left[asked[-1].role].pop(0) if left.get(asked[-1].role) else {"pass": True}
+            whole = said != "cut"
+            reply = Reply(json.dumps(said)) if whole else Reply('{"text": "It is so by law. And tha', "length")
+    result = thread_of(end.value.value)
+    assert [turn.text for turn in result.turns] == [QUESTION["text"], "It is so by law.", "I see now, thank you."]
+    assert "cut_off" in result.flags
+    assert [request.retry_reason for request in asked if request.retry_reason] == ["echo"]
+
+
 # ---- who is told what
 
 

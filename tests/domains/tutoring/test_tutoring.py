@@ -71,6 +71,25 @@ def session_of(result: Conversation | Rejection) -> Conversation:
     return result
 
 
+def test_a_cut_turn_is_kept_if_its_actions_are_whole() -> None:
+    cut = {
+        ("student", 0): '{"actions": ["Question"], "text": "What is it? I do n',
+        ("tutor", 0): '{"text": "Think of the first word. It is", "actions": ["Hint", "Corr',
+    }
+    session = plan_for(tutoring={"student_turns": 2}).task(0, 0).protocol
+    asked: list[Request] = []
+    reply: Any = None
+    with pytest.raises(StopIteration) as end:
+        while True:
+            asked.append(session.send(reply))
+            text = cut.pop((asked[-1].role, asked[-1].address.attempt), None)
+            reply = Reply(simulated(asked[-1])) if text is None else Reply(text, "length")
+    result = session_of(end.value.value)
+    assert (result.turns[1].text, result.turns[1].labels) == ("What is it?", ("Question",))
+    assert result.flags[0] == "cut_off"
+    assert [request.retry_reason for request in asked if request.retry_reason] == ["truncated"], "half an action is none"
+
+
 # ---- who is told what
 
 
