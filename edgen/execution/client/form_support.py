@@ -74,8 +74,8 @@ class FormSupport:
             raise CallError(FailureKind.BAD_REQUEST, _NO_OTHER_FORM)
         if not request.prose:
             return await call(request)
-        ways = WAYS[WAYS.index(self.way) :]
-        for way in ways:
+        refusal = ""
+        for way in WAYS[WAYS.index(self.way) :]:
             try:
                 reply = await call(self.sent(request, way))
             except CallError as failure:
@@ -83,7 +83,7 @@ class FormSupport:
                     raise
                 refusal = failure.message
                 continue
-            if way != self.way:
+            if refusal:
                 self._change(way, _REFUSES.format(refusal.rstrip(" .")))
             self.learn(request, reply)
             return reply
