@@ -69,14 +69,21 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
     spoken = [message.content for message in messages[1:] if message.role == "user"]
     if spoken and any(repeats_the_last(text, heard) for heard in _last_turn(spoken[-1], messages[0].content)):
         return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
-    briefs = [message.content for message in messages if message.role == "system"] or [
-        message.content for message in messages[:1]
-    ]
-    if opening or (spoken and len(spoken[0].split("\n\n")) > 1):
-        briefs.append(spoken[0].split("\n\n")[0] if spoken and not opening else "\n\n".join(spoken[:1]))
+    briefs = [message.content for message in messages if message.role == "system"] or [messages[0].content]
+    briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
     if any(_repeats_prompt(said, _told(brief)) for brief in briefs):
         return Rejection(RejectionReason.ECHO, f"the answer repeats its prompt: {excerpt(text)}")
     return None
+
+
+def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
+    """Return what of the first message belongs to the prompt: all of it before anything is said, a paragraph in
+    front of the first post, or a line that everything else came after; "" if it may be the other side's turn."""
+    first, *_ = spoken or [""]
+    if opening:
+        return first
+    line, *rest = first.split("\n\n")
+    return line if rest or (len(spoken) > 1 and len(_sentences(line)) == 1) else ""
 
 
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
