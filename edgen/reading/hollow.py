@@ -39,8 +39,9 @@ SHORT = 3  # words of a sentence of a prompt that is no chance agreement where n
 LONG = 5  # words of a turn that nobody says again by chance
 RUN = 6  # words in a row out of the middle of an instruction
 COPIED = 8  # words of copied instructions, next to others
-SHARE = 0.8  # of a turn
+SHARE = 0.5  # of a turn
 SAME_LINE = 5  # times
+ALONE = 0.8  # of a text's lines, for a short one
 
 
 class _Told(NamedTuple):
@@ -53,7 +54,9 @@ class _Told(NamedTuple):
     examples: frozenset[str]
 
     def has(self, sentence: str) -> bool:
-        return sentence in self.each or f" {sentence} " in self.run
+        """Whether a sentence of some length is one of the prompt's, or stands in one."""
+        count = 1 + sentence.count(" ")
+        return count >= SHORT and (sentence in self.each or (count > SHORT and f" {sentence} " in self.run))
 
 
 def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False) -> Rejection | None:
@@ -71,7 +74,7 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
         return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
     briefs = [message.content for message in messages if message.role == "system"] or [messages[0].content]
     briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
-    if any(_repeats_prompt(said, _told(brief)) for brief in briefs):
+    if _repeats_prompts(said, [_told(brief) for brief in briefs]):
         return Rejection(RejectionReason.ECHO, f"the answer repeats its prompt: {excerpt(text)}")
     return None
 
@@ -83,7 +86,8 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
     if opening:
         return first
     line, *rest = first.split("\n\n")
-    return line if rest or (len(spoken) > 1 and len(_sentences(line)) == 1) else ""
+    stated = line[:1].isupper() and line.endswith(".") and len(_sentences(line)) == 1
+    return line if rest or (len(spoken) > 1 and stated) else ""
 
 
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
@@ -126,7 +130,7 @@ def repeats_a_line(text: str) -> bool:
     if not counts:
         return False
     line, count = counts.most_common(1)[0]
-    alone = count >= SHARE * counts.total()
+    alone = count >= ALONE * counts.total()
     return count >= SAME_LINE and (alone or len(line.split()) >= SHORT)
 
 
@@ -148,19 +152,18 @@ def _last_turn(heard: str, brief: str) -> Iterator[str]:
             yield heard[label.end() :].partition("\n")[2]  # behind a title
 
 
-def _repeats_prompt(said: Sequence[str], told: _Told) -> bool:
+def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Told]) -> bool:
     """Return whether what is said are whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
     if not said:
         return False
     whole = " ".join(said)
     count = len(whole.split())
-    if whole in told.examples:
-        return True
-    if count >= SHORT and f"{_APART}{_APART.join(said)}{_APART}" in told.sentences:
-        return True
-    if count >= RUN and f" {whole} " in told.run:
-        return True
-    copied = sum(len(one.split()) for one in said if one.count(" ") >= SHORT and told.has(one))
+    for told in prompts:
+        if whole in told.examples or (count >= RUN and f" {whole} " in told.run):
+            return True
+        if count >= SHORT and f"{_APART}{_APART.join(said)}{_APART}" in told.sentences:
+            return True
+    copied = sum(len(one.split()) for one in said if any(told.has(one) for told in prompts))
     return copied >= COPIED and copied >= SHARE * count
 
 

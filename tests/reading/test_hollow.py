@@ -71,6 +71,17 @@ def test_an_echo_of_a_short_line_where_nothing_was_said() -> None:
     assert reason("Do they sleep?", read) == "echo", "the post before, without its head"
 
 
+def test_what_a_small_model_said_in_a_lesson() -> None:
+    brief = Message("system", "You are a teacher. Say only what the teacher says. The lesson takes 10 to 15 turns in all; when you close it, end it.")
+    messages = (brief, Message("user", "The lesson begins."))
+    for text in (
+        "The lesson begins. The lesson takes 10 to 15 turns in all.",
+        "The lesson takes 10 to 15 turns in all. The lesson goes on. The lesson ends.",
+    ):
+        assert reason(text, messages, opening=True) == "echo"
+    assert reason("Good morning! The lesson begins. Let us look at leaves.", messages, opening=True) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
