@@ -19,7 +19,6 @@ from edgen.config import Job
 from edgen.core.digest import fingerprint, hash64
 from edgen.core.values import Address, Turn
 from edgen.prompting import Prompt
-from edgen.protocols.base import Rules
 from edgen.protocols.labelled_units import Asking, LabelledUnit, said_digest
 from edgen.protocols.labelling import label_units
 from edgen.protocols.task import Spent, Task

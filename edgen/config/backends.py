@@ -133,13 +133,13 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def repeats(self) -> bool:
-        """Whether an identical request gets an identical answer: at temperature 0, if no seed of its own goes
-        with each call."""
+        """Return whether an identical request gets an identical answer: at temperature 0, if no seed of its
+        own goes with each call."""
         extra: dict[str, Any] = getattr(self, "extra_body", {})
         sent = {"temperature": self.temperature, "seed": self.seed, **extra}
         inner = extra.get("generationConfig")
         sent |= inner if isinstance(inner, dict) else {}
-        return sent["temperature"] == 0 and sent["seed"] != "auto"
+        return bool(sent["temperature"] == 0 and sent["seed"] != "auto")
 
     @classmethod
     def variants(cls) -> list[str]:

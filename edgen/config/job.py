@@ -196,8 +196,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     takes one, `schema` always, `prose` never: then the template's words alone ask for it. null: `auto` for
     shipped templates, `prose` for your own."""
     too_long: TooLong = "cut"
-    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps it up to its last complete sentence and flags
-    the conversation (`cut_off`), `ask` requests another one, `reject` rejects the conversation."""
+    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps it up to its last complete sentence and
+    flags the conversation (`cut_off`), `ask` retries it, `reject` rejects the conversation."""
     stop_when_useless: bool = True
     """Whether the run stops early if under 5% of its answers are usable; shapes no answer."""
     gates: dict[str, Text] = {}

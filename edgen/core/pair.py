@@ -99,8 +99,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     If log probabilities were requested, `logprob_p` is side a's share of both sides' probability at the
     verdict; None if unknown, for the reason `logprob_gap` (those of `reading.answers.verdict_logprobs`,
-    UNKNOWN_SIDE or "unread"). If the service lists only one side there, `logprob_bounds` has the least and the
-    greatest possible share, and `logprob_p` is the bound nearer to even, or None if the bounds favour no side.
+    UNKNOWN_SIDE or "unread"). If the service lists only one side there, `logprob_bounds` has the least and
+    the greatest possible share, and `logprob_p` is the bound nearer to even, or None if the bounds favour no
+    side.
     """
 
     order: Order
@@ -115,8 +116,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 class LogprobSignal(msgspec.Struct, frozen=True, kw_only=True):
     """A judge's log probabilities. `p_ab` and `p_ba` are side a's mean probability in each order, None if no
     verdict of it has one; `p` is the mean of both orders, which cancels a position bias, None if one is None.
-    `known` counts the verdicts that have one. If the bounds of `p` are not equal, they are `bounds`; then `p` is the
-    bound nearer to even, or None if they favour no side."""
+    `known` counts the verdicts that have one. If the bounds of `p` are not equal, they are `bounds`; then `p`
+    is the bound nearer to even, or None if they favour no side."""
 
     p_ab: float | None
     p_ba: float | None

@@ -204,7 +204,9 @@ def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
     every answer of maximum length, those of retries by their own maximum. None without max_tokens."""
     backends = backends_asked(job)
     rooms = {
-        role: (one.max_tokens, most) for role, one in backends.items() if one.max_tokens and (most := one.most_tokens)
+        role: (one.max_tokens, most)
+        for role, one in backends.items()
+        if one.max_tokens and (most := one.most_tokens)
     }
     if len(rooms) < len(backends):
         return None

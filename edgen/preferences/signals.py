@@ -69,7 +69,11 @@ def logprob_signal(verdicts: Sequence[Verdict]) -> LogprobSignal | UnsetType:
     p_ab, p_ba, p = (None if one is None else one.preference for one in (of_ab, of_ba, of_both))
     exact = of_both is None or of_both.low == of_both.high
     return LogprobSignal(
-        p_ab=p_ab, p_ba=p_ba, p=p, known=known, bounds=UNSET if of_both is None or exact else (of_both.low, of_both.high)
+        p_ab=p_ab,
+        p_ba=p_ba,
+        p=p,
+        known=known,
+        bounds=UNSET if of_both is None or exact else (of_both.low, of_both.high),
     )
 
 

@@ -183,8 +183,8 @@ def ask(
     read: Callable[[Reply], T | Rejection],
     final: Collection[RejectionReason] = (),
 ) -> Generator[Request, Reply, T | Rejection]:
-    """Ask until `read` makes something of an answer; the last rejection if it never does, or the first one for a
-    reason in `final`.
+    """Ask until `read` makes something of an answer; the last rejection if it never does, or the first one
+    for a reason in `final`.
 
     Every ask starts afresh, never with the wreck in the prompt; an answer that was cut off is asked for with
     the room of a retry. A placeholder or an echo of the prompt is no answer. A request that would repeat an

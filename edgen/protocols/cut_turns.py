@@ -1,5 +1,5 @@
-"""Requests for turns: one that a token limit cuts off is kept up to its last complete sentence, if the job allows
-it (`too_long`)."""
+"""Requests for turns: one that a token limit cuts off is kept up to its last complete sentence, if the job
+allows it (`too_long`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CUT_OFF = "cut_off"  # a flag: a turn ends where the last whole sentence did
 
 
 class Spoken(Protocol):
-    """What a reader makes of a turn: a struct with its text and its flags."""
+    """A turn as read: a struct with its text and its flags."""
 
     @property
     def text(self) -> str: ...

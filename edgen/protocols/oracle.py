@@ -189,7 +189,9 @@ def _verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) ->
         return msgspec.structs.replace(verdict, logprob_p=bounds.low)
     p = bounds.preference
     gap: str | UnsetType = UNKNOWN_SIDE if p is None else UNSET
-    return msgspec.structs.replace(verdict, logprob_p=p, logprob_gap=gap, logprob_bounds=(bounds.low, bounds.high))
+    return msgspec.structs.replace(
+        verdict, logprob_p=p, logprob_gap=gap, logprob_bounds=(bounds.low, bounds.high)
+    )
 
 
 class _Said(NamedTuple):

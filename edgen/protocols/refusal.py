@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 
 def refuse_hollow(result: T | Rejection, request: Request) -> T | Rejection:
-    """Return what was read of the answer to a request; a rejection if it is a placeholder or an echo. Of several
-    texts, those remain that are neither."""
+    """Return what was read of the answer to a request; a rejection if it is a placeholder or an echo. Of
+    several texts, those remain that are neither."""
     read: Any = result
     if isinstance(read, Conversation):
         return find_hollow_turn([turn.text for turn in read.turns], request.messages) or result

@@ -172,4 +172,3 @@ def _decode(raw: str) -> str | None:
 
 def _encode(text: str) -> str:
     return msgspec.json.encode(text).decode()
-

@@ -23,18 +23,22 @@ _TO_FILL_IN = re.compile(
     r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes)\b"
 )
 _FIELDS = frozenset(
-    ("text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder")
-    + ("turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message")
-    + ("your answer", "your reply", "your response", "your turn here", "your text here", "your message here")
-    + ("text here", "insert text here", "what you say", "what you write", "what to say")
-)
+    [
+        "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
+        "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message",
+        "your answer", "your reply", "your response", "your turn here", "your text here", "your message here",
+        "text here", "insert text here", "what you say", "what you write", "what to say",
+    ]
+)  # fmt: skip
 _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
 _SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
+_ENDS = "\n.!?…。！？"
 _LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
 _LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 _APART = "\0"
 
+_MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
 LONG = 5  # words of a turn that nobody says again by chance
 RUN = 6  # words in a row out of the middle of an instruction
@@ -86,8 +90,10 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
     if opening:
         return first
     line, *rest = first.split("\n\n")
-    stated = line[:1].isupper() and line.endswith(".") and len(_sentences(line)) == 1
-    return line if rest or (len(spoken) > 1 and stated) else ""
+    if rest:
+        return line
+    stated = len(spoken) > 1 and line[:1].isupper() and line.endswith(".") and len(_sentences(line)) == 1
+    return line if stated else ""
 
 
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
@@ -123,7 +129,7 @@ def is_placeholder(text: str) -> bool:
 
 def repeats_a_line(text: str) -> bool:
     """Return whether a text says one line or sentence five times."""
-    if len(text) < SAME_LINE * 2:
+    if sum(map(text.count, _ENDS)) < SAME_LINE - 1:  # most texts
         return False
     said = [" ".join(words(line)) for line in _SENTENCE.split(text)]
     counts = Counter(line for line in said if line)
@@ -137,6 +143,8 @@ def repeats_a_line(text: str) -> bool:
 def repeats_the_last(text: str, heard: str) -> bool:
     """Return whether a turn is the one before it, word for word. A short one may well be said by both sides, if it is
     no question."""
+    if abs(len(text) - len(heard)) > _MARKS + len(text) // 5:  # most texts
+        return False
     said = words(text)
     if len(said) < (SHORT if text.rstrip("\"'”’ ").endswith(("?", "？", "؟")) else LONG):
         return False
@@ -178,7 +186,10 @@ def _told(prompt: str) -> _Told:
     run = " ".join(_sentences("\n".join(map(_without_fact, lines))))
     examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(prompt)}
     return _Told(
-        f"{_APART}{_APART.join(sentences)}{_APART}", frozenset(sentences), f" {run} ", frozenset(examples - {""})
+        f"{_APART}{_APART.join(sentences)}{_APART}",
+        frozenset(sentences),
+        f" {run} ",
+        frozenset(examples - {""}),
     )
 
 

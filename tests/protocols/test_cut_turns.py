@@ -9,9 +9,9 @@ from edgen.core.forms import turn_form
 from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Request
 from edgen.protocols.base import Question, Rules
 from edgen.protocols.cut_turns import CUT_OFF, ask_turn
-from edgen.protocols.selfplay import SELFPLAY, Selfplay
+from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.stage import PlayedTurn, Stage
-from tests.protocols.play import SCENARIO, prompts
+from tests.protocols.play import SCENARIO, Answer, play, prompts
 
 
 def stage(too_long: str = "cut", asks: int = 3) -> Stage:
@@ -101,15 +101,9 @@ def test_a_job_may_retry_or_reject_instead() -> None:
 
 
 def test_one_cut_turn_flags_the_conversation_and_rejects_nothing() -> None:
-    rules = Rules(asks=3, seed=7, settings=Selfplay(max_turns=4))
-    work = SELFPLAY.start(SCENARIO, 0, prompts(), rules)
-    next(work)
-    answers = [Reply(f"This is turn number {n}.") for n in range(4)]
+    answers: list[Answer] = [Reply(f"This is turn number {n}.") for n in range(4)]
     answers[2] = cut("This is number 2, as was said. And th")
-    with pytest.raises(StopIteration) as end:
-        for answer in answers:
-            work.send(answer)
-    result = end.value.value
+    result, _ = play(answers, max_turns=4)
     assert isinstance(result, Conversation)
     assert result.flags == (CUT_OFF,)
     assert result.turns[2].text == "This is number 2, as was said."
@@ -123,7 +117,10 @@ def test_what_is_kept_is_judged_as_any_turn_is() -> None:
     next(work)
     with pytest.raises(StopIteration) as end:
         work.send(Reply(before))
-    entries = [end.value.value, PlayedTurn(msgspec.structs.replace(end.value.value.turn, role="Student", text="Oh?"))]
+    entries = [
+        end.value.value,
+        PlayedTurn(msgspec.structs.replace(end.value.value.turn, role="Student", text="Oh?")),
+    ]
     work = talk.speak(0, entries)
     next(work)
     assert work.send(cut(f"{before} It is ne")).retry_reason == "truncated"

@@ -287,7 +287,9 @@ def test_a_verdict_without_one_says_why() -> None:
 
 def test_bounds_where_the_service_lists_one_side_alone() -> None:
     def sure(request: Request) -> Reply:
-        listed = {0: (("1", math.log(0.8)),), 1: (("2", math.log(0.3)), ("The", math.log(0.1)))}[request.address.step]
+        listed = {0: (("1", math.log(0.8)),), 1: (("2", math.log(0.3)), ("The", math.log(0.1)))}[
+            request.address.step
+        ]
         return Reply(listed[0][0], tokens=(Token(listed[0][0], listed[0][1], listed),))
 
     verdicts, _ = judge(sure, logprobs=5)
@@ -306,7 +308,9 @@ def test_bounds_where_the_service_lists_one_side_alone() -> None:
 
 
 def test_no_preference_where_the_bounds_overlap() -> None:
-    verdicts, _ = judge(lambda _: Reply("1", tokens=(Token("1", math.log(0.4), (("1", math.log(0.4)),)),)), logprobs=2)
+    verdicts, _ = judge(
+        lambda _: Reply("1", tokens=(Token("1", math.log(0.4), (("1", math.log(0.4)),)),)), logprobs=2
+    )
     assert isinstance(verdicts, list)
     told = logprob_signal(verdicts)
     assert told is not UNSET

@@ -158,7 +158,10 @@ async def test_llama_cpp_is_asked_for_what_it_says_after_the_grammar(
 ) -> None:
     """It is known by its first answer; a service that is another one is never sent the field."""
     sampled = [of_llama("1", 0.25, ("1", 0.25), ("2", 0.75)), of_llama("}", 1.0000001, ("}", 1.0), ("x", 0))]
-    said = {"choices": [{"message": {"content": "1}"}, "logprobs": {"content": listed()}}], "timings": {"prompt_n": 1}}
+    said = {
+        "choices": [{"message": {"content": "1}"}, "logprobs": {"content": listed()}}],
+        "timings": {"prompt_n": 1},
+    }
     after = {**said, "choices": [{"message": {"content": "1}"}, "logprobs": {"content": sampled}}]}
     fake.says(answer(said), answer(after))
     it = opened(configs(fake.url, **settings)["openai"])

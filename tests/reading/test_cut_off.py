@@ -45,7 +45,18 @@ def test_a_text_is_kept_up_to_its_last_sentence(text: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "...", "Hello ther", "Dr. Silv", "It is 3.", "1. Add them u", "Add:\n1. On", "[end of conv", "Mr. T"]
+    "text",
+    [
+        "",
+        "...",
+        "Hello ther",
+        "Dr. Silv",
+        "It is 3.",
+        "1. Add them u",
+        "Add:\n1. On",
+        "[end of conv",
+        "Mr. T",
+    ],
 )
 def test_there_may_be_no_whole_sentence(text: str) -> None:
     assert whole_sentences(text) == ""
@@ -76,7 +87,9 @@ def test_json_that_breaks_off_is_closed_behind_what_is_whole(text: str, kept: ob
     assert json.loads(found.kept[min(at for c in "{[" if (at := found.kept.find(c)) >= 0) :]) == kept
 
 
-@pytest.mark.parametrize("text", ['{"text": "Hello ther', '{"text', "{", '{"choice": 1', '["Hello. Th', '{"n": 12'])
+@pytest.mark.parametrize(
+    "text", ['{"text": "Hello ther', '{"text', "{", '{"choice": 1', '["Hello. Th', '{"n": 12']
+)
 def test_json_may_hold_nothing_whole(text: str) -> None:
     assert without_end(text) is None
 

@@ -72,7 +72,10 @@ def test_an_echo_of_a_short_line_where_nothing_was_said() -> None:
 
 
 def test_what_a_small_model_said_in_a_lesson() -> None:
-    brief = Message("system", "You are a teacher. Say only what the teacher says. The lesson takes 10 to 15 turns in all; when you close it, end it.")
+    brief = Message(
+        "system",
+        "You are a teacher. Say only what the teacher says. The lesson takes 10 to 15 turns in all; when you close it, end it.",
+    )
     messages = (brief, Message("user", "The lesson begins."))
     for text in (
         "The lesson begins. The lesson takes 10 to 15 turns in all.",
@@ -89,7 +92,9 @@ def test_what_a_small_model_said_in_a_lesson() -> None:
         "I like bees. " * 5,
         "\n".join(["Hello."] * 5),
         "Ha!\n" * 6,
-        "So:\n" + "Bees are nice to us.\n" * 5 + "And flowers are nice to them. They need each other, as friends do.",
+        "So:\n"
+        + "Bees are nice to us.\n" * 5
+        + "And flowers are nice to them. They need each other, as friends do.",
         "我喜欢蜜蜂。" * 5,
     ],
 )
@@ -134,8 +139,25 @@ def test_the_turn_before_word_for_word(said: str, again: str, expected: str | No
 
 
 def test_turns_of_a_whole_conversation() -> None:
-    prompt = (Message("user", 'Write it like this:\nTeacher: "words of the teacher",\nStudent: "words of the student"'),)
-    fine = ["Hello.", "...", "Hello.", "Okay.", "Good.", "Okay.", "Fine.", "Okay.", "Right.", "Okay.", "So.", "Okay."]
+    prompt = (
+        Message(
+            "user", 'Write it like this:\nTeacher: "words of the teacher",\nStudent: "words of the student"'
+        ),
+    )
+    fine = [
+        "Hello.",
+        "...",
+        "Hello.",
+        "Okay.",
+        "Good.",
+        "Okay.",
+        "Fine.",
+        "Okay.",
+        "Right.",
+        "Okay.",
+        "So.",
+        "Okay.",
+    ]
     assert find_hollow_turn(fine, prompt) is None, "a side may be silent, and short turns come again"
     for turns, expected in (
         (["What is it?", "What is it?"], "echo"),

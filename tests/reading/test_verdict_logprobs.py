@@ -89,16 +89,14 @@ def test_all_tokens_that_begin_a_side_are_added_up() -> None:
 
 def test_words_count_where_the_verdict_is_a_word() -> None:
     likely = {" second": 0.3, " sec": 0.1, " first": 0.3, " f": 0.1, " 1": 0.1, " third": 0.1}
-    assert known(
-        "The second one.", 2, at(spelt("The", " second", " one", "."), 1, likely)
-    ) == pytest.approx(0.5)
+    assert known("The second one.", 2, at(spelt("The", " second", " one", "."), 1, likely)) == pytest.approx(
+        0.5
+    )
 
 
 def test_what_stands_before_the_number_in_its_token_has_to_be_the_same() -> None:
     likely = {"Option2": 0.5, "Option1": 0.2, "Text1": 0.2}
-    assert known("Option2", 2, at(spelt("Option2"), 0, likely)) == pytest.approx(
-        0.2 / 0.7, abs=1e-6
-    )
+    assert known("Option2", 2, at(spelt("Option2"), 0, likely)) == pytest.approx(0.2 / 0.7, abs=1e-6)
 
 
 @pytest.mark.parametrize(

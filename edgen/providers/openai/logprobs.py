@@ -1,8 +1,8 @@
 """Log probabilities in the format of OpenAI's APIs: a token with its bytes, and the likely ones at its place.
 
 https://platform.openai.com/docs/api-reference/chat/object: `choices[].logprobs.content`; those of an
-`output_text` of the Responses API have the same fields. llama.cpp has `prob` and `top_probs` in their place with
-`post_sampling_probs`, which are probabilities after a grammar.
+`output_text` of the Responses API have the same fields. With `post_sampling_probs`, llama.cpp has `prob` and
+`top_probs` in their place: probabilities after a grammar.
 """
 
 from __future__ import annotations

@@ -120,9 +120,9 @@ def _wants_newer(refusal: CallError) -> bool:
 def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:
     """Return the JSON after the messages, without automatic seed and closing brace.
 
-    `max_tokens` is called `room`; `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top` likely tokens
-    are returned at each place. Raises InputError for an `extra_body` that changes fields owned by the
-    adapter.
+    `max_tokens` is called `room`; `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top`
+    likely tokens are returned at each place. Raises InputError for an `extra_body` that changes fields owned
+    by the adapter.
     """
     refuse_extra(
         config.extra_body, {"messages": "the prompt writes them", "stream": "answers are read whole"}
