@@ -14,8 +14,7 @@ import msgspec
 
 from edgen.annotation.layer import Noted, read_noted
 from edgen.annotation.people import read_person
-from edgen.config import load_job
-from edgen.config.run_inputs import is_input
+from edgen.config import is_input, load_job
 from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
@@ -24,7 +23,7 @@ from edgen.store.layers import read_layer
 from edgen.store.ledger import find_ledger_damage
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
-from edgen.store.split_side import read_test_side
+from edgen.store.run_reader import read_test_side
 from edgen.store.votes import stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport

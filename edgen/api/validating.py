@@ -17,7 +17,7 @@ from edgen.api.run_check import check_run, describe_rewriting
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
-from edgen.families import family_of, family_of_record
+from edgen.families.base import family_of, family_of_record
 from edgen.space import load_space
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.run_folder import RunFolder

@@ -18,6 +18,7 @@ from edgen.cli import (
     generate,
     init,
     listing,
+    local,
     merge,
     old_names,
     pairs,
@@ -32,9 +33,9 @@ from edgen.cli import (
     validate,
 )
 from edgen.cli.errors import Interruption
-from edgen.cli.groups import SETTINGS, Command, Group
+from edgen.cli.options import SETTINGS, Command, Group
 from edgen.core import registry
-from edgen.core.safe_text import safe
+from edgen.core.text import safe
 from edgen.core.version import __version__
 
 SECTIONS: dict[str, dict[str, Any]] = {
@@ -60,7 +61,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "merge": merge,
         "export": export,
     },
-    "Tools": {"list": listing, "space": space, "simulator": simulator},
+    "Tools": {"list": listing, "space": space, "local": local, "simulator": simulator},
 }
 
 

@@ -5,7 +5,8 @@ Each provider has its own struct, its `Config`, selected by the key `type`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -140,6 +141,10 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
         inner = extra.get("generationConfig")
         sent |= inner if isinstance(inner, dict) else {}
         return bool(sent["temperature"] == 0 and sent["seed"] != "auto")
+
+    def located(self, folder: Path) -> Self:  # noqa: ARG002 - most name no files
+        """Return the settings with files named from anywhere. `folder`: that of relative names."""
+        return self
 
     @classmethod
     def variants(cls) -> list[str]:

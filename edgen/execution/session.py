@@ -33,8 +33,7 @@ from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, Used
 from edgen.store.ledger import OPEN, Ledger, RunPlan
-from edgen.store.ledger.endings import RETRIES, note_end, note_retries, read_retries
-from edgen.store.ledger.facts import OWNER
+from edgen.store.ledger.facts import OWNER, RETRIES, note_end, note_retries, read_retries
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
@@ -81,7 +80,7 @@ class Session:
         self._clients = make_clients(
             tasks.call_settings, backends, roles, self.budget, ledger.out, admissions=shared.admissions
         )
-        restore_forms(self._clients.values(), ledger, self.events)
+        restore_forms({client.form_support for client in self._clients.values()}, ledger, self.events)
         identities = {role: client.backend.identity for role, client in self._clients.items()}
         self.fingerprint = tasks.fingerprint(identities)
         if self.budget is not None:
@@ -196,7 +195,7 @@ class Session:
         finally:
             noting.cancel()
             self.close_budget()
-            if state != "stopped":
+            if state != "stopped" and self.ledger.out.batches():
                 end_batch_period(self.ledger)
             self._note(state, message, reason)
 

@@ -14,13 +14,28 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.clock import wall_time
 from edgen.core.values import Address, Reply, Status, TaskId
-from edgen.store.ledger.acknowledged import COUNT, Acknowledgement, lost_replies_sentence, read_acknowledged
-from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.checked_reader import (
+    REPLIES,
+    CheckedReader,
+    Natural,
+    ReplyRow,
+    checksum_of,
+    record_checksum,
+)
 from edgen.store.ledger.checking import find_ledger_damage
-from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
-from edgen.store.ledger.logprobs import add_table, has_logprobs, store_tokens, with_tokens
+from edgen.store.ledger.facts import (
+    LOST,
+    SELECTION,
+    Clause,
+    Selection,
+    SplitRule,
+    drop_damaged_facts,
+    put_fact,
+    read_fact,
+    read_selection,
+)
+from edgen.store.ledger.logprobs import TABLE, add_table, store_tokens, with_tokens
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.opening import check, connect, empty_error
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
@@ -37,8 +52,7 @@ from edgen.store.ledger.reader import (
     run_status,
     summary_at,
 )
-from edgen.store.ledger.rows import REPLIES, Natural, ReplyRow, checksum_of, record_checksum
-from edgen.store.ledger.selection import SELECTION, Clause, Selection, SplitRule, read_selection
+from edgen.store.ledger.schema import wall_time
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,
@@ -52,7 +66,14 @@ from edgen.store.ledger.status import (
     read_status,
     sum_charges,
 )
-from edgen.store.ledger.writer import Statement, Writer
+from edgen.store.ledger.writer import (
+    COUNT,
+    Acknowledgement,
+    Statement,
+    Writer,
+    lost_replies_sentence,
+    read_acknowledged,
+)
 
 _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
@@ -102,7 +123,7 @@ class Ledger:
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
             if logprobs:
                 add_table(self._book)
-            self._keeps_tokens = has_logprobs(self._book)
+            self._keeps_tokens = self._book.has_table(TABLE)
         except BaseException:
             connection.close()
             raise

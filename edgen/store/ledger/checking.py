@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from edgen.core.errors import DamagedError, EdgenError
-from edgen.store.ledger.checked_reader import CheckedReader, open_to_read
+from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, open_to_read, take_fitting
 from edgen.store.ledger.facts import find_damaged_facts
 from edgen.store.ledger.opening import check
-from edgen.store.ledger.rows import REPLIES, ReplyRow, take_fitting
 from edgen.store.ledger.status import read_status
 
 _MOST = 5  # rows of a kind that are listed
