@@ -106,7 +106,7 @@ class _Service(OpenAIBackend):
 
     def __init__(self, config: LlamaCppConfig, engine: Engine, link: Link) -> None:
         super().__init__(_service_config(config, engine), Key(engine.key), link)
-        self._is_llama_cpp = True
+        self._post_sampling = False
 
     def body(self, request: Request, more: bytes = b"") -> bytes:
         """Return the JSON body of a call. Raises CallError for a lone surrogate."""
