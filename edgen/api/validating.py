@@ -124,9 +124,11 @@ def _is_run(path: Path) -> bool:
     """Return whether this is the folder of a run."""
     with contextlib.suppress(OSError):
         run = RunFolder(path)
-        return run.job.is_file() and (
-            run.ledger.is_file() or run.arms_folder.is_dir() or (run.path / DIGESTS).is_file()
-        )
+        if run.job.is_file() and run.arms_folder.is_dir():
+            return True
+        # Any of its files may be lost, the job as well.
+        ledgers = (run.ledger, *run.arms_folder.glob("*/run.db"))
+        return (run.path / DIGESTS).is_file() or any(ledger.is_file() for ledger in ledgers)
     return False
 
 

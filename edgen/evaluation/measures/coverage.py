@@ -240,7 +240,7 @@ def _dimension_table(found: Found) -> Table:
     cells = (
         (
             readable_name(each.name), *[one.arm] * arms, number(each.size), number(each.planned), number(each.seen),
-            number(each.evenness), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
+            number(each.evenness, 3), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
         )
         for one in found
         for each in one.value.dimensions

@@ -116,7 +116,7 @@ class DiversityMeasure(Measure[Diversity]):
             yield _growth_picture(grown[:_MOST_CURVES], len(grown))
         for place, (title, get, caption) in enumerate(_BARS):
             rows = [
-                Bar(label_with_arm(label, one.arm), value, number(value), series_colour(arm))
+                Bar(label_with_arm(label, one.arm), value, number(value, 3), series_colour(arm))
                 for arm, one in enumerate(found)
                 for label, value in get(one.value).items()
                 if value is not None

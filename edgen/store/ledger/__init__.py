@@ -67,10 +67,12 @@ from edgen.store.ledger.status import (
     sum_charges,
 )
 from edgen.store.ledger.writer import (
+    ACKNOWLEDGED,
     COUNT,
     Acknowledgement,
     Statement,
     Writer,
+    has_acknowledgement,
     lost_replies_sentence,
     read_acknowledged,
 )
@@ -111,7 +113,7 @@ class Ledger:
     ) -> None:
         self.path = path
         self._before_commit = before_commit
-        acknowledged = read_acknowledged(path) if path.exists() else 0  # a new ledger has lost nothing
+        acknowledged = read_acknowledged(path)
         connection = connect(path, create=create)
         self._book = CheckedReader(connection, path)
         try:
@@ -349,8 +351,8 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 
 
 __all__ = [
-    "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
+    "ACKNOWLEDGED", "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
-    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
+    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
     "summary_at",
 ]  # fmt: skip

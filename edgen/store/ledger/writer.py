@@ -32,17 +32,26 @@ from edgen.core.errors import EdgenError
 from edgen.core.files import read_regular
 from edgen.store.ledger.opening import connect, describe_sqlite_error
 
-SUFFIX = "-acked"
+ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
 COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # rows are never deleted from replies
 
 
 def read_acknowledged(ledger: Path) -> int:
     """Return the number noted for a ledger; 0 if the note is missing or invalid."""
+    return _read_note(ledger) or 0
+
+
+def has_acknowledgement(ledger: Path) -> bool:
+    """Return whether there is a valid note for a ledger."""
+    return _read_note(ledger) is not None
+
+
+def _read_note(ledger: Path) -> int | None:
     try:
         number, checksum = read_regular(_place(ledger), 100).split()
-        return int(number) if int(checksum, 16) == crc32(number) else 0
+        return int(number) if int(checksum, 16) == crc32(number) else None
     except (OSError, ValueError):
-        return 0
+        return None
 
 
 def lost_replies_sentence(ledger: Path, count: int) -> str:
@@ -50,8 +59,8 @@ def lost_replies_sentence(ledger: Path, count: int) -> str:
     many = f"{count:,} answers that were stored are" if count > 1 else "an answer that was stored is"
     again = "They are asked for and paid for again" if count > 1 else "It is asked for and paid for again"
     return (
-        f"{ledger}: {many} missing from this ledger: its log ({ledger.name}-wal) was cut or removed, or the ledger is an older "
-        f"copy. {again}, unless both files are restored first."
+        f"{ledger}: {many} missing from this ledger: it or its log ({ledger.name}-wal) was cut or removed, or the ledger is an "
+        f"older copy. {again}, unless both files are restored first."
     )
 
 
@@ -87,7 +96,7 @@ class Acknowledgement:
 
 
 def _place(ledger: Path) -> Path:
-    return ledger.with_name(ledger.name + SUFFIX)
+    return ledger.with_name(ledger.name + ACKNOWLEDGED)
 
 
 PAUSE = 0.008  # seconds that a group may grow before it is committed
