@@ -66,6 +66,7 @@ seed: 7
 conversations: 200
 top_up: false
 forms: auto
+too_long: cut
 stop_when_useless: true
 replicates: 4
 space: education_dialogue     # or ./mine.yaml
@@ -93,7 +94,7 @@ shards: {train: 5, test: 1}
 """),
     Section(BackendConfig, "backends: what every kind takes", "A role is `default`, `teacher`, `student`, `annotator` or `judge`; `type` says what kind of service answers for it.", """\
 backends:
-  default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, stop: ["[end of conversation]"], seed: auto,
+  default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,
             reasoning_effort: null, verbosity: null, service_tier: null, choices: null, forms: auto, price: {prompt: 0, completion: 0}}
 """),
     Section(OpenAIConfig, "backends: openai", "Any Chat Completions service.", """\

@@ -19,7 +19,6 @@ from edgen.config import Job
 from edgen.core.digest import fingerprint, hash64
 from edgen.core.values import Address, Turn
 from edgen.prompting import Prompt
-from edgen.protocols.base import Rules
 from edgen.protocols.labelled_units import Asking, LabelledUnit, said_digest
 from edgen.protocols.labelling import label_units
 from edgen.protocols.task import Spent, Task
@@ -64,7 +63,8 @@ class AnnotatorAsker(UnitAsker):
         super().__init__(reader, job, annotator, f"{layer} {annotator.id}", annotator.facts[SAMPLE])
         self.part = annotator.id
         # Annotators that are asked the very same draw each for itself.
-        self.rules = Rules(asks=job.asks, seed=hash64(f"annotator/{job.seed}/{annotator.id}") >> 1)
+        seed = hash64(f"annotator/{job.seed}/{annotator.id}") >> 1
+        self.rules = msgspec.structs.replace(self.rules, seed=seed)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
         self.shaping = {"annotator": fingerprint(facts)}
         self._asking = asking

@@ -51,7 +51,7 @@ class Asker(Tasks):
         """`called`: the name of the work in the progress display."""
         self.job = job
         self.call_settings = CallSettings.of(job)
-        self.rules = Rules(asks=job.asks, seed=job.seed)
+        self.rules = Rules(asks=job.asks, seed=job.seed, backends=job.backends)
         self.id = identifier
         self.facts: dict[str, Any] = dict(facts or {})
         self.shaping: dict[str, Any] = {}

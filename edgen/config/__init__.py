@@ -32,6 +32,7 @@ from edgen.config.job import (
     Pairs,
     Shards,
     Split,
+    TooLong,
     backend_name,
     backend_of,
     conversation_protocols,
@@ -348,9 +349,12 @@ def shaping_values(job: Job) -> dict[str, Any]:
     for key in ("role_words", "forms"):
         if not getattr(job, key):
             del plain[key]
+    if job.too_long == "cut":
+        del plain["too_long"]
     for name, backend in job.backends.items():
-        if backend.forms is None:
-            plain["backends"][name].pop("forms", None)
+        for key in ("forms", "retry_max_tokens"):
+            if getattr(backend, key) is None:
+                plain["backends"][name].pop(key, None)
         for knob in backend.KNOBS:
             plain["backends"][name].pop(knob, None)
     return plain
@@ -371,6 +375,7 @@ __all__ = [
     "Price",
     "Shards",
     "Split",
+    "TooLong",
     "arm_jobs",
     "backend_name",
     "backend_of",

@@ -6,7 +6,7 @@ Each provider has its own struct, its `Config`, selected by the key `type`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -95,6 +95,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The share of probability that tokens are drawn from; null: the service's default."""
     max_tokens: Positive | None = None
     """Maximum tokens of one answer; null: the service's default."""
+    retry_max_tokens: Positive | None = None
+    """Maximum tokens of an answer that is retried because `max_tokens` cut it off; null: `max_tokens`."""
     stop: tuple[Text, ...] = ()
     """Texts at which an answer ends."""
     seed: Literal["auto"] | Seed | None = None
@@ -120,6 +122,25 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     def provider(self) -> str:
         """The provider's name: the key `type`."""
         return str(self.__struct_config__.tag)
+
+    def room(self, scale: int = 1) -> int | None:
+        """Return the maximum tokens of an answer; None if the service decides. `scale`: see Request."""
+        return self.max_tokens if scale == 1 or self.max_tokens is None else self.most_tokens
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The maximum tokens of any answer, at a retry or not; None if the service decides."""
+        return self.retry_max_tokens or self.max_tokens
+
+    @property
+    def repeats(self) -> bool:
+        """Return whether an identical request gets an identical answer: at temperature 0, if no seed of its
+        own goes with each call."""
+        extra: dict[str, Any] = getattr(self, "extra_body", {})
+        sent = {"temperature": self.temperature, "seed": self.seed, **extra}
+        inner = extra.get("generationConfig")
+        sent |= inner if isinstance(inner, dict) else {}
+        return bool(sent["temperature"] == 0 and sent["seed"] != "auto")
 
     def located(self, folder: Path) -> Self:  # noqa: ARG002 - most name no files
         """Return the settings with files named from anywhere. `folder`: that of relative names."""

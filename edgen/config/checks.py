@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -207,6 +208,10 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
             yield Problem(name, f"a backend of type {backend.provider} has no such setting; remove it")
     if backend.choices is not None and (wrong := provider.choices_problem(backend)) is not None:
         yield Problem("choices", wrong)
+    if backend.retry_max_tokens is not None and backend.retry_max_tokens < (backend.max_tokens or math.inf):
+        yield Problem(
+            "retry_max_tokens", "a retry has at least the room of `max_tokens`, which this backend needs"
+        )
     yield from provider.problems(backend)
     if backend.price is not None:
         yield from _price_problems(backend.price)

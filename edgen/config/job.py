@@ -17,6 +17,9 @@ MOST_LAYERS, MOST_ANNOTATORS = 10, 9  # per job, and per layer
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
 
 
+TooLong = Literal["cut", "ask", "reject"]
+
+
 class Limits(msgspec.Struct, frozen=True):
     """Speed and size limits of a run. They shape no answer."""
 
@@ -193,6 +196,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """How answers are requested. `auto` sends the form of each answer as a JSON Schema where the service
     takes one, `schema` always, `prose` never: then the template's words alone ask for it. null: `auto` for
     shipped templates, `prose` for your own."""
+    too_long: TooLong = "cut"
+    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps it up to its last complete sentence and
+    flags the conversation (`cut_off`), `ask` retries it, `reject` rejects the conversation."""
     stop_when_useless: bool = True
     """Whether the run stops early if under 5% of its answers are usable; shapes no answer."""
     gates: dict[str, Text] = {}

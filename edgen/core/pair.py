@@ -90,13 +90,18 @@ def texts_digest(a: Candidate, b: Candidate) -> str:
     return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
 
 
+UNKNOWN_SIDE = "unknown_side"  # why there is no preference: the token of one side is not listed
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One answer of a judge. `order` is the order of the shown sides; `choice` is None for an unreadable
     answer, and `text` then its beginning.
 
     If log probabilities were requested, `logprob_p` is side a's share of both sides' probability at the
-    verdict; None if unknown, for the reason `logprob_gap` (those of `reading.answers.verdict_logprobs`, or
-    "unread").
+    verdict; None if unknown, for the reason `logprob_gap` (those of `reading.answers.verdict_logprobs`,
+    UNKNOWN_SIDE or "unread"). If the service lists only one side there, `logprob_bounds` has the least and
+    the greatest possible share, and `logprob_p` is the bound nearer to even, or None if the bounds favour no
+    side.
     """
 
     order: Order
@@ -105,17 +110,20 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     logprob_p: float | UnsetType | None = UNSET
     logprob_gap: str | UnsetType = UNSET
+    logprob_bounds: tuple[float, float] | UnsetType = UNSET
 
 
 class LogprobSignal(msgspec.Struct, frozen=True, kw_only=True):
     """A judge's log probabilities. `p_ab` and `p_ba` are side a's mean probability in each order, None if no
     verdict of it has one; `p` is the mean of both orders, which cancels a position bias, None if one is None.
-    `known` counts the verdicts that have one."""
+    `known` counts the verdicts that have one. If the bounds of `p` are not equal, they are `bounds`; then `p`
+    is the bound nearer to even, or None if they favour no side."""
 
     p_ab: float | None
     p_ba: float | None
     p: float | None
     known: int
+    bounds: tuple[float, float] | UnsetType = UNSET
 
 
 class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):

@@ -100,6 +100,8 @@ class RejectionReason(enum.StrEnum):
     TWO_TURNS = "two_turns"  # more than one turn in one reply
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
     LOOP = "loop"  # a side repeats itself
+    PLACEHOLDER = "placeholder"  # dots, or a word for what should stand there
+    ECHO = "echo"  # words of the prompt, or the previous turn word for word
     NO_ACTIONS = "no_actions"  # a turn without the required actions
     NO_LABELS = "no_labels"  # units with missing or unknown labels
     NOT_OFFERED = "not_offered"  # neither one of the offered utterances nor an allowed one
@@ -156,7 +158,7 @@ class Request(msgspec.Struct, frozen=True):
     role: str = "default"
     """Names the backend of the job that answers it."""
     max_tokens_scale: int = 1
-    """Multiplies the backend's max_tokens, so that a truncated answer is retried with more room."""
+    """More than 1 after a truncated answer: the retry has the room of the backend's `retry_max_tokens`."""
     protocol: str = ""
     """The requesting protocol, for the simulator; it does not shape a model's answer."""
     schema: bytes | None = None
@@ -172,6 +174,8 @@ class Request(msgspec.Struct, frozen=True):
     """Number of answers of one call."""
     speakers: tuple[tuple[str, ...], ...] = ()
     """The roles of a requested whole conversation, each with synonyms, for the simulator."""
+    other_form: bool = False
+    """It asks in words for what was asked with a schema before, and for nothing else."""
     retry_reason: str = ""
     """Why the previous answer to the same request was unusable; empty at the first attempt."""
 

@@ -139,6 +139,13 @@ def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
     return tokens if backend.max_tokens is None else min(tokens, float(backend.max_tokens))
 
 
+def _retried_tokens(job: Job, role: str, answer: float, level: int) -> float:
+    """Return the tokens of a retried answer: at the high level, all that a larger limit of retries allows."""
+    backend = backend_of(job, role)
+    larger = backend.retry_max_tokens is not None and level == 2
+    return max(answer, float(backend.most_tokens or 0)) if larger else answer
+
+
 def _expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
     """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
     that returns anything else."""
@@ -158,7 +165,8 @@ def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later
     for call in calls:
         prompt = prompts.mean[call.use] * off + (said if call.hears else 0.0)
         answer = answer_tokens(job, call.role, call.tokens[level], level)
-        used.append(rates.used(call.role, asks, asks * prompt, asks * answer))
+        again = _retried_tokens(job, call.role, answer, level)
+        used.append(rates.used(call.role, asks, asks * prompt, answer + (asks - 1) * again))
         if call.heard:
             said += answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS
     shared = [one for one, call in zip(used, calls, strict=True) if not call.own]
@@ -201,32 +209,43 @@ def _said(job: Job, level: int) -> float:
 
 def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
     """Return the maximum use of one conversation, except for calls without a counted answer: every ask used,
-    every answer of maximum length, and twice as long at each ask, since a truncated answer is retried with
-    more room. None without max_tokens."""
+    every answer of maximum length, those of retries by their own maximum. None without max_tokens."""
     backends = backends_asked(job)
-    rooms = {role: one.max_tokens for role, one in backends.items() if one.max_tokens is not None}
+    rooms = {
+        role: (one.max_tokens, most)
+        for role, one in backends.items()
+        if one.max_tokens and (most := one.most_tokens)
+    }
     if len(rooms) < len(backends):
         return None
     said, parts = 0.0, []
     for call in _expected_calls(job, 2):
         prompt = prompts.most[call.use] + (said if call.hears else 0.0)
-        answers = rooms[call.role] * (2**job.asks - 1)
+        room, most = rooms[call.role]
+        answers = room + most * (job.asks - 1)
         parts.append(rates.most(call.role, job.asks, job.asks * prompt, answers))
         if call.heard:
-            said += rooms[call.role] * 2 ** (job.asks - 1) + _MARKERS_AT_MOST
+            said += _longest(job, rooms[call.role]) + _MARKERS_AT_MOST
     if job.labels:
         parts.append(_most_of_labelling(job, prompts, rates, rooms))
     return add_up(parts)
 
 
-def _most_of_labelling(job: Job, prompts: Prompts, rates: Rates, rooms: Mapping[str, int]) -> Used:
+def _longest(job: Job, room: tuple[int, int]) -> int:
+    """Return the maximum tokens of an accepted answer. `room`: of a first answer, and of retries."""
+    return max(room) if job.asks > 1 else room[0]
+
+
+def _most_of_labelling(
+    job: Job, prompts: Prompts, rates: Rates, rooms: Mapping[str, tuple[int, int]]
+) -> Used:
     """Return the maximum use of a job's layers for one conversation."""
     answers = _expected_calls(job, 2)
-    room = [rooms[call.role] * 2 ** (job.asks - 1) for call in answers]
+    room = [_longest(job, rooms[call.role]) for call in answers]
     turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many
     calls = job.asks * sum(
         layer.annotators * (1 if layer.asking.unit == "conversation" or layer.asking.together else turns)
         for layer in layers_of(job)
     )
     prompt = prompts.most[ANNOTATOR] + sum(room) + turns * _MARKERS_AT_MOST
-    return rates.most(ANNOTATOR, calls, calls * prompt, calls * rooms[ANNOTATOR] * 2 ** (job.asks - 1))
+    return rates.most(ANNOTATOR, calls, calls * prompt, calls * _longest(job, rooms[ANNOTATOR]))

@@ -248,10 +248,11 @@ def _scenarios(count: int) -> str:
 def _of_most(job: Job) -> str:
     """Explain the maximum use of all, and what it excludes."""
     asks = f"{job.asks} requests for each answer" if job.asks > 1 else "one request for each answer"
-    doubled = ", and twice that after a cut-off answer" if job.asks > 1 else ""
+    larger = any(backend.retry_max_tokens for backend in backends_asked(job).values()) and job.asks > 1
+    retried = " (retry_max_tokens after a cut-off answer)" if larger else ""
     planned = " (of those planned at the high end)" if job.top_up else ""
     return (
-        f"at most{planned}: {asks}, each as long as max_tokens allows{doubled}; not included are calls that "
+        f"at most{planned}: {asks}, each as long as max_tokens allows{retried}; not included are calls that "
         f"are lost (a timeout, a kill), charged at the maximum and tried up to {job.limits.attempts} times, and "
         "answers whose tokens the service does not count"
     )

@@ -40,6 +40,9 @@ _HELP: dict[str, str] = {
     RejectionReason.NO_LABELS: "Conversations are not labelled: see the answers of the backend annotator, and its "
     "`max_tokens`.",
     RejectionReason.LOOP: "A side repeats itself: raise the temperature, or take a larger model.",
+    RejectionReason.PLACEHOLDER: "The model copies the form of its answer: send it as a schema (`forms: schema`), or take a "
+    "larger model.",
+    RejectionReason.ECHO: "The model copies its prompt: word the template otherwise, or take a larger model.",
     RejectionReason.LEAKED_SECRET: "A side says what it cannot know: show it less, or take `leaked_secret: flag`.",
 }
 _FORM = (

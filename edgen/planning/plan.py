@@ -119,6 +119,8 @@ class Plan:
             words=own_words(job),
             roles=space.roles,
             prepared=self.protocol.prepare(job, space),
+            too_long=job.too_long,
+            backends=job.backends,
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked

@@ -8,7 +8,8 @@ CHANGELOG.md says.
 Conversations
     Role: the name of a role, a text. Labels, labels_of: how a space's roles are called in texts. FENCED:
         the variables of a fence.
-    Stage, play: a conversation turn by turn. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
+    Stage, play: a conversation turn by turn. ask_turn: `ask` for a turn, which is kept up to its last
+        sentence if it is cut off. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
         may use besides.
     conversation_variables: the values of these. learner: the role that another one teaches.
     DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from edgen.core.values import Role as Role
     from edgen.protocols.base import Protocol as Protocol
     from edgen.protocols.base import call_seed as call_seed
+    from edgen.protocols.cut_turns import ask_turn as ask_turn
     from edgen.protocols.fence import FENCED as FENCED
     from edgen.protocols.parts import (
         CONVERSATION_VARIABLES as CONVERSATION_VARIABLES,
@@ -78,6 +80,7 @@ else:
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"
             ),
+            "edgen.protocols.cut_turns": "ask_turn",
             "edgen.protocols.fence": "FENCED",
             "edgen.protocols.stage": "Stage play",
             "edgen.reading.answers.values": "LONGEST read_values",

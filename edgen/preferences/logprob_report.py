@@ -49,7 +49,7 @@ class LogprobCount:
         self._rows = array("d")  # one number a column and pair; nan: not known
         self._votes = array("d")  # scenario, both forecasts of a vote, and the vote after it
         self._gaps: Counter[str] = Counter()
-        self._verdicts = 0
+        self._verdicts = self._bounded = 0
 
     def add(self, pair: Pair, signal: OracleSignal) -> None:
         """Count a judge's signal of a pair, if log probabilities were asked for."""
@@ -57,6 +57,7 @@ class LogprobCount:
         if told is UNSET:
             return
         self._verdicts += len(signal.verdicts)
+        self._bounded += sum(isinstance(one.logprob_bounds, tuple) for one in signal.verdicts)
         self._gaps.update(gap for one in signal.verdicts if isinstance(gap := one.logprob_gap, str))
         known = (told.p, signal.p, _strength(pair, signal), *_truths(pair))
         first = None if told.p_ab is None or told.p_ba is None else (told.p_ab + 1 - told.p_ba) / 2
@@ -76,6 +77,7 @@ class LogprobCount:
             "pairs": len(table),
             "known": int(known.sum()),
             "verdicts": self._verdicts,
+            "bounded": self._bounded,
             "gaps": dict(sorted(self._gaps.items())),
             "first_slot": share(seen["first"], seen["scenario"]),
             "ties": _ties(seen),

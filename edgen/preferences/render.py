@@ -146,6 +146,7 @@ GAPS = {
     "not_spelt": "the tokens do not spell the answer",
     "not_found": "no single place decides the verdict",
     "not_listed": "the token there begins neither side",
+    "unknown_side": "one side is not listed, and what remains of 1 could favour either",
     "unread": "the verdict could not be read",
 }
 TRUTHS = {
@@ -169,6 +170,11 @@ def _logprobs(told: Report) -> Iterator[str]:
     )
     for gap, count in gaps.items():
         yield f"      {count:,} {gap}: {GAPS.get(gap, gap)}"
+    if told["bounded"]:
+        yield (
+            f"    {quantity(told['bounded'], 'verdict')} with bounds: the service lists one side alone; p is the "
+            "bound nearer to even"
+        )
     if not told["known"]:
         return
     yield f"    first slot   {_estimate(told['first_slot'], _PERCENT)}"

@@ -23,7 +23,9 @@ from edgen.core.pair import (
     ProbabilitySignal,
     Verdict,
 )
+from edgen.reading.answers.verdict_logprobs import Bounds
 
+_ORDERS: tuple[Order, Order] = ("ab", "ba")
 _DIGITS = 6  # of a probability
 _NOISE = 1e-9  # 0.3 - 0.2 is not quite 0.1
 _VALUE = {"a": 1.0, "b": 0.0, "tie": 0.5}
@@ -60,18 +62,32 @@ def logprob_signal(verdicts: Sequence[Verdict]) -> LogprobSignal | UnsetType:
     """Return the signal of the verdicts' log probabilities; UNSET if they were not requested."""
     if all(verdict.logprob_p is UNSET for verdict in verdicts):
         return UNSET
-    ab, ba = _known(verdicts, "ab"), _known(verdicts, "ba")
-    p_ab, p_ba = _mean(ab), _mean(ba)
-    p = None if p_ab is None or p_ba is None else round((p_ab + p_ba) / 2, _DIGITS)
-    return LogprobSignal(p_ab=p_ab, p_ba=p_ba, p=p, known=len(ab) + len(ba))
+    ab, ba = ([bounds for v in verdicts if v.order == order and (bounds := _bounds(v))] for order in _ORDERS)
+    of_ab, of_ba = _mean(ab), _mean(ba)
+    of_both = None if of_ab is None or of_ba is None else _mean([of_ab, of_ba])
+    known = sum(isinstance(verdict.logprob_p, float) for verdict in verdicts)
+    p_ab, p_ba, p = (None if one is None else one.preference for one in (of_ab, of_ba, of_both))
+    exact = of_both is None or of_both.low == of_both.high
+    return LogprobSignal(
+        p_ab=p_ab,
+        p_ba=p_ba,
+        p=p,
+        known=known,
+        bounds=UNSET if of_both is None or exact else (of_both.low, of_both.high),
+    )
 
 
-def _known(verdicts: Sequence[Verdict], order: Order) -> list[float]:
-    return [v.logprob_p for v in verdicts if v.order == order and isinstance(v.logprob_p, float)]
+def _bounds(verdict: Verdict) -> Bounds | None:
+    if isinstance(verdict.logprob_bounds, tuple):
+        return Bounds(*verdict.logprob_bounds)
+    p = verdict.logprob_p
+    return Bounds(p, p) if isinstance(p, float) else None
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), _DIGITS) if values else None
+def _mean(values: Sequence[Bounds]) -> Bounds | None:
+    if not values:
+        return None
+    return Bounds(*(round(sum(bounds) / len(values), _DIGITS) for bounds in zip(*values, strict=True)))
 
 
 def _wins(verdicts: Sequence[Verdict], order: Order) -> float | None:

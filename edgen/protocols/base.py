@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
@@ -48,6 +48,7 @@ from edgen.protocols.parts import (
     ended,
     role_words,
 )
+from edgen.protocols.refusal import refuse_hollow
 from edgen.space.model import Space
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
+_SAME_AGAIN = "not requested again, because the same request at temperature 0 gets the same answer"
 _NO_MORE_ROOM = (FailureKind.BAD_REQUEST, FailureKind.CONTEXT_OVERFLOW)
 
 
@@ -280,19 +282,30 @@ class Question(NamedTuple):
 
 
 def ask(
-    question: Question, rules: Rules, read: Callable[[Reply], T | Rejection]
+    question: Question,
+    rules: Rules,
+    read: Callable[[Reply], T | Rejection],
+    final: Collection[RejectionReason] = (),
 ) -> Generator[Request, Reply, T | Rejection]:
-    """Ask until `read` makes something of an answer; the last rejection if it never does.
+    """Ask until `read` makes something of an answer; the last rejection if it never does, or the first one
+    for a reason in `final`.
 
-    Every ask starts afresh, never with the wreck in the prompt; an answer that was cut off is asked
-    for with twice the room.
+    Every ask starts afresh, never with the wreck in the prompt; an answer that was cut off is asked for with
+    the room of a retry. A placeholder or an echo of the prompt is no answer. A request that would repeat an
+    earlier one at temperature 0 is sent in another form, or not at all.
     """
     first = question.address
     scale = 1
+    sent: list[Request] = []
     result: T | Rejection = Rejection(RejectionReason.EMPTY, "it was never asked")
     for attempt in range(rules.asks):
         address = Address(first.scenario, first.task, first.step, attempt)
-        request = question.request(address, rules.seed, scale)
+        wanted = _unlike(question.request(address, rules.seed, scale), sent, rules)
+        if wanted is None:
+            assert isinstance(result, Rejection), "something was sent before"
+            return msgspec.structs.replace(result, detail=f"{result.detail}; {_SAME_AGAIN}")
+        request = wanted
+        sent.append(request)
         if question.alike and attempt == 0:
             alike = tuple(question.request(other, rules.seed) for other in question.alike)
             request = msgspec.structs.replace(request, alike=alike)
@@ -301,15 +314,29 @@ def ask(
         try:
             reply = yield request
         except CallError as failure:
-            if scale > 1 and failure.kind in _NO_MORE_ROOM:
-                return result  # the model has no more room to give: it stays cut off
+            if (scale > 1 or request.other_form) and failure.kind in _NO_MORE_ROOM:
+                return result  # the model has no more room to give, or the service takes no other form
             raise
         result = read(reply if question.form is None else question.form.content(reply))
-        if not isinstance(result, Rejection):
+        result = refuse_hollow(result, request)
+        if not isinstance(result, Rejection) or result.reason in final:
             return result
         if result.reason is RejectionReason.TRUNCATED:
             scale *= 2
     return result
+
+
+def _unlike(request: Request, sent: Sequence[Request], rules: Rules) -> Request | None:
+    """Return a request that can get another answer than those sent before; None if there is none."""
+    backend = rules.backend(request.role)
+    if backend is None or not backend.repeats:
+        return request
+    gone = [(one.messages, one.schema, backend.room(one.max_tokens_scale)) for one in sent]
+    if (request.messages, request.schema, room := backend.room(request.max_tokens_scale)) not in gone:
+        return request
+    if not request.prose or (request.prose, None, room) in gone:
+        return None
+    return msgspec.structs.replace(request, messages=request.prose, schema=None, prose=(), other_form=True)
 
 
 def unread(reply: Reply, detail: str) -> Rejection:

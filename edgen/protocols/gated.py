@@ -8,11 +8,12 @@ part of the try.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
+from edgen.config import ANNOTATOR
 from edgen.core.errors import CallError
 from edgen.core.values import Conversation, Rejection, Reply, Request
 from edgen.protocols.base import Conversing, Rules, call_seed
@@ -45,8 +46,11 @@ def gated(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) ->
     used = 0
     while True:
         left = msgspec.structs.replace(rules, asks=rules.asks - used)
-        tried, more = yield from _shifted(_try(start(left), left, decide), used, rules.seed)
+        roles: set[str] = set()
+        tried, more = yield from _shifted(_try(start(left), left, decide), used, rules.seed, roles)
         used += more
+        if tried.refused and _repeats(roles, rules):
+            return tried.result
         if not tried.refused or used >= rules.asks or rules.branch is not None:
             return tried.result
 
@@ -62,15 +66,16 @@ def _try(work: Conversing, rules: Rules, decide: Decide) -> Generator[Request, R
 
 
 def _shifted(
-    work: Generator[Request, Reply, _Tried], by: int, seed: int
+    work: Generator[Request, Reply, _Tried], by: int, seed: int, roles: set[str]
 ) -> Generator[Request, Reply, tuple[_Tried, int]]:
     """Do the work with every attempt counted from `by` on; return also the highest number of attempts of a
-    call."""
+    call. `roles` gets the roles that were asked."""
     used = 1
     try:
         request = next(work)
         while True:
             used = max(used, request.address.attempt + 1)
+            roles.add(request.role)
             try:
                 reply = yield _later(request, by, seed) if by else request
             except CallError as failure:
@@ -81,6 +86,12 @@ def _shifted(
         return end.value, used
     finally:
         work.close()
+
+
+def _repeats(roles: Collection[str], rules: Rules) -> bool:
+    """Return whether the same conversation would be made again, at temperature 0."""
+    backends = [rules.backend(role) for role in roles if role != ANNOTATOR]
+    return all(one is not None and one.repeats for one in backends)
 
 
 def _later(request: Request, by: int, seed: int) -> Request:

@@ -17,10 +17,11 @@ from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgen.config import Pairs
 from edgen.core.forms import form, one_of
-from edgen.core.pair import Candidate, Compare, Order, SideName, Verdict
+from edgen.core.pair import UNKNOWN_SIDE, Candidate, Compare, Order, SideName, Verdict
 from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,
@@ -183,7 +184,14 @@ def _verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) ->
     found = read_preference(said.text, said.choice, said.tokens)
     if isinstance(found, str):
         return msgspec.structs.replace(verdict, logprob_p=None, logprob_gap=found)
-    return msgspec.structs.replace(verdict, logprob_p=found if order == "ab" else round(1 - found, 6))
+    bounds = found if order == "ab" else found.other
+    if bounds.low == bounds.high:
+        return msgspec.structs.replace(verdict, logprob_p=bounds.low)
+    p = bounds.preference
+    gap: str | UnsetType = UNKNOWN_SIDE if p is None else UNSET
+    return msgspec.structs.replace(
+        verdict, logprob_p=p, logprob_gap=gap, logprob_bounds=(bounds.low, bounds.high)
+    )
 
 
 class _Said(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Protocol as Face
 
 import msgspec
 
-from edgen.config import Branch
+from edgen.config import BackendConfig, Branch, TooLong
 from edgen.core.forms import Form
 from edgen.core.resources import Folder
 from edgen.core.text import join_list
@@ -53,7 +53,8 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
 
     `asks`: the number of tries for one answer before the last one counts as rejected. `settings`: the
     protocol's own. `words`: a job's own words for the roles, for reading replies. `roles`: the space's.
-    `prepared`: data that the protocol made once for all of a job's conversations.
+    `prepared`: data that the protocol made once for all of a job's conversations. `too_long`: the job's.
+    `backends`: the job's, by role; empty: unknown.
     """
 
     asks: int
@@ -63,6 +64,12 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     words: OwnWords = ()
     roles: tuple[SpaceRole, ...] = ROLES
     prepared: Any = None
+    too_long: TooLong = "cut"
+    backends: Mapping[str, BackendConfig] = {}
+
+    def backend(self, role: str) -> BackendConfig | None:
+        """Return the backend that answers a role; None if unknown."""
+        return self.backends.get(role, self.backends.get("default"))
 
     @functools.cached_property
     def role_words(self) -> RoleWords:

@@ -31,6 +31,7 @@ from edgen.core.values import (
 )
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
+from edgen.protocols.cut_turns import ask_turn
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.parts import turn_variables
 from edgen.protocols.selfplay import CLOSING, CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
@@ -48,6 +49,10 @@ class PlayedTurn(msgspec.Struct, frozen=True):
     repairs: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     ended: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.turn.text
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -146,7 +151,7 @@ class Stage:
             prompt.schema,
             form=prompt.form(turn_form()),
         )
-        return (yield from ask(question, self.rules, read_reply))
+        return (yield from ask_turn(question, self.rules, read_reply))
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
         """Return a turn in its final form, with the detectors' findings; or a rejection."""

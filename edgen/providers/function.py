@@ -27,6 +27,11 @@ class FunctionConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     version: Text | None = None
     """The version of the function, if it has one."""
 
+    @property
+    def repeats(self) -> bool:
+        """Return False: the request's own seed and address shape the answer."""
+        return False
+
 
 class FunctionBackend:
     """Backend that calls a function. `timeout` is seconds for one answer."""

@@ -47,7 +47,8 @@ def describe_config(config: BackendConfig) -> dict[str, Any]:
     return {
         name: value
         for name, value in plain.items()
-        if name not in config.KNOBS and value not in (None, [], {}, "")
+        # The limit of retries is part of their keys alone: see ModelClient.key.
+        if name not in config.KNOBS and name != "retry_max_tokens" and value not in (None, [], {}, "")
     }
 
 

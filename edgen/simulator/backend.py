@@ -69,7 +69,7 @@ class Simulator:
         reply = respond(
             request.messages,
             seed=request.seed,
-            max_tokens=config.max_tokens and config.max_tokens * request.max_tokens_scale,
+            max_tokens=config.room(request.max_tokens_scale),
             faults=self._faults,
             salt=self._salt,
             stop=config.stop,

@@ -28,3 +28,8 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     confusion: dict[Text, dict[Text, Share]] | None = None
     """How often a labeller confuses a label with another, as in {Hint: {Question: 0.2}}; `*` is any label.
     null: never."""
+
+    @property
+    def repeats(self) -> bool:
+        """Return False: the request's own seed and address shape the answer."""
+        return False

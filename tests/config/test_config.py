@@ -227,7 +227,9 @@ def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
     keys = {field.name for field in msgspec.structs.fields(Job)} - {"protocol_settings", "speakers"} | {
         "selfplay"
     }
-    assert set(shape) | set(KNOBS) | {"role_words", "forms", "gates", "labels", "measures"} == keys
+    assert (
+        set(shape) | set(KNOBS) | {"role_words", "forms", "too_long", "gates", "labels", "measures"} == keys
+    )
     assert "price" not in shape["backends"]["default"]
 
 
@@ -327,3 +329,30 @@ class TestRoleWords:
         with pytest.raises(JobError) as error:
             with_speakers(load_job(job_file(tmp_path, GOOD + f"role_words: {words}\n")), ROLES)
         assert said in "\n".join(map(str, error.value.problems))
+
+
+def test_a_limit_of_retries_is_no_smaller_than_that_of_first_answers(tmp_path: Path) -> None:
+    job = load_job(
+        job_file(tmp_path, GOOD), ["backends.default={type: simulator, max_tokens: 9, retry_max_tokens: 20}"]
+    )
+    backend = job.backends["default"]
+    assert [backend.room(scale) for scale in (1, 2, 4)] == [9, 20, 20]
+    assert (
+        load_job(job_file(tmp_path, GOOD), ["backends.default={type: simulator, max_tokens: 9}"])
+        .backends["default"]
+        .room(2)
+        == 9
+    )
+    for wrong in ("max_tokens: 9, retry_max_tokens: 8", "retry_max_tokens: 8"):
+        with pytest.raises(
+            JobError, match=r"retry_max_tokens: a retry has at least the room of `max_tokens`"
+        ):
+            load_job(job_file(tmp_path, GOOD), [f"backends.default={{type: simulator, {wrong}}}"])
+
+
+def test_what_is_not_set_shapes_as_before(tmp_path: Path) -> None:
+    plain = shaping_values(load_job(job_file(tmp_path, GOOD)))
+    assert "too_long" not in plain
+    assert "retry_max_tokens" not in plain["backends"]["default"]
+    asked = shaping_values(load_job(job_file(tmp_path, GOOD), ["too_long=ask"]))
+    assert asked["too_long"] == "ask"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import UnsetType
 
 from edgen.api.estimating import estimate_job
 from edgen.config import load_job
@@ -34,3 +35,20 @@ def test_as_many_as_a_job_can_name(name: str, tmp_path: Path) -> None:
     assert many.conversations == conversations * replicates
     times = many.conversations / few.conversations
     assert many.calls.expected == pytest.approx(few.calls.expected * times, rel=0.5)
+
+
+def test_the_limit_of_retries_is_part_of_the_high_figure(tmp_path: Path) -> None:
+    job = ROOT / "jobs/quickstart.yaml"
+
+    def estimated(*more: str) -> tuple[float, float, float]:
+        found = estimate_job(job, overrides=("backends.default.max_tokens=2000", *more), runs=tmp_path)
+        tokens = found.tokens.completion
+        assert not isinstance(tokens.at_most, UnsetType)
+        return tokens.expected, tokens.high, tokens.at_most
+
+    plain, larger = estimated(), estimated("backends.default.retry_max_tokens=9000")
+    assert larger[0] == plain[0]
+    assert larger[1] > plain[1]
+    conversations = load_job(job).conversations
+    assert plain[2] == conversations * 3 * 2000, "max_tokens are the most, at a retry, too"
+    assert larger[2] == conversations * (2000 + 2 * 9000)

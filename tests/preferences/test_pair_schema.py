@@ -30,7 +30,8 @@ MAY_BE_MISSING = {
     "Side": {"response"},
     "Label": {"k", "se"},
     "Oracle's signal": {"logprobs"},
-    "Verdict": {"logprob_p", "logprob_gap"},
+    "Verdict": {"logprob_p", "logprob_gap", "logprob_bounds"},
+    "Log probabilities' signal": {"bounds"},
 }  # there only where there is something to tell
 # Keywords under which other schemas stand.
 APPLICATORS = {"properties", "items", "$defs"}

@@ -17,6 +17,7 @@ from edgen.config import Pairs
 from edgen.core.pair import Candidate, Compare, Verdict
 from edgen.core.resources import find
 from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Token, Turn
+from edgen.preferences.signals import logprob_signal
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols import oracle as guarded
 from edgen.protocols.base import Rules
@@ -282,3 +283,46 @@ def test_a_verdict_without_one_says_why() -> None:
     plain, _ = judge(lambda _: "1")
     assert isinstance(plain, list)
     assert {(v.logprob_p, v.logprob_gap) for v in plain} == {(UNSET, UNSET)}
+
+
+def test_bounds_where_the_service_lists_one_side_alone() -> None:
+    def sure(request: Request) -> Reply:
+        listed = {0: (("1", math.log(0.8)),), 1: (("2", math.log(0.3)), ("The", math.log(0.1)))}[
+            request.address.step
+        ]
+        return Reply(listed[0][0], tokens=(Token(listed[0][0], listed[0][1], listed),))
+
+    verdicts, _ = judge(sure, logprobs=5)
+    assert isinstance(verdicts, list)
+    first, second = verdicts
+    assert first.logprob_bounds == pytest.approx((0.8, 1))
+    assert (first.logprob_p, first.logprob_gap) == (pytest.approx(0.8), UNSET)
+    # Of b, which stands first there: from 0 to 0.6 / 0.9. So neither side is favoured.
+    assert second.logprob_bounds == pytest.approx((1 - 0.6 / 0.9, 1), abs=1e-6)
+    assert (second.logprob_p, second.logprob_gap) == (None, "unknown_side")
+    told = logprob_signal(verdicts)
+    assert told is not UNSET
+    assert told.bounds == pytest.approx(((0.8 + 1 / 3) / 2, 1), abs=1e-6)
+    assert (told.p_ab, told.p_ba, told.known) == (pytest.approx(0.8), None, 1)
+    assert told.p == pytest.approx((0.8 + 1 / 3) / 2, abs=1e-6), "both bounds favour a"
+
+
+def test_no_preference_where_the_bounds_overlap() -> None:
+    verdicts, _ = judge(
+        lambda _: Reply("1", tokens=(Token("1", math.log(0.4), (("1", math.log(0.4)),)),)), logprobs=2
+    )
+    assert isinstance(verdicts, list)
+    told = logprob_signal(verdicts)
+    assert told is not UNSET
+    assert told.bounds == pytest.approx((0.2, 0.8))
+    assert (told.p_ab, told.p_ba, told.p) == (None, None, None)
+
+
+def test_a_verdict_in_its_form_has_a_probability() -> None:
+    tokens = [Token(text, -0.1) for text in ('{"', "better", '":', " ")]
+    verdict = Token("1", math.log(0.6), (("1", math.log(0.6)), ("2", math.log(0.2))))
+    reply = Reply('{"better": 1}', tokens=(*tokens, verdict, Token("}", 0.0)))
+    verdicts, _ = judge(lambda _: reply, logprobs=2)
+    assert isinstance(verdicts, list)
+    assert [one.logprob_p for one in verdicts] == [0.75, 0.25]
+    assert [one.logprob_bounds for one in verdicts] == [UNSET, UNSET]

@@ -77,7 +77,7 @@ BLOCKS = [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]
 # model, path below the address, settings; then what has to arrive: path, header of the key, body; what is answered
 DIALECTS: dict[str, Any] = {
     "openai": (
-        ("openai/gpt-5-mini", "/v1", {"max_tokens": 50, "reasoning_effort": "low", "verbosity": "low", "service_tier": "flex"}),
+        ("openai/gpt-5-mini", "/v1", {"max_tokens": 50, "retry_max_tokens": 100, "reasoning_effort": "low", "verbosity": "low", "service_tier": "flex"}),
         ("/v1/chat/completions", ("authorization", f"Bearer {KEY}"), {
             "model": "gpt-5-mini", "messages": SAID, "max_completion_tokens": 100, "reasoning_effort": "low", "verbosity": "low",
             "service_tier": "flex", "response_format": FORMAT,
@@ -86,7 +86,7 @@ DIALECTS: dict[str, Any] = {
     ),
     "openai-compatible": (
         ("hosted_vllm/m", "/v1", {
-            "max_tokens": 50, "temperature": 0.5, "top_p": 0.9, "stop": ("END",), "seed": "auto", "options": {"top_k": 4},
+            "max_tokens": 50, "retry_max_tokens": 100, "temperature": 0.5, "top_p": 0.9, "stop": ("END",), "seed": "auto", "options": {"top_k": 4},
         }),
         ("/v1/chat/completions", ("authorization", f"Bearer {KEY}"), {
             "model": "m", "messages": SAID, "max_tokens": 100, "temperature": 0.5, "top_p": 0.9, "stop": ["END"], "seed": 7,
@@ -95,7 +95,7 @@ DIALECTS: dict[str, Any] = {
         CHAT,
     ),
     "anthropic": (
-        ("anthropic/claude-sonnet-4-5", "", {"max_tokens": 50, "temperature": 0.5, "stop": ("END",), "options": {"top_k": 4}}),
+        ("anthropic/claude-sonnet-4-5", "", {"max_tokens": 50, "retry_max_tokens": 100, "temperature": 0.5, "stop": ("END",), "options": {"top_k": 4}}),
         ("/v1/messages", ("x-api-key", KEY), {
             "model": "claude-sonnet-4-5", "messages": BLOCKS, "system": [{"type": "text", "text": "be kind"}], "max_tokens": 100,
             "temperature": 0.5, "stop_sequences": ["END"], "top_k": 4, "output_format": {"type": "json_schema", "schema": SCHEMA},
@@ -103,7 +103,7 @@ DIALECTS: dict[str, Any] = {
         MESSAGE,
     ),
     "gemini": (
-        ("gemini/gemini-2.5-flash", "/v1beta", {"max_tokens": 50, "seed": "auto", "reasoning_effort": "low"}),
+        ("gemini/gemini-2.5-flash", "/v1beta", {"max_tokens": 50, "retry_max_tokens": 100, "seed": "auto", "reasoning_effort": "low"}),
         ("/v1beta/models/gemini-2.5-flash:generateContent", ("x-goog-api-key", KEY), {
             "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
             "system_instruction": {"parts": [{"text": "be kind"}]},
@@ -115,7 +115,7 @@ DIALECTS: dict[str, Any] = {
         CONTENT,
     ),
     "azure": (
-        ("azure/DEPLOYMENT", "", {"max_tokens": 50, "temperature": 0.5, "api_version": "2024-10-21"}),
+        ("azure/DEPLOYMENT", "", {"max_tokens": 50, "retry_max_tokens": 100, "temperature": 0.5, "api_version": "2024-10-21"}),
         ("/openai/deployments/DEPLOYMENT/chat/completions?api-version=2024-10-21", ("api-key", KEY), {
             "model": "DEPLOYMENT", "messages": SAID, "max_tokens": 100, "temperature": 0.5, "response_format": FORMAT,
         }),

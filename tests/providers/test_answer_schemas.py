@@ -95,7 +95,7 @@ async def test_without_a_schema_the_body_is_as_it_was(server: SchemaServer, kind
 
 @pytest.mark.parametrize("kind", SENT)
 def test_the_schema_goes_where_the_provider_says_and_room_is_scaled_beside_it(kind: str) -> None:
-    config = configs("http://127.0.0.1:1", max_tokens=100)[kind]
+    config = configs("http://127.0.0.1:1", max_tokens=100, retry_max_tokens=200)[kind]
     body = json.loads(opened(config).body(request(SCHEMA, scale=2)))
     assert b"200" in opened(config).body(request(SCHEMA, scale=2))
     for key in provider_of(config).schema_field.split("."):

@@ -111,6 +111,7 @@ async def test_every_setting_is_sent(fake: FakeServer) -> None:
         "top_p": 0.5,
         "top_k": 40,
         "max_tokens": 100,
+        "retry_max_tokens": 300,
         "stop": ("END",),
         "seed": "auto",
         "safety_settings": {"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"},

@@ -67,6 +67,7 @@ async def test_everything_is_sent(service: GrpcServer) -> None:
         top_p=0.25,
         top_k=3,
         max_tokens=7,
+        retry_max_tokens=14,
         stop=("END",),
         safety_settings={"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"},
     )

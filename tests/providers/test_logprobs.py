@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from edgen.config.backends import BackendConfig
@@ -144,6 +145,62 @@ def test_a_body_without_them_is_as_it_was(kind: str) -> None:
     before = it.body(request(None))
     assert it.body(request(5, scale=2)) != it.body(request(4, scale=2)) != before
     assert it.body(request(None)) == before
+
+
+def of_llama(text: str, prob: float, *top: tuple[str, float]) -> dict[str, Any]:
+    likely = [{"id": 1, "token": one, "bytes": [*one.encode()], "prob": share} for one, share in top]
+    return {"id": 1, "token": text, "bytes": [*text.encode()], "prob": prob, "top_probs": likely}
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.7}])
+async def test_llama_cpp_is_asked_for_what_it_says_after_the_grammar(
+    fake: FakeServer, settings: dict[str, Any]
+) -> None:
+    """It is known by its first answer; a service that is another one is never sent the field."""
+    sampled = [of_llama("1", 0.25, ("1", 0.25), ("2", 0.75)), of_llama("}", 1.0000001, ("}", 1.0), ("x", 0))]
+    said = {
+        "choices": [{"message": {"content": "1}"}, "logprobs": {"content": listed()}}],
+        "timings": {"prompt_n": 1},
+    }
+    after = {**said, "choices": [{"message": {"content": "1}"}, "logprobs": {"content": sampled}}]}
+    fake.says(answer(said), answer(after))
+    it = opened(configs(fake.url, **settings)["openai"])
+    formed = msgspec.structs.replace(request(), schema=b'{"type":"object"}')
+    try:
+        replies = [await it.complete(formed), await it.complete(formed)]
+        await it.complete(request())  # without a grammar
+    finally:
+        await it.aclose()
+    sent = ["post_sampling_probs" in seen.json for seen in fake.seen]
+    assert sent == [False, True, True, False]
+    for reply in replies:
+        first, last = reply.tokens
+        assert first.text == "1"
+        assert [(text, round(math.exp(log), 4)) for text, log in first.top] == [("2", 0.75), ("1", 0.25)]
+        assert last.logprob == 0
+        assert dict(last.top)["x"] < -1000
+
+
+@pytest.mark.parametrize(
+    ("settings", "timings"),
+    [({"temperature": 0}, True), ({}, False), ({"extra_body": {"post_sampling_probs": False}}, True)],
+)
+async def test_others_are_not_asked_for_it(fake: FakeServer, settings: dict[str, Any], timings: bool) -> None:
+    fake.says(answer({**ANSWERS["openai"], **({"timings": {}} if timings else {})}))
+    it = opened(configs(fake.url, **settings)["openai"])
+    formed = msgspec.structs.replace(request(), schema=b'{"type":"object"}')
+    try:
+        for _ in range(2):
+            assert (await it.complete(formed)).tokens == TOKENS
+    finally:
+        await it.aclose()
+    assert len(fake.seen) == 2
+    assert not any(seen.json.get("post_sampling_probs") for seen in fake.seen)
+
+
+@pytest.mark.parametrize("prob", [-0.1, 1.5, "0.5", None, True])
+def test_a_probability_that_is_none_is_not_believed(prob: Any) -> None:
+    assert openai.read_tokens([of_llama("1", prob)]) is None
 
 
 @pytest.mark.parametrize("kind", ["openai", "gemini"])

@@ -64,6 +64,7 @@ async def test_every_setting_is_sent(fake: FakeServer) -> None:
         "temperature": 0.9,
         "top_p": 0.5,
         "max_tokens": 100,
+        "retry_max_tokens": 300,
         "stop": ("END", "\n\n"),
         "seed": "auto",
         "frequency_penalty": 0.0,

@@ -78,6 +78,7 @@ async def test_every_setting_is_sent(fake: FakeServer) -> None:
         temperature=0.9,
         top_p=0.5,
         max_tokens=100,
+        retry_max_tokens=300,
         reasoning_effort="low",
         verbosity="high",
         service_tier="flex",

@@ -292,7 +292,7 @@ NEWER = {
 
 async def test_auto_learns_the_field_from_the_service_s_refusal_once(fake: FakeServer) -> None:
     fake.says(answer(NEWER, 400), answer(COMPLETION))
-    it = backend(fake, max_tokens=7)
+    it = backend(fake, max_tokens=7, retry_max_tokens=14)
     assert (await it.complete(request())).text == "hi"
     assert (await it.complete(request(scale=2))).text == "hi"
     await it.aclose()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Token
 from edgen.reading.answers.verdict import read_verdict
-from edgen.reading.answers.verdict_logprobs import find_verdict, read_preference
+from edgen.reading.answers.verdict_logprobs import Bounds, find_verdict, read_preference
 
 
 def spelt(*texts: str, **likely: float) -> list[Token]:
@@ -27,6 +27,14 @@ def at(tokens: list[Token], place: int, likely: dict[str, float]) -> list[Token]
         Token(said, dict(top).get(said, math.log(0.5)), top),
         *tokens[place + 1 :],
     ]
+
+
+def known(text: str, said: Any, tokens: list[Token]) -> float:
+    """The probability where both sides are listed."""
+    found = read_preference(text, said, tokens)
+    assert isinstance(found, Bounds)
+    assert found.low == found.high
+    return found.low
 
 
 # An answer as its tokens, the place of the verdict among them.
@@ -71,32 +79,51 @@ def test_the_verdicts_token_is_found_however_the_answer_is_laid_out(texts: list[
     for one, two in (("first", "second"), ("First", "Second"), ("second", "first")):
         other = other.replace(own.strip(), two) if own.strip() == one else other
     tokens = at(spelt(*texts), place, {own: 0.6, other: 0.2, " and": 0.1})
-    found = read_preference(text, said, tokens)
-    assert found == pytest.approx(0.75 if said == 1 else 0.25)
+    assert known(text, said, tokens) == pytest.approx(0.75 if said == 1 else 0.25)
 
 
 def test_all_tokens_that_begin_a_side_are_added_up() -> None:
     likely = {"2": 0.4, " 2": 0.1, "2.": 0.05, "1": 0.2, "**1": 0.05, "12": 0.1, "21": 0.05, " one": 0.03}
-    assert read_preference("2", 2, at(spelt("2"), 0, likely)) == pytest.approx(0.25 / 0.8)
+    assert known("2", 2, at(spelt("2"), 0, likely)) == pytest.approx(0.25 / 0.8)
 
 
 def test_words_count_where_the_verdict_is_a_word() -> None:
     likely = {" second": 0.3, " sec": 0.1, " first": 0.3, " f": 0.1, " 1": 0.1, " third": 0.1}
-    assert read_preference(
-        "The second one.", 2, at(spelt("The", " second", " one", "."), 1, likely)
-    ) == pytest.approx(0.5)
+    assert known("The second one.", 2, at(spelt("The", " second", " one", "."), 1, likely)) == pytest.approx(
+        0.5
+    )
 
 
 def test_what_stands_before_the_number_in_its_token_has_to_be_the_same() -> None:
     likely = {"Option2": 0.5, "Option1": 0.2, "Text1": 0.2}
-    assert read_preference("Option2", 2, at(spelt("Option2"), 0, likely)) == pytest.approx(
-        0.2 / 0.7, abs=1e-6
-    )
+    assert known("Option2", 2, at(spelt("Option2"), 0, likely)) == pytest.approx(0.2 / 0.7, abs=1e-6)
 
 
-def test_a_side_that_is_not_listed_counts_as_0() -> None:
-    assert read_preference("1", 1, at(spelt("1"), 0, {"1": 0.99, "Both": 0.01})) == 1
-    assert read_preference("2", 2, [Token("2", -0.1)]) == 0
+@pytest.mark.parametrize(
+    ("said", "likely", "bounds", "preference"),
+    [
+        # What remains of 1 behind the listed tokens is 0.1: the other side has any part of it.
+        ("1", {"1": 0.8, "Both": 0.1}, (0.8 / 0.9, 1), 0.8 / 0.9),
+        ("2", {"2": 0.8, "Both": 0.1}, (0, 0.1 / 0.9), 0.1 / 0.9),
+        ("1", {"1": 0.3, "Both": 0.2}, (0.3 / 0.8, 1), None),
+        ("2", {"2": 0.3, "The": 0.1}, (0, 0.6 / 0.9), None),
+        ("1", {"1": 0.99, "Both": 0.01}, (1, 1), 1),  # nothing remains
+        ("1", {"1": 0.2, "2": 0.3}, (0.4, 0.4), 0.4),  # both are listed: known, whatever remains
+    ],
+)
+def test_a_side_that_is_not_listed_has_what_remains_of_1_at_most(
+    said: str, likely: dict[str, float], bounds: tuple[float, float], preference: float | None
+) -> None:
+    for texts in ([said], ['{"', "better", '":', " ", said, "}"]):
+        place = texts.index(said)
+        found = read_preference("".join(texts), int(said), at(spelt(*texts), place, likely))  # type: ignore[arg-type]
+        assert isinstance(found, Bounds)
+        assert found == pytest.approx(bounds, abs=1e-6)
+        if preference is None:
+            assert found.preference is None
+        else:
+            assert found.preference == pytest.approx(preference, abs=1e-6)
+        assert found.other.other == pytest.approx(found)
 
 
 @pytest.mark.parametrize(
@@ -117,16 +144,16 @@ def test_why_there_is_none(text: str, tokens: Any, why: str) -> None:
 def test_what_the_text_has_lost_may_stand_around_it() -> None:
     """Some services tell the tokens of thoughts, and of marks that end an answer."""
     tokens = spelt("Let", " me", " see", ":", " 2", "?", "\n", "\n", "1", "<|im_end|>")
-    assert read_preference("1", 1, at(tokens, 8, {"1": 0.5, "2": 0.25})) == pytest.approx(2 / 3, abs=1e-6)
+    assert known("1", 1, at(tokens, 8, {"1": 0.5, "2": 0.25})) == pytest.approx(2 / 3, abs=1e-6)
     lossy = [Token("1", -0.1, (("1", -0.1), ("2", -2.0))), Token(" \ufffd", -1.0)]
     found = read_preference("1 ✔", 1, lossy)
-    assert isinstance(found, float)
+    assert isinstance(found, Bounds)
 
 
 @given(st.text(st.sampled_from('12 onetwfirsc.:\n"{}Interaction'), max_size=60), st.sampled_from([1, 2]))
 def test_any_text_is_read_or_not_and_never_raises(text: str, said: Any) -> None:
     tokens = [Token(text[i : i + 3], -0.5) for i in range(0, len(text), 3)]
     found = read_preference(text, said, tokens)
-    assert isinstance(found, str) or 0 <= found <= 1
+    assert isinstance(found, str) or 0 <= found.low <= found.high <= 1
     mention = find_verdict(text, said)
     assert mention is None or mention[0]

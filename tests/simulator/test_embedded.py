@@ -79,7 +79,7 @@ async def test_configured_seed_is_another_world_of_answers() -> None:
 
 
 async def test_more_room_after_a_cut() -> None:
-    simulator = backend(max_tokens=100)
+    simulator = backend(max_tokens=100, retry_max_tokens=200)
     cut, wider = await simulator.complete(request()), await simulator.complete(request(scale=2))
     assert cut.finish_reason == "length"
     assert (len(cut.text), len(wider.text)) == (400, 800)

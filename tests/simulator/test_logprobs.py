@@ -10,7 +10,7 @@ import pytest
 
 from edgen.core.values import Address, Message, Request
 from edgen.reading.answers.verdict import read_verdict
-from edgen.reading.answers.verdict_logprobs import read_preference
+from edgen.reading.answers.verdict_logprobs import Bounds, read_preference
 from edgen.simulator import judge
 from edgen.simulator.backend import Simulator
 from edgen.simulator.config import SimulatorConfig
@@ -183,7 +183,9 @@ async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode:
         reply = await backend.complete(request)
         said.add(reply.text)
         if (choice := read_verdict(reply.text)) is not None:  # bold in JSON is none
-            found.append(read_preference(reply.text, choice, reply.tokens))
+            told = read_preference(reply.text, choice, reply.tokens)
+            assert isinstance(told, Bounds)
+            found.append(told.preference)
     assert len(said) > 3
     assert len(found) > 30
     expected = leaning(*played)

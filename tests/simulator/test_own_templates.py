@@ -144,7 +144,7 @@ def test_agents_talk_by_free_prose(name: str, tmp_path: Path) -> None:
     if closing is not None:
         (tmp_path / "closing.j2").write_text(closing)
         prompts["closing"], settings["closing"] = "./closing.j2", roles[1].lower()
-    plan = planned(tmp_path, roles, protocol="selfplay", prompts=prompts, selfplay=settings)
+    plan = planned(tmp_path, roles, protocol="selfplay", prompts=prompts, selfplay=settings, asks=3)
     ends = set()
     for index in range(8):
         result, text = play(plan, index)

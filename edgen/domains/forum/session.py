@@ -31,6 +31,7 @@ from edgen.plugin import (
     ask,
 )
 from edgen.plugin.forms import Form
+from edgen.plugin.protocols import ask_turn
 from edgen.protocols.base import ended
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.stage import append_message
@@ -171,13 +172,13 @@ class Thread(Session):
             return post
 
         form = post_form(others, titled=not self.posts, may_accept=seat is self.seats[0])
-        return (
-            yield from ask(self._question(seat.use, self.messages(seat), seat.use, form), self._rules, read)
-        )
+        question = self._question(seat.use, self.messages(seat), seat.use, form)
+        return (yield from ask_turn(question, self._rules, read))
 
     def hear(self, seat: Seat, post: Post) -> None:
         """Put a post into the thread, with what it does to those before."""
         self._repairs |= dict.fromkeys(post.repairs)
+        self._flags |= dict.fromkeys(post.flags)
         self.title = self.title or self._anonymous(post.title)
         if post.text:
             self.posts.append(Posted(seat, self._anonymous(post.text), self._clock.post()))
@@ -267,6 +268,7 @@ class Thread(Session):
             tuple(self._turn(post) for post in self.posts),
             ended_by=self._ended_by,
             repairs=tuple(self._repairs),
+            flags=tuple(self._flags),
             outcome={
                 "reason": reason,
                 "accepted": bool(answers),

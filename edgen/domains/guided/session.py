@@ -7,7 +7,7 @@ scenario and world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -35,6 +35,7 @@ from edgen.plugin import (
     read_turn,
 )
 from edgen.plugin.forms import Form, turn_form
+from edgen.plugin.protocols import ask_turn
 from edgen.protocols.base import ended, transcript_of
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.stage import append_message, in_one_message, too_little
@@ -152,10 +153,11 @@ class GuidedSession(Session):
             return read_choice(reply.text, utterances, role, free=free, **self._rules.reading(reply))
 
         form = choice_form(len(utterances), free=free)
-        chosen = yield from self._ask("wizard", role.lower(), self.choice(), read, form)
+        question = self._question("wizard", self.choice(), role.lower(), form)
+        chosen = yield from ask_turn(question, self._rules, self._timed(read))
         if isinstance(chosen, Rejection):
             return chosen
-        self._repairs |= dict.fromkeys(chosen.repairs)
+        self._note(chosen.repairs, chosen.flags)
         self._said += 1
         if chosen.number is None:
             self._free += 1
@@ -208,7 +210,8 @@ class GuidedSession(Session):
                 return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
             return said
 
-        said = yield from self._ask("paraphrase", PARAPHRASER, self.rewording(state), read, turn_form())
+        question = self._question("paraphrase", self.rewording(state), PARAPHRASER, turn_form())
+        said = yield from ask(question, self._rules, self._timed(read))
         return None if isinstance(said, Rejection) else said.text
 
     def rewording(self, state: str) -> tuple[Message, ...]:
@@ -262,10 +265,11 @@ class GuidedSession(Session):
             )
 
         form = acted_form(self._prepared.labels)
-        said = yield from self._ask("partner", role.lower(), self.partners_messages(), read, form)
+        question = self._question("partner", self.partners_messages(), role.lower(), form)
+        said = yield from ask_turn(question, self._rules, self._timed(read))
         if isinstance(said, Rejection):
             return said
-        self._repairs |= dict.fromkeys(said.repairs)
+        self._note(said.repairs, said.flags)
         if said.text:
             self.course.answer(said.text, said.actions, self._seconds)
         if said.ended and self.course.end is None:
@@ -300,9 +304,8 @@ class GuidedSession(Session):
                 return read_ratings(reply.text, scales, **ended(reply))
 
             form = ratings_form(scales)
-            answers = yield from self._ask(
-                "questionnaire", role.name.lower(), self.questions(role), read, form
-            )
+            question = self._question("questionnaire", self.questions(role), role.name.lower(), form)
+            answers = yield from ask(question, self._rules, self._timed(read))
             if isinstance(answers, Rejection):
                 self._flags.setdefault(UNANSWERED)
                 continue
@@ -357,19 +360,18 @@ class GuidedSession(Session):
             ],
         }
 
-    def _ask(
-        self,
-        use: str,
-        backend: str,
-        messages: tuple[Message, ...],
-        read: Callable[[Reply], T | Rejection],
-        form: Form,
-    ) -> Generator[Request, Reply, T | Rejection]:
+    def _note(self, repairs: Iterable[str], flags: Iterable[str]) -> None:
+        self._repairs |= dict.fromkeys(repairs)
+        self._flags |= dict.fromkeys(flags)
+
+    def _timed(self, read: Callable[[Reply], T | Rejection]) -> Callable[[Reply], T | Rejection]:
+        """Return the reader that also notes the seconds which an answer names."""
+
         def read_timed(reply: Reply) -> T | Rejection:
             self._seconds = read_seconds(reply.text) if self._settings.clock == "answers" else None
             return read(reply)
 
-        return (yield from ask(self._question(use, messages, backend, form), self._rules, read_timed))
+        return read_timed
 
     def forms(self) -> dict[str, Form]:
         """Return the forms of their answers."""

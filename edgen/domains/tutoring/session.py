@@ -43,10 +43,10 @@ from edgen.plugin import (
     Session,
     SpaceRole,
     Turn,
-    ask,
     scenario_variables,
 )
 from edgen.plugin.forms import Form
+from edgen.plugin.protocols import ask_turn
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.labelling import labelling_variables, labels_form
 from edgen.protocols.stage import append_message, in_one_message
@@ -284,9 +284,10 @@ class TutoringSession(Session):
 
         messages = self._messages(role, side, use, wanted)
         question = self._question(use, messages, backend, acted_form(actions))
-        said = yield from ask(question, self._rules, read_reply)
+        said = yield from ask_turn(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
             self._repairs |= dict.fromkeys(said.repairs)
+            self._flags |= dict.fromkeys(said.flags)
         return said
 
     def opening(self) -> dict[str, tuple[Message, ...]]:

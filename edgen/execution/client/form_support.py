@@ -32,6 +32,7 @@ IGNORED = 3  # whole answers that do not fit, before the first that does
 REFUSED_ANYWAY = 3  # calls refused in every way, after which the schema is not the cause
 _FACT = "forms"
 _REFUSES = "refuses the schema of an answer ({})"
+_NO_OTHER_FORM = "the service takes no schema, so the same request was sent in words before"
 _CONSEQUENCE: dict[Way, str] = {
     "schema": "answers are requested by schemas",
     "no_bounds": "the bounds of numbers, lists and texts are left out",
@@ -70,6 +71,8 @@ class FormSupport:
 
     async def complete(self, request: Request, call: Callable[[Request], Awaitable[Reply]]) -> Reply:
         """Return the reply to a request, sent in the first way that the service takes. Raises CallError."""
+        if request.other_form and self.way == "prose":
+            raise CallError(FailureKind.BAD_REQUEST, _NO_OTHER_FORM)
         if not request.prose:
             return await call(request)
         refusal = ""

@@ -137,7 +137,8 @@ class ModelClient:
         self.admission = admission
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._price = config.price
-        self._max_tokens = config.max_tokens
+        self._max_tokens, self._room = config.max_tokens, config.room
+        self._retry_max_tokens = config.retry_max_tokens
         # Answers per request; 1 if calls are not joined.
         self.most_choices = provider_of(config).most_choices if config.choices == "auto" else 1
         self._meters_tokens = limits.tokens_per_minute is not None
@@ -165,6 +166,8 @@ class ModelClient:
             digest.update(b"\nor prose")
         if request.logprobs is not None:
             digest.update(b"\nlogprobs %d" % request.logprobs)
+        if request.max_tokens_scale > 1 and (room := self._retry_max_tokens) is not None:
+            digest.update(b"\nretry_max_tokens %d" % room)
         return digest.digest()
 
     @property
@@ -277,7 +280,7 @@ class ModelClient:
 
     def _bounds(self, request: Request) -> tuple[int, int]:
         prompt = prompt_token_bound(request.messages, request.schema)
-        return prompt, (self._max_tokens or 0) * request.max_tokens_scale * request.choices
+        return prompt, (self._room(request.max_tokens_scale) or 0) * request.choices
 
     def _learn(self, reply: Reply, request: Request) -> None:
         """Learn from counts beyond the bounds, caused for example by a hidden prompt or thoughts."""

@@ -108,8 +108,9 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
     notes=(
         "Which conversation stands first has nothing to do with which is preferred.",
         (
-            "Where the judge was asked for log probabilities (pairs.logprobs), p is theirs, the mean of both orders; "
-            "the two points that follow are about other pairs."
+            "Where the judge was asked for log probabilities (pairs.logprobs), p is theirs, the mean of both orders. If a "
+            "service listed one side alone, p is the bound nearer to even, and is theirs only if both bounds favour the "
+            "same side. The two points that follow are about other pairs."
         ),
         "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
         (

@@ -91,7 +91,7 @@ def _headers(key: str | None) -> dict[str, str]:
 def _tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
     """Return the JSON after messages and system.
 
-    `max_tokens` is multiplied by `scale`; the answer has to fit `schema`. Raises InputError for an
+    `scale`: see `BackendConfig.room`; the answer has to fit `schema`. Raises InputError for an
     `extra_body` that changes fields owned by the adapter.
     """
     refuse_extra(config.extra_body, _NOT_EXTRA)
@@ -103,7 +103,7 @@ def _tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
         own["format"] = {"type": "json_schema", "schema": msgspec.Raw(schema)}
     sent: dict[str, Any] = {
         "model": config.model,
-        "max_tokens": config.max_tokens * scale,
+        "max_tokens": config.room(scale),
         "temperature": config.temperature,
         "top_p": config.top_p,
         "top_k": config.top_k,

@@ -115,9 +115,9 @@ def _parameters(
 ) -> dict[str, Any]:
     """Return the body without contents, system instruction and automatic seed.
 
-    Tokens are multiplied by `scale`; the answer has to fit `schema`; `top` likely tokens are returned at each
-    place; `choices` is the number of answers. Raises InputError for an `extra_body` that changes fields owned
-    by the adapter.
+    `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top` likely tokens are returned at
+    each place; `choices` is the number of answers. Raises InputError for an `extra_body` that changes fields
+    owned by the adapter.
     """
     if config.extra_body.get("contents"):
         raise InputError("extra_body cannot set 'contents': the prompt writes them. Remove it from the job.")
@@ -125,7 +125,7 @@ def _parameters(
         "temperature": config.temperature,
         "topP": config.top_p,
         "topK": config.top_k,
-        "maxOutputTokens": config.max_tokens and config.max_tokens * scale,
+        "maxOutputTokens": config.room(scale),
         "stopSequences": config.stop or None,
         "seed": None if config.seed == "auto" else config.seed,
         "thinkingConfig": thinking_config(config),

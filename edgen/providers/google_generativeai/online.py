@@ -81,7 +81,7 @@ class GoogleGenerativeAIBackend:
             for m in request.messages
             if m.role != "system"
         ]
-        tokens = self._config.max_tokens and self._config.max_tokens * request.max_tokens_scale
+        tokens = self._config.room(request.max_tokens_scale)
         with _translate_errors(self._key):
             answer = await model.generate_content_async(
                 contents,

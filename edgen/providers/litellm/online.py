@@ -102,8 +102,8 @@ class LitellmBackend:
     def _asked(self, request: Request) -> dict[str, Any]:
         """Return the arguments of a call. Raises CallError for a lone surrogate."""
         asked = {**self._fixed, "messages": msgspec.json.decode(encode_prompt(request.messages))}
-        if self._config.max_tokens:
-            asked["max_tokens"] = self._config.max_tokens * request.max_tokens_scale
+        if (room := self._config.room(request.max_tokens_scale)) is not None:
+            asked["max_tokens"] = room
         if self._config.seed == "auto":
             asked["seed"] = request.seed
         if request.schema is not None:

@@ -106,12 +106,13 @@ class _Service(OpenAIBackend):
 
     def __init__(self, config: LlamaCppConfig, engine: Engine, link: Link) -> None:
         super().__init__(_service_config(config, engine), Key(engine.key), link)
+        self._post_sampling = False
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: Request, more: bytes = b"") -> bytes:
         """Return the JSON body of a call. Raises CallError for a lone surrogate."""
         if request.schema is None:
-            return super().body(request)
-        plain = super().body(msgspec.structs.replace(request, schema=None))
+            return super().body(request, more)
+        plain = super().body(msgspec.structs.replace(request, schema=None), more)
         return plain[:-1] + b',"grammar":' + _grammar(request.schema) + b"}"
 
 
@@ -122,6 +123,7 @@ def _service_config(config: LlamaCppConfig, engine: Engine) -> OpenAIConfig:
         temperature=config.temperature,
         top_p=config.top_p,
         max_tokens=config.max_tokens,
+        retry_max_tokens=config.retry_max_tokens,
         stop=config.stop,
         seed=config.seed,
         extra_body=config.extra_body,

@@ -1,13 +1,18 @@
 """Log probabilities in the format of OpenAI's APIs: a token with its bytes, and the likely ones at its place.
 
 https://platform.openai.com/docs/api-reference/chat/object: `choices[].logprobs.content`; those of an
-`output_text` of the Responses API have the same fields.
+`output_text` of the Responses API have the same fields. With `post_sampling_probs`, llama.cpp has `prob` and
+`top_probs` in their place: probabilities after a grammar.
 """
 
 from __future__ import annotations
 
+import math
+
 from edgen.core.values import Token
-from edgen.providers.tokens import Told, join_tokens, read_token
+from edgen.providers.tokens import LEAST, Told, join_tokens, read_token
+
+_MOST = 1.0001  # servers' probabilities may be rounded up
 
 
 def read_tokens(listed: object) -> tuple[Token, ...] | None:
@@ -20,9 +25,17 @@ def read_tokens(listed: object) -> tuple[Token, ...] | None:
 def _read(value: object) -> Told | None:
     if not isinstance(value, dict):
         return None
-    return read_token(value.get("token"), value.get("bytes"), value.get("logprob"))
+    logprob = value["logprob"] if "logprob" in value else _read_prob(value.get("prob"))
+    return read_token(value.get("token"), value.get("bytes"), logprob)
+
+
+def _read_prob(value: object) -> float | None:
+    """Return the log probability of a probability; None if it is invalid."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+        return None
+    return math.log(value) if value > 0 else LEAST
 
 
 def _read_top(value: object) -> list[Told | None]:
-    listed = value.get("top_logprobs") if isinstance(value, dict) else None
+    listed = value.get("top_logprobs", value.get("top_probs")) if isinstance(value, dict) else None
     return [_read(one) for one in listed] if isinstance(listed, list) else []

@@ -42,6 +42,9 @@ class OpenAIBackend(ServiceBackend):
         self._room = room_field(config)
         self._tail = functools.cache(functools.partial(_tail, config))
         self._tail(1, self._room, None, None)  # reject what cannot be sent before any call
+        # llama.cpp's probabilities after a grammar. At temperature 0 they are all 0 or 1.
+        self._post_sampling = config.temperature != 0 and "post_sampling_probs" not in config.extra_body
+        self._is_llama_cpp = False
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
 
     async def complete(self, request: Request) -> Reply:
@@ -61,20 +64,34 @@ class OpenAIBackend(ServiceBackend):
         reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
         return None if reason in _FINISH or reason in _TOOLS else reason
 
-    def _ask(self, request: Request) -> Awaitable[Reply]:
-        return self.ask(self._completions, self.body(request), read_reply_or_block, is_answer)
+    async def _ask(self, request: Request) -> Reply:
+        wanted = self._post_sampling and request.logprobs is not None and request.schema is not None
+        known = self._is_llama_cpp
+        reply = await self._send(self.body(request, _POST_SAMPLING if wanted and known else b""))
+        if wanted and not known and self._is_llama_cpp:  # as its first answer shows; it costs nothing
+            reply = await self._send(self.body(request, _POST_SAMPLING))
+        return reply
 
-    def body(self, request: Request) -> bytes:
+    def _send(self, body: bytes) -> Awaitable[Reply]:
+        return self.ask(self._completions, body, self._read, is_answer)
+
+    def _read(self, body: bytes) -> Reply | None:
+        self._is_llama_cpp = self._is_llama_cpp or _TIMINGS.search(body) is not None
+        return read_reply_or_block(body)
+
+    def body(self, request: Request, more: bytes = b"") -> bytes:
         """Return the JSON body of a call or of a batch line. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, self._room, request.schema, request.logprobs)
         end = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         if request.choices > 1:
             end = b',"n":%d%b' % (request.choices, end)
-        return self._head + encode_prompt(request.messages) + tail + end
+        return self._head + encode_prompt(request.messages) + tail + more + end
 
 
 # --- requests --------------------------------------------------------------------------------
 
+_TIMINGS = re.compile(rb'"timings"\s{0,9}:\s{0,9}\{')  # in all answers of llama.cpp
+_POST_SAMPLING = b',"post_sampling_probs":true'
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 
 
@@ -103,9 +120,9 @@ def _wants_newer(refusal: CallError) -> bool:
 def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:
     """Return the JSON after the messages, without automatic seed and closing brace.
 
-    `max_tokens`, called `room`, is multiplied by `scale`; the answer has to fit `schema`; `top` likely tokens
-    are returned at each place. Raises InputError for an `extra_body` that changes fields owned by the
-    adapter.
+    `max_tokens` is called `room`; `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top`
+    likely tokens are returned at each place. Raises InputError for an `extra_body` that changes fields owned
+    by the adapter.
     """
     refuse_extra(
         config.extra_body, {"messages": "the prompt writes them", "stream": "answers are read whole"}
@@ -113,7 +130,7 @@ def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top
     sent: dict[str, Any] = {
         "temperature": config.temperature,
         "top_p": config.top_p,
-        room: config.max_tokens and config.max_tokens * scale,
+        room: config.room(scale),
         "stop": config.stop or None,
         "frequency_penalty": config.frequency_penalty,
         "presence_penalty": config.presence_penalty,

@@ -64,14 +64,14 @@ _NOT_EXTRA = {
 def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: int | None) -> bytes:
     """Return the JSON after the input.
 
-    `max_tokens` is multiplied by `scale`; the answer has to fit `schema`; `top` likely tokens are returned at
+    `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top` likely tokens are returned at
     each place. Raises InputError for an `extra_body` that changes fields owned by the adapter.
     """
     refuse_extra(config.extra_body, _NOT_EXTRA)
     sent: dict[str, Any] = {
         "model": config.model,
         "store": config.store,
-        "max_output_tokens": config.max_tokens and config.max_tokens * scale,
+        "max_output_tokens": config.room(scale),
         "temperature": config.temperature,
         "top_p": config.top_p,
         "service_tier": config.service_tier,

@@ -32,6 +32,7 @@ class ActedTurn(msgspec.Struct, frozen=True):
     ended: bool = False
     flagged: bool = False
     repairs: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 def acted_form(actions: Collection[str], most: int = 3) -> Form:

@@ -27,6 +27,8 @@ _WORDS = (
 )
 _ALONE = re.compile(rf"(?i)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
 _IN_FRONT = re.compile(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?[.):\]]\s{0,5}(?=\S)")
+_NUMBERED = re.compile(r"[^\w\n]{0,9}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]|-\s)")
+_NUMBER = re.compile(r"\A[^\w\n]{0,9}(?:\d{1,6}[*_]{0,2}\s?[.):\]]\s{0,5})?")
 _SAY = re.compile(r"(?i)\A\s*[*_\"]{0,3}say[*_\"]{0,3}\s?:\s*")
 
 
@@ -37,6 +39,7 @@ class Chosen(msgspec.Struct, frozen=True):
     text: str = ""
     ended: bool = False
     repairs: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 def choice_form(offered: int, *, free: bool = False) -> Form:
@@ -59,9 +62,13 @@ def read_choice(
 ) -> Chosen | Rejection:
     """What `role` chooses of the utterances `offered`, numbered from 1, or says instead where it is `free` to; why
     neither, where it is neither."""
-    if (refused := find_service_refusal(refusal, finish_reason)) is not None:
+    body = unfenced(body_of(text))
+    refused = find_service_refusal(refusal, finish_reason)
+    if refused is not None and (refused.reason is not RejectionReason.TRUNCATED or not _is_chosen(body)):
         return refused
-    number, said = _split(unfenced(body_of(text)))
+    number, said = _split(body)
+    if number is None and len(recited := _recited(said, offered)) > 1:
+        return Rejection(RejectionReason.NOT_OFFERED, f"it recites {len(recited)} of the choices")
     if number is None:
         number = _place(said, offered)
     if number is not None:
@@ -95,14 +102,34 @@ def _split(body: str) -> tuple[int | None, str]:
         return None, said if isinstance(said, str) else ""
     if _SAY.match(body):
         return None, _SAY.sub("", body, count=1)
-    lines = [line for line in body.split("\n") if line.strip()]
-    # A model may explain its choice, before it or behind.
+    lines = [line.strip() for line in body.split("\n") if line.strip()]
+    listed = _is_list(lines)
+    # A model may explain its choice, before it or behind; the last number of a list is none.
     for line in dict.fromkeys((*lines[:1], *lines[-1:])):
-        if alone := _ALONE.fullmatch(line.strip()):
+        if (alone := _ALONE.fullmatch(line)) and not (listed and _NUMBERED.match(line)):
             return int(alone[1]), ""
-    if front := _IN_FRONT.match(body):
+    if not listed and (front := _IN_FRONT.match(body)):
         return int(front[1]), ""
     return None, body
+
+
+def _is_chosen(body: str) -> bool:
+    """Return whether a reply that was cut off begins with a whole choice: `1. On my`."""
+    return not _is_list(body.split("\n")) and _IN_FRONT.match(body) is not None
+
+
+def _is_list(lines: Sequence[str]) -> bool:
+    """Return whether lines are numbered, each with another number."""
+    return len({found[1] for line in lines if (found := _NUMBERED.match(line))}) > 1
+
+
+def _recited(said: str, offered: Sequence[str]) -> set[str]:
+    """Return the utterances that stand among what is said, several of which make it a list of what can be
+    chosen."""
+    if len(lines := [line for line in said.split("\n") if line.strip()]) < 2:
+        return set()
+    texts = {_fold(_NUMBER.sub("", line)) for line in lines}
+    return {folded for one in offered if (folded := _fold(one)) in texts}
 
 
 def _place(said: str, offered: Sequence[str]) -> int | None:

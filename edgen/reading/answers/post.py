@@ -44,6 +44,7 @@ class Post(msgspec.Struct, frozen=True):
     same_question: bool = False
     ended: bool = False
     repairs: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 def post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool = False) -> Form:

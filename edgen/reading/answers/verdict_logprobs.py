@@ -4,7 +4,8 @@ The formula is that of AI feedback in Lee et al. 2023 (RLAIF, arXiv 2309.00267):
 "2" where the verdict stands, shared out between the two. Where it stands is found by the reader of verdicts itself: it is the last mention of a side from
 which on everything said the other way round gives the other verdict. Thoughts and reasons before it, and what is
 repeated behind it, do not matter; a verdict in JSON is found as one in words is. All likely tokens that begin the same
-side there are added up. One that is not listed counts as 0: it is less likely than all that are.
+side there are added up. The probability of a side that no listed token begins is unknown: between 0 and what remains of
+1 after the listed tokens. So the result is bounds, which are equal if both sides are listed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from edgen.core.values import Token
 from edgen.reading.answers.verdict import read_verdict
@@ -28,6 +29,7 @@ Gap = Literal[
 ]
 _TRIES = 80  # mentions that are looked at, from the end
 _DIGITS = 6
+_NOISE = 1e-6  # of probabilities that a service has rounded
 _MENTION = re.compile(
     r"(?<![^\W_])(?:(?<!first )(?<!second )one|two|first|second)(?![^\W_])|(?<![0-9])[12１２](?![0-9])",
     re.IGNORECASE,
@@ -40,9 +42,29 @@ _WORD = re.compile(r"[\W_]*([^\W\d_]+)")
 _FEWEST = 2  # letters of a token that begins a word
 
 
-def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> float | Gap:
-    """Return the probability of verdict 1 against verdict 2, in [0, 1], of a reply that was read as `said`;
-    why there is none."""
+class Bounds(NamedTuple):
+    """The least and the greatest possible probability, in [0, 1]; equal if it is known."""
+
+    low: float
+    high: float
+
+    @property
+    def other(self) -> Bounds:
+        """The bounds of the other side's probability."""
+        return Bounds(round(1 - self.high, _DIGITS), round(1 - self.low, _DIGITS))
+
+    @property
+    def preference(self) -> float | None:
+        """The probability, if it is known; else the bound nearer to even, if both favour the same side; else
+        None."""
+        if self.low == self.high or self.low > 0.5:
+            return self.low
+        return self.high if self.high < 0.5 else None
+
+
+def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> Bounds | Gap:
+    """Return the bounds of the probability of verdict 1 against verdict 2, of a reply that was read as `said`;
+    why there are none."""
     if not tokens:
         return "not_told"
     spelt = "".join(token.text for token in tokens)
@@ -75,18 +97,24 @@ def _turn(mention: re.Match[str]) -> str:
     return other.upper() if word.isupper() else other.capitalize() if word[0].isupper() else other
 
 
-def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) -> float | Gap:
+def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) -> Bounds | Gap:
     """What verdict 1 has of the probability of both, where the character at `place` stands."""
     ends = itertools.accumulate(len(token.text) for token in tokens)
     token, end = next(pair for pair in zip(tokens, ends, strict=True) if place < pair[1])
     before = token.text[: place - (end - len(token.text))]
     found = {1: 0.0, 2: 0.0}
+    rest = 1.0
     for text, logprob in _likely(token):
+        rest -= math.exp(logprob)
         if (choice := _begins(text, before, is_word=is_word)) is not None:
             found[choice] += math.exp(logprob)
     if not found[said]:
         return "not_listed"
-    return round(found[1] / (found[1] + found[2]), _DIGITS)
+    # Rounded numbers of a service need not add up to 1; and what it says has some probability.
+    unknown = max(rest, 0.0) if rest > _NOISE else 0.0
+    one, two = ((found[side], found[side] or unknown) for side in (1, 2))
+    low, high = (round(a / (a + b), _DIGITS) for a, b in ((one[0], two[1]), (one[1], two[0])))
+    return Bounds(low, high)
 
 
 def _likely(token: Token) -> Iterator[tuple[str, float]]:

@@ -60,7 +60,7 @@ def simulated(request: Request) -> str:
 
 
 def play(
-    plan: Plan, answer: Callable[[Request], str] = simulated, index: int = 0, replicate: int = 0
+    plan: Plan, answer: Callable[[Request], str | Reply] = simulated, index: int = 0, replicate: int = 0
 ) -> tuple[Conversation | Rejection, list[Request]]:
     """A thread to its end, and every request that it made."""
     thread = plan.task(index, replicate).protocol
@@ -69,7 +69,8 @@ def play(
     try:
         while True:
             asked.append(thread.send(reply))
-            reply = Reply(answer(asked[-1]))
+            said = answer(asked[-1])
+            reply = Reply(said) if isinstance(said, str) else said
     except StopIteration as end:
         return end.value, asked
 
@@ -98,6 +99,33 @@ def script(plan: Plan, **said: list[Any]) -> tuple[Conversation | Rejection, lis
 
 QUESTION = {"title": "Why?", "text": "Why is that so?"}
 TWO = {"forum": {"members": {"Member1": {"affiliation": "Staff"}}}}
+
+
+def test_a_cut_post_is_kept_and_an_echo_is_none(tmp_path: Path) -> None:
+    posts = {
+        "member0": [
+            QUESTION,
+            {"text": "This is the thread."},
+            {"text": "I see now, thank you.", "accept": 2},
+        ],
+        "member1": ["cut"],
+    }
+    left = {role: [*said] for role, said in posts.items()}
+
+    def answer(request: Request) -> str | Reply:
+        said = left[request.role].pop(0) if left.get(request.role) else {"pass": True}
+        cut = Reply('{"text": "It is so by law. And tha', "length")
+        return cut if said == "cut" else json.dumps(said)
+
+    made, asked = play(plan_for(tmp_path, 2), answer)
+    result = thread_of(made)
+    assert [turn.text for turn in result.turns] == [
+        QUESTION["text"],
+        "It is so by law.",
+        "I see now, thank you.",
+    ]
+    assert "cut_off" in result.flags
+    assert [request.retry_reason for request in asked if request.retry_reason] == ["echo"]
 
 
 # ---- who is told what

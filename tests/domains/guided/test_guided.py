@@ -683,6 +683,15 @@ OFFERED = ("I am on my way.", "Where are you?", "Okay.")
         ("{}", "empty"),
         ("Say:", "empty"),
         ("Desk: Stay.\nCaller: I will.", "speaks_for_other"),
+        # The menu is no choice, however it is recited; a choice may come after it.
+        ("1. I am on my way.\n2. Where are you?\n3. Okay.", "not_offered"),
+        ("1. I am on my way.\n2. Where are you?", "not_offered"),
+        ("You may say:\n1. I am on my way.\n2. Where are you?\n3.", "not_offered"),
+        ("- I am on my way.\n- Where are you?\n- Okay.", "not_offered"),
+        ("I am on my way.\nWhere are you?", "not_offered"),
+        ("1) I am on my way.\n2) Where are you?\n3) Okay.\n\nI choose 2", 2),
+        ("1. I am on my way.\n2. Where are you?\n\n2", 2),
+        ("2. Where are you?\nBecause I need to know.", 2),
     ],
 )
 def test_choices_are_read_from_any_usual_form(text: str, expected: int | str) -> None:
@@ -703,6 +712,32 @@ def test_what_is_not_free_has_to_be_offered() -> None:
     cut = read_choice("2", OFFERED, "Desk", finish_reason="length")
     assert isinstance(cut, Rejection)
     assert cut.reason == RejectionReason.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2. Where ar", 2),
+        ("2. ", "truncated"),
+        ("**1**. I am on", 1),
+        ("1. I am on my way.\n2. Whe", "truncated"),  # it recites the menu
+        ("9. I am on", "not_offered"),
+        ("I am on m", "truncated"),
+        ("1", "truncated"),  # perhaps the first digit of 12
+    ],
+)
+def test_a_choice_may_be_cut_off_behind_its_number(text: str, expected: int | str) -> None:
+    found = read_choice(text, OFFERED, "Desk", finish_reason="length")
+    assert (found.reason if isinstance(found, Rejection) else found.number) == expected
+
+
+def test_a_cut_choice_and_a_cut_turn_are_kept(desk: Path) -> None:
+    cut = [Reply("1. Hello, you", "length"), Reply('{"choice": 1, "say": "So I', "length"), "1", "1", "1"]
+    players = by_role(helper=cut, caller=[Reply("Yes. I am he", "length"), "Yes.", "Yes.", "Yes."])
+    result, asked = play(plan_for(desk), players)
+    assert [turn.text for turn in result.turns][1] == "Yes."
+    assert result.flags == ("cut_off", *result.flags[1:])
+    assert {request.max_tokens_scale for request in asked} == {1}
 
 
 ITEMS = {"task": (1, 7), "well_being": (-2, 2), "remarks": None}

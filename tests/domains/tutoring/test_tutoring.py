@@ -47,7 +47,7 @@ def simulated(request: Request) -> str:
 
 
 def play(
-    plan: Plan, answer: Callable[[Request], str] = simulated, index: int = 0
+    plan: Plan, answer: Callable[[Request], str | Reply] = simulated, index: int = 0
 ) -> tuple[Conversation | Rejection, list[Request]]:
     """A session to its end, and every request that it made."""
     session = plan.task(index, 0).protocol
@@ -56,7 +56,8 @@ def play(
     try:
         while True:
             asked.append(session.send(reply))
-            reply = Reply(answer(asked[-1]))
+            said = answer(asked[-1])
+            reply = Reply(said) if isinstance(said, str) else said
     except StopIteration as end:
         return end.value, asked
 
@@ -69,6 +70,25 @@ def session_of(result: Conversation | Rejection) -> Conversation:
     assert isinstance(result, Conversation)
     assert result.outcome is not None
     return result
+
+
+def test_a_cut_turn_is_kept_if_its_actions_are_whole() -> None:
+    cut = {
+        ("student", 0): '{"actions": ["Question"], "text": "What is it? I do n',
+        ("tutor", 0): '{"text": "Think of the first word. It is", "actions": ["Hint", "Corr',
+    }
+
+    def answer(request: Request) -> str | Reply:
+        text = cut.pop((request.role, request.address.attempt), None)
+        return simulated(request) if text is None else Reply(text, "length")
+
+    made, asked = play(plan_for(tutoring={"student_turns": 2}), answer)
+    result = session_of(made)
+    assert (result.turns[1].text, result.turns[1].labels) == ("What is it?", ("Question",))
+    assert result.flags[0] == "cut_off"
+    assert [request.retry_reason for request in asked if request.retry_reason] == ["truncated"], (
+        "half an action is none"
+    )
 
 
 # ---- who is told what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.unit
 ASKED = Request(Address(3, 1), (Message("user", "hello"),), seed=5, max_tokens_scale=2)
 
 
-def key(request: Request) -> bytes:
-    config = SimulatorConfig()
+def key(request: Request, **settings: Any) -> bytes:
+    config = SimulatorConfig(**settings)
     job = Job(name="t", conversations=1, space="s", prompt="p", backends={"default": config})
     backend = make(config, timeout=1, connections=1, environ={})
     return make_clients(CallSettings.of(job), {"default": backend}, ["default"])["default"].key(request)
@@ -36,3 +37,10 @@ def test_a_schema_is_part_of_the_key_and_who_asks_is_not() -> None:
     schemas = (None, b"{}", b'{"type":"object"}')
     assert len({key(msgspec.structs.replace(ASKED, schema=schema)) for schema in schemas}) == 3
     assert key(msgspec.structs.replace(ASKED, protocol="oneshot")) == key(ASKED)
+
+
+def test_the_limit_of_retries_is_part_of_the_keys_of_retries_alone() -> None:
+    first = msgspec.structs.replace(ASKED, max_tokens_scale=1)
+    limits = (None, 20, 30)
+    assert len({key(first, max_tokens=10, retry_max_tokens=limit) for limit in limits}) == 1
+    assert len({key(ASKED, max_tokens=10, retry_max_tokens=limit) for limit in limits}) == 3

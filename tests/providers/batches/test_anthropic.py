@@ -67,7 +67,13 @@ async def opened(url: str, key: str = KEY, **settings: Any) -> AsyncIterator[Bat
 
 async def test_a_line_holds_what_a_call_sends(fake: FakeServer) -> None:
     fake.says(answer(MESSAGE))
-    backend, it = made(fake.url, temperature=0.3, max_tokens=50, extra_body={"metadata": {"user_id": "u"}})
+    backend, it = made(
+        fake.url,
+        temperature=0.3,
+        max_tokens=50,
+        retry_max_tokens=100,
+        extra_body={"metadata": {"user_id": "u"}},
+    )
     asked = request('a "b" \u2028 ü \x00 end', system="be kind", scale=2)
     name = custom_id(Address(7, "r0~r1", 3, 1), bytes(range(32)), mark_of(TOKEN))
     line = it.line(name, asked)

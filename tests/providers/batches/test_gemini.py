@@ -56,7 +56,7 @@ async def opened(url: str, key: str = KEY, **settings: Any) -> AsyncIterator[Bat
 
 async def test_a_line_holds_what_a_call_sends(fake: FakeServer) -> None:
     fake.says(answer(ANSWER))
-    backend, it = made(fake.url, temperature=0.3, max_tokens=50, seed="auto")
+    backend, it = made(fake.url, temperature=0.3, max_tokens=50, retry_max_tokens=100, seed="auto")
     asked = request("a \u2028 ü \x00 end", system="be kind", seed=41, scale=2)
     line = it.line("7-0-3-1", asked)
     await backend.complete(asked)

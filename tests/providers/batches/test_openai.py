@@ -61,7 +61,9 @@ async def failing(awaitable: Any) -> CallError:
 
 async def test_a_line_holds_what_a_call_sends(fake: FakeServer) -> None:
     fake.says(answer(COMPLETION))
-    backend, it = made(fake.url, temperature=0.3, max_tokens=50, seed="auto", extra_body={"n": 1})
+    backend, it = made(
+        fake.url, temperature=0.3, max_tokens=50, retry_max_tokens=100, seed="auto", extra_body={"n": 1}
+    )
     asked = request('a "b" \u2028 ü \x00 end', system="be kind", seed=41, scale=2)
     name = custom_id(Address(7, "r0~r1", 3, 1), bytes(range(32)))
     line = it.line(name, asked)

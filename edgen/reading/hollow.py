@@ -1,0 +1,203 @@
+"""Detection of answers that say nothing of their own: placeholders, echoes of the prompt, one line over and over.
+
+Compared are words, without regard to case and punctuation. What a prompt lists or names with a label are facts, which
+a turn may say word for word; its sentences are instructions. Nothing raises; prompts are analysed once.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from edgen.core.values import Message, Rejection, RejectionReason
+from edgen.reading.detect import words
+from edgen.reading.text.characters import excerpt
+
+_DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
+_ONLY_DOTS = re.compile(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
+_BRACKETED = re.compile(r"\A[\"“]?[<\[{(]+[^<>\[\]{}()\"\n]{2,80}[>\]})]+[\"”]?\Z")
+_TO_FILL_IN = re.compile(
+    r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes)\b"
+)
+_FIELDS = frozenset(
+    [
+        "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
+        "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message",
+        "your answer", "your reply", "your response", "your turn here", "your text here", "your message here",
+        "text here", "insert text here", "what you say", "what you write", "what to say",
+    ]
+)  # fmt: skip
+_EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
+_SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
+_ENDS = "\n.!?…。！？"
+_LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
+_LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
+_SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
+_APART = "\0"
+
+_MARKS = 20  # characters around the words of a turn
+SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
+LONG = 5  # words of a turn that nobody says again by chance
+RUN = 6  # words in a row out of the middle of an instruction
+COPIED = 8  # words of copied instructions, next to others
+SHARE = 0.5  # of a turn
+SAME_LINE = 5  # times
+ALONE = 0.8  # of a text's lines, for a short one
+
+
+class _Told(NamedTuple):
+    """A prompt as it is compared: its sentences between _APART, each of them, its instructions as one run of words,
+    and the texts of its examples."""
+
+    sentences: str
+    each: frozenset[str]
+    run: str
+    examples: frozenset[str]
+
+    def has(self, sentence: str) -> bool:
+        """Whether a sentence of some length is one of the prompt's, or stands in one."""
+        count = 1 + sentence.count(" ")
+        return count >= SHORT and (sentence in self.each or (count > SHORT and f" {sentence} " in self.run))
+
+
+def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False) -> Rejection | None:
+    """Return why a text is none of its speaker's own, None if it is. `messages`: those that asked for it;
+    `opening`: nothing was said before."""
+    if not text.strip():
+        return None
+    if is_placeholder(text):
+        return Rejection(RejectionReason.PLACEHOLDER, f"the answer is a placeholder: {excerpt(text)}")
+    if repeats_a_line(text):
+        return Rejection(RejectionReason.LOOP, f"the answer says one line {SAME_LINE} times: {excerpt(text)}")
+    said = _sentences(text)
+    spoken = [message.content for message in messages[1:] if message.role == "user"]
+    if spoken and any(repeats_the_last(text, heard) for heard in _last_turn(spoken[-1], messages[0].content)):
+        return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
+    briefs = [message.content for message in messages if message.role == "system"] or [messages[0].content]
+    briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
+    if _repeats_prompts(said, [_told(brief) for brief in briefs]):
+        return Rejection(RejectionReason.ECHO, f"the answer repeats its prompt: {excerpt(text)}")
+    return None
+
+
+def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
+    """Return what of the first message belongs to the prompt: all of it before anything is said, a paragraph in
+    front of the first post, or a line that everything else came after; "" if it may be the other side's turn."""
+    first, *_ = spoken or [""]
+    if opening:
+        return first
+    line, *rest = first.split("\n\n")
+    if rest:
+        return line
+    stated = len(spoken) > 1 and line[:1].isupper() and line.endswith(".") and len(_sentences(line)) == 1
+    return line if stated else ""
+
+
+def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
+    """Return why one of a conversation's turns says nothing of its speaker's own, None if all do. A side that is
+    silent for a turn (`...`) is part of it."""
+    texts = [text for text in texts if words(text)]
+    if not texts:
+        return None
+    counts = Counter(said for text in texts if (said := " ".join(words(text))).count(" ") >= SHORT - 1)
+    said, count = next(iter(counts.most_common(1)), ("", 0))
+    if count >= SAME_LINE:
+        return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
+    for number, text in enumerate(texts):
+        if number and repeats_the_last(text, texts[number - 1]):
+            return Rejection(RejectionReason.ECHO, f"a turn repeats the one before it: {excerpt(text)}")
+        if (found := find_hollow(text, messages, opening=True)) is not None:
+            return found
+    return None
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether a text only holds the place of one: dots, `Teacher: ...`, `<your answer>`, `text`."""
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    if all(_ONLY_DOTS.match(line) for line in lines):
+        return True
+    if len(lines) > 1:
+        return False
+    whole = lines[0] if lines else ""
+    if _BRACKETED.match(whole) and _TO_FILL_IN.search(whole):
+        return True
+    return len(whole) < 40 and " ".join(words(whole)) in _FIELDS
+
+
+def repeats_a_line(text: str) -> bool:
+    """Return whether a text says one line or sentence five times."""
+    if sum(map(text.count, _ENDS)) < SAME_LINE - 1:  # most texts
+        return False
+    said = [" ".join(words(line)) for line in _SENTENCE.split(text)]
+    counts = Counter(line for line in said if line)
+    if not counts:
+        return False
+    line, count = counts.most_common(1)[0]
+    alone = count >= ALONE * counts.total()
+    return count >= SAME_LINE and (alone or len(line.split()) >= SHORT)
+
+
+def repeats_the_last(text: str, heard: str) -> bool:
+    """Return whether a turn is the one before it, word for word. A short one may well be said by both sides, if it is
+    no question."""
+    if abs(len(text) - len(heard)) > _MARKS + len(text) // 5:  # most texts
+        return False
+    said = words(text)
+    if len(said) < (SHORT if text.rstrip("\"'”’ ").endswith(("?", "？", "؟")) else LONG):
+        return False
+    return said == words(heard)
+
+
+def _last_turn(heard: str, brief: str) -> Iterator[str]:
+    """Yield what may be the last turn of a message: all of it, and what stands behind the name of its speaker."""
+    yield heard
+    for label in [*_SPEAKER.finditer(heard)][-1:]:
+        if label["name"] is None or label["name"] in brief:  # else it is said: `Repeat after me: …`
+            yield heard[label.end() :]
+            yield heard[label.end() :].partition("\n")[2]  # behind a title
+
+
+def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Told]) -> bool:
+    """Return whether what is said are whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
+    if not said:
+        return False
+    whole = " ".join(said)
+    count = len(whole.split())
+    for told in prompts:
+        if whole in told.examples or (count >= RUN and f" {whole} " in told.run):
+            return True
+        if count >= SHORT and f"{_APART}{_APART.join(said)}{_APART}" in told.sentences:
+            return True
+    copied = sum(len(one.split()) for one in said if any(told.has(one) for told in prompts))
+    return copied >= COPIED and copied >= SHARE * count
+
+
+def _sentences(text: str) -> list[str]:
+    return [said for part in _SENTENCE.split(text) if (said := " ".join(words(part)))]
+
+
+@functools.lru_cache(maxsize=512)
+def _told(prompt: str) -> _Told:
+    lines = [*_instructions(prompt)]
+    sentences = _sentences("\n".join(lines))
+    run = " ".join(_sentences("\n".join(map(_without_fact, lines))))
+    examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(prompt)}
+    return _Told(
+        f"{_APART}{_APART.join(sentences)}{_APART}",
+        frozenset(sentences),
+        f" {run} ",
+        frozenset(examples - {""}),
+    )
+
+
+def _instructions(prompt: str) -> Iterator[str]:
+    yield from (line for line in prompt.split("\n") if not _LISTED.match(line))
+
+
+def _without_fact(line: str) -> str:
+    """Return a line without what stands behind its label."""
+    label = _LABEL.match(line)
+    return line if label is None else label[1]

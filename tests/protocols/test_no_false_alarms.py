@@ -1,0 +1,40 @@
+"""A thousand simulated conversations of the shipped jobs: none of their answers is called a placeholder or an echo."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgen.config import load_job
+from edgen.core.values import Conversation, Request
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import plan_of
+from edgen.protocols.gated import Passed
+from edgen.simulator.text import respond
+from tests import ROOT
+
+JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
+EACH = -(-1_000 // len(JOBS))
+HOLLOW = {"placeholder", "echo"}  # a loop may be a real one
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
+def test_nothing_that_the_simulator_says_is_hollow(path: object) -> None:
+    assert isinstance(path, type(ROOT))
+    job = load_job(path)
+    plan = plan_of(job, Reach.of(path))
+    made = 0
+    for index in range(EACH):
+        work = plan.task(index, 0).protocol
+        request: Request = next(work)
+        while True:
+            assert request.retry_reason not in HOLLOW, request
+            reply = respond(
+                request.messages, seed=request.seed, protocol=request.protocol, speakers=request.speakers
+            )
+            try:
+                request = work.send(reply)
+            except StopIteration as end:
+                made += isinstance(end.value, Conversation | Passed)
+                break
+    assert made > EACH * 0.9
