@@ -1,6 +1,6 @@
-"""Notes of sessions besides their rows: the reason why the last one ended, and retries by reason.
+"""Notes of sessions besides their rows: the reason why the last one ended, retries by reason, and timeouts.
 
-Both are facts of the ledger, so its tables stay unchanged.
+All are facts of the ledger, so its tables stay unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from edgen.store.ledger.opening import decode_fact
 if TYPE_CHECKING:
     from edgen.store.ledger import Ledger
 
-END, RETRIES = "end", "retries"  # the facts' names
+END, RETRIES, TIMEOUTS = "end", "retries", "timeouts"  # the facts' names
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -45,3 +45,13 @@ def note_retries(ledger: Ledger, counts: Mapping[str, int]) -> None:
 def read_retries(noted: str | None, path: Path) -> dict[str, int]:
     """Return the total number of retries, by reason."""
     return decode_fact(noted, dict[str, int], path, "its retries") or {}
+
+
+def note_timeouts(ledger: Ledger, count: int) -> None:
+    """Queue the total number of attempts that got no answer in time."""
+    ledger.set_fact(TIMEOUTS, str(count))
+
+
+def read_timeouts(noted: str | None, path: Path) -> int:
+    """Return the total number of attempts that got no answer in time."""
+    return decode_fact(noted, int, path, "its timeouts") or 0
