@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from edgen.evaluation.layer_figures import LayerFigures
     from edgen.stats.annotators import AnnotatorAgreement
 
-_SETTABLE = ("backends", "limits", "batch", "asks")
+_SETTABLE = ("backends", "limits", "batch", "asks", "forms")
 _MOST = 50  # annotators of one command
 
 

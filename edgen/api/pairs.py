@@ -40,7 +40,7 @@ from edgen.store.run_reader import RunReader
 from edgen.store.votes import stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
-_SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "prompts")
+_SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ class Start(ABC, Generic[A]):
     """
 
     role: str = "judge"
-    settable: tuple[str, ...] = ("backends", "limits", "batch", "asks")
+    settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
     of_what: str
 
     def __init__(

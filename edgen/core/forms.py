@@ -155,16 +155,18 @@ def _quoted(value: str | int | float) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def without_bounds(schema: bytes) -> bytes:
-    """Return a schema without its bounds on lengths and numbers."""
-    return msgspec.json.encode(_loosened(msgspec.json.decode(schema)))
+def without_bounds(schema: bytes, bounds: frozenset[str] = BOUNDS) -> bytes:
+    """Return a schema without its bounds on lengths and numbers, or without some of them."""
+    return msgspec.json.encode(_loosened(msgspec.json.decode(schema), bounds))
 
 
-def _loosened(part: Any) -> Any:
+def _loosened(part: Any, bounds: frozenset[str]) -> Any:
     if isinstance(part, list):
-        return [_loosened(one) for one in part]
+        return [_loosened(one, bounds) for one in part]
     if not isinstance(part, dict):
         return part
-    named = {name: _loosened(one) for name, one in part.get("properties", {}).items()}
-    rest = {key: _loosened(one) for key, one in part.items() if key != "properties" and key not in BOUNDS}
+    named = {name: _loosened(one, bounds) for name, one in part.get("properties", {}).items()}
+    rest = {
+        key: _loosened(one, bounds) for key, one in part.items() if key != "properties" and key not in bounds
+    }
     return rest | ({"properties": named} if named else {})

@@ -68,9 +68,9 @@ def respond(
     )
     text, finish, refusal = _answer(request, protocol)
     if schema is not None and fault is None:
-        from edgen.simulator import structured
+        from edgen.simulator import poured, structured
 
-        text = structured.fit(text, schema, rng)
+        text = structured.fit(poured.pour(text, schema), schema, rng)
     for sequence in stop:
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:

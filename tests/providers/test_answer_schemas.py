@@ -18,7 +18,7 @@ from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.function import config_of
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
-from edgen.providers.openai.answer_schema import is_strict
+from edgen.providers.openai.answer_schema import is_strict, schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
@@ -147,6 +147,18 @@ async def test_a_schema_beyond_strict_is_sent_without_it(server: SchemaServer, k
 )
 def test_what_strict_takes(change: dict[str, Any], strict: bool) -> None:
     assert is_strict(text(SCHEMA | change)) is strict
+
+
+def test_openai_gets_a_schema_without_lengths_so_that_it_is_enforced() -> None:
+    from edgen.core.forms import turn_form, without_bounds
+
+    asked = turn_form().schema
+    hosted, other = (schema_settings(asked, hosted=hosted) for hosted in (True, False))
+    assert hosted["strict"] is True
+    assert bytes(hosted["schema"]) == without_bounds(asked)
+    assert bytes(other["schema"]) == asked
+    beyond = text(SCHEMA | {"patternProperties": {}})
+    assert schema_settings(beyond) == {"name": "answer", "schema": msgspec.Raw(beyond), "strict": False}
 
 
 @pytest.mark.parametrize("kind", ["openai", "gemini"])

@@ -56,7 +56,7 @@ def estimate_adherence(
 class _Rating(Start[AdherenceAsker]):
     """One start of the judge, while the run is held."""
 
-    settable = ("backends", "limits", "asks")
+    settable = ("backends", "limits", "asks", "forms")
     of_what = "a judge of an existing run"
 
     def __init__(

@@ -71,8 +71,8 @@ class FormSupport:
         """Return the reply to a request, sent in the first way that the service takes. Raises CallError."""
         if not request.prose:
             return await call(request)
-        ways = WAYS[WAYS.index(self.way) :]
-        for way in ways:
+        refusal = ""
+        for way in WAYS[WAYS.index(self.way) :]:
             try:
                 reply = await call(self.sent(request, way))
             except CallError as failure:
@@ -80,7 +80,7 @@ class FormSupport:
                     raise
                 refusal = failure.message
                 continue
-            if way != self.way:
+            if refusal:
                 self._change(way, _REFUSES.format(refusal.rstrip(" .")))
             self.learn(request, reply)
             return reply

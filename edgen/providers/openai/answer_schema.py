@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.forms import without_bounds
+
 NAME = "answer"  # required by the APIs; the model may see it
 
 _KEYWORDS = frozenset(
@@ -41,12 +43,19 @@ _KEYWORDS = frozenset(
         "multipleOf",
     ]
 )
+_LENGTHS = frozenset(["minLength", "maxLength"])
 _FORMATS = frozenset(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"])
 
 
-def schema_settings(schema: bytes) -> dict[str, Any]:
-    """Return name, schema and strictness, as in both APIs."""
-    return {"name": NAME, "schema": msgspec.Raw(schema), "strict": is_strict(schema)}
+def schema_settings(schema: bytes, *, hosted: bool = True) -> dict[str, Any]:
+    """Return name, schema and strictness, as in both APIs.
+
+    `hosted`: OpenAI answers, which does not bound the lengths of texts: without these bounds the rest of a
+    schema may be enforced. Other servers get all of it.
+    """
+    shorter = without_bounds(schema, _LENGTHS) if hosted and not is_strict(schema) else schema
+    sent = shorter if is_strict(shorter) else schema
+    return {"name": NAME, "schema": msgspec.Raw(sent), "strict": is_strict(sent)}
 
 
 @functools.lru_cache(maxsize=64)

@@ -82,10 +82,14 @@ def room_field(config: OpenAIConfig) -> str:
     """Return the service's name for max_tokens, as far as known before a call."""
     if config.max_tokens_field != "auto":
         return config.max_tokens_field
-    host = base_address(config.base_url).host or ""
     # OpenAI's newer models refuse max_tokens; most other servers support only that.
-    openai = host == "api.openai.com" or host.endswith(".api.openai.com")
-    return _NEWER if openai else _OLDER
+    return _NEWER if is_hosted(config) else _OLDER
+
+
+def is_hosted(config: OpenAIConfig) -> bool:
+    """Return whether OpenAI itself answers."""
+    host = base_address(config.base_url).host or ""
+    return host == "api.openai.com" or host.endswith(".api.openai.com")
 
 
 def _wants_newer(refusal: CallError) -> bool:
@@ -115,7 +119,8 @@ def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top
         "presence_penalty": config.presence_penalty,
         "seed": None if config.seed == "auto" else config.seed,
         **{name: getattr(config, name) for name in OPTIONAL},
-        "response_format": schema and {"type": "json_schema", "json_schema": schema_settings(schema)},
+        "response_format": schema
+        and {"type": "json_schema", "json_schema": schema_settings(schema, hosted=is_hosted(config))},
         "logprobs": top and True,
         "top_logprobs": top,
     }

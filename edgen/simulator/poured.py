@@ -1,0 +1,115 @@
+"""The simulator's own answers in the form that a request asks for.
+
+The simulator answers in prose, as the prompts of edgen's templates ask. `pour` puts what such an answer says
+into an object of the requested form: the turns of a conversation, a number, a choice, a list. What does not
+go in stays as it is, and `structured` makes something up that fits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import END_MARKER, Conversation
+from edgen.reading.answers.body import object_in
+from edgen.reading.conversation import read
+from edgen.reading.roles import words_of
+
+Part = Mapping[str, Any]  # a part of a JSON Schema
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,4}[.)])\s+")
+
+
+def pour(text: str, schema: bytes) -> str:
+    """Return an answer's content as JSON of the form, or the answer if its content does not go in."""
+    properties = msgspec.json.decode(schema).get("properties", {})
+    held = object_in(text)
+    if held is not None and properties.keys() <= held.keys():
+        return text
+    if "conversation" in properties:
+        filled = _conversation(text, properties)
+    elif len(properties) == 1:
+        (name, part), *_ = properties.items()
+        filled = {name: _value(text, part)}
+    else:
+        filled = _several(text, properties, held)
+    if any(value is None for value in filled.values()):
+        return text
+    return msgspec.json.encode(filled).decode()
+
+
+def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
+    roles = properties["conversation"]["items"]["properties"]["role"]["enum"]
+    made = read(text, roles=words_of(tuple(roles)))
+    if not isinstance(made, Conversation):
+        return {"conversation": None}
+    turns = [{"role": turn.role, "text": turn.text} for turn in made.turns]
+    if made.ended_by is not None:
+        turns[-1]["text"] += f" {END_MARKER}"
+    found: dict[str, Any] = {"conversation": turns}
+    if "probability" in properties:
+        said = 0.5 if made.probability is None else made.probability
+        found["probability"] = _nearest(said, properties["probability"]["enum"])
+    return found
+
+
+def _several(text: str, properties: Mapping[str, Part], held: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the properties that an object or lines name; else the first that takes all of the text. The
+    others are as good as empty."""
+    said = held or dict(re.findall(r"(?m)^\W*(\w+)\s*:\s*(.+)$", text))
+    named = {name: said[name] for name in properties if name in said}
+    if not named:
+        fits = ((name, _value(text, part)) for name, part in properties.items())
+        named = dict([next(((name, value) for name, value in fits if value is not None), ("", None))])
+    found = {}
+    for name, part in properties.items():
+        value = named.get(name)
+        found[name] = (
+            _empty(part) if value is None else _value(value, part) if isinstance(value, str) else value
+        )
+    return found
+
+
+def _empty(part: Part) -> Any:
+    """Return the least that a part can be, None if it cannot be empty."""
+    if part.get("type") == "array":
+        return [] if not part.get("minItems") else None
+    if part.get("type") == "string":
+        return "" if not part.get("minLength") else None
+    if part.get("type") == "integer":
+        return part.get("minimum")
+    return part["enum"][0] if "enum" in part else None
+
+
+def _value(text: str, part: Part) -> Any:
+    """Return what a text says as a value of a part, None if it says no such thing."""
+    text = text.strip()
+    if "enum" in part:
+        return _choice(text, part["enum"])
+    if part.get("type") == "integer":
+        return next((int(float(found)) for found in _NUMBER.findall(text)), None)
+    if part.get("type") == "array":
+        return _list(text, part["items"])
+    return (text or None) if part.get("type") == "string" else None
+
+
+def _choice(text: str, values: Sequence[Any]) -> Any:
+    if all(isinstance(value, str) for value in values):
+        return next((value for value in values if value.casefold() == text.casefold()), None)
+    number = next((float(found) for found in _NUMBER.findall(text)), None)
+    return None if number is None else _nearest(number, values)
+
+
+def _list(text: str, part: Part) -> list[Any] | None:
+    if part.get("type") == "integer":
+        return [int(found) for found in re.findall(r"\d+", text)] or None
+    if part.get("type") == "string":
+        return [_BULLET.sub("", line).strip() for line in text.splitlines() if line.strip()] or None
+    return None
+
+
+def _nearest(number: float, values: Sequence[float]) -> float:
+    return min(values, key=lambda value: abs(value - number))
