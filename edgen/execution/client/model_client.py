@@ -269,6 +269,7 @@ class ModelClient:
         verdict, refused_for = Verdict.OTHER, None
         used: int | None = 0  # zero until it is sent
         try:
+            await self._learn_slots()  # of a server that was not up when the call began to wait
             if self._closed:
                 raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
@@ -276,7 +277,7 @@ class ModelClient:
             used = None
             if self._ledger is not None:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
-                started = clock()
+            started = clock()
             call.sent = True
             self._in_flight += 1
             self.begun += call.tries == 1
@@ -291,7 +292,6 @@ class ModelClient:
                 mean = reply.usage.completion_tokens / (1 + len(reply.others))
                 self._completion += 0.05 * (mean - self._completion)
             call.latency = clock() - started
-            await self._learn_slots()  # of a server that was not up before
             return reply
         except CallError as failure:
             self.last_failure = failure

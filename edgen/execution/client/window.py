@@ -17,8 +17,8 @@ shrinks a little. If several decreases in a row do not lower the latency, the wi
 answers, a slower server): the observed latency then becomes the reference, and the window opens again.
 
 A server may also say how many calls it answers at once, its slots: then the window starts there and stays
-there, since more calls would only wait. What answers may be several servers behind one address, so now and
-then half as many more are tried; only if that leaves the latency as it was, the window keeps them.
+there, since more calls would only wait. There may be several servers behind the address, so after two epochs
+half as many more are tried; only if that leaves the latency as it was, the window keeps them.
 
 This module only decides; it knows no clock and no event loop.
 """
@@ -228,6 +228,7 @@ class _Epoch:
         return self._back == self._calls
 
 
+_EPOCHS = 2  # at the known slots before more are tried: a short job never gets there
 _MORE = 1.5  # times the known slots are tried
 _SAME = 1.25  # times the latency at the known slots still counts as the same
 
@@ -241,18 +242,19 @@ class _Slots:
 
     def __init__(self, known: int) -> None:
         self.known = self.limit = known
-        self._latency = 0.0  # seconds, at the known slots
+        self._latencies: list[float] = []  # medians at the known slots, in seconds
         self._done = False
 
     def judge(self, median: float) -> None:
         """Take note of the median latency of an epoch at the limit, and move the limit."""
         if self.limit > self.known:
-            if median > self._latency * _SAME:
+            if median > max(self._latencies) * _SAME:
                 self.end_trial()
                 return
-            self.known = self.limit
-        if not self._done:
-            self._latency, self.limit = median, math.ceil(self.known * _MORE)
+            self.known, self._latencies = self.limit, []
+        self._latencies.append(median)
+        if len(self._latencies) >= _EPOCHS and not self._done:
+            self.limit = math.ceil(self.known * _MORE)
 
     def end_trial(self) -> bool:
         """Return to the known slots for good; return whether there was a trial."""
