@@ -91,6 +91,7 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch, config_home: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("EDGEN_TRUSTED_HOSTS", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config_home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(config_home / "cache"))
 
 
 @pytest.fixture(scope="session")

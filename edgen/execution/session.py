@@ -33,7 +33,15 @@ from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, Used
 from edgen.store.ledger import OPEN, Ledger, RunPlan
-from edgen.store.ledger.endings import RETRIES, TIMEOUTS, note_end, note_retries, note_timeouts, read_retries, read_timeouts
+from edgen.store.ledger.endings import (
+    RETRIES,
+    TIMEOUTS,
+    note_end,
+    note_retries,
+    note_timeouts,
+    read_retries,
+    read_timeouts,
+)
 from edgen.store.ledger.facts import OWNER
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts

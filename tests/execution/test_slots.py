@@ -47,7 +47,9 @@ async def test_timeouts_are_told_next_to_retries(tmp_path: Path) -> None:
             job_text(server.url, conversations=12, limits={"timeout": 0.7, "attempts": 2, "in_flight": 12}),
         )
         run = tmp_path / "run"
-        made = await edgen("generate", job, "-o", run, "--json", "--log-format", "json", "--metrics", tmp_path / "m.prom")
+        made = await edgen(
+            "generate", job, "-o", run, "--json", "--log-format", "json", "--metrics", tmp_path / "m.prom"
+        )
     timeouts = made.facts["timeouts"]
     assert timeouts == made.facts["retried"]["timeout"] + made.facts["failed"].get("timeout", 0)
     assert f'edgen_timeouts_total{{run="t"}} {timeouts}\n' in (tmp_path / "m.prom").read_text()

@@ -35,7 +35,9 @@ vllm:max_num_seqs{engine="0",model_name="m"} 24.0
 
 
 @contextlib.asynccontextmanager
-async def backend(*urls: str, environ: dict[str, str] | None = None, **settings: Any) -> AsyncIterator[CountsSlots]:
+async def backend(
+    *urls: str, environ: dict[str, str] | None = None, **settings: Any
+) -> AsyncIterator[CountsSlots]:
     config = OpenAIConfig(model="m", base_url=urls[0], more_base_urls=urls[1:], **settings)
     made: Backend = make(config, timeout=5, connections=2, environ=environ or {})
     assert isinstance(made, CountsSlots)
@@ -58,7 +60,9 @@ async def backend(*urls: str, environ: dict[str, str] | None = None, **settings:
         ({}, None),
     ],
 )  # fmt: skip
-async def test_servers_say_how_many_calls_they_answer_at_once(pages: dict[str, Any], slots: int | None) -> None:
+async def test_servers_say_how_many_calls_they_answer_at_once(
+    pages: dict[str, Any], slots: int | None
+) -> None:
     async with serve(SlottedServer(pages=pages)) as server, backend(server.url) as asked:
         assert await asked.slots() == slots
 
@@ -79,7 +83,10 @@ async def test_no_server_that_gets_a_key_is_asked() -> None:
     for environ, settings in (
         ({"OPENAI_API_KEY": "sk-local-1234"}, {}),
         ({"MINE": "sk-local-1234"}, {"headers": {"X-Key": "${MINE}"}}),
-        ({"EDGEN_TRUSTED_HOSTS": "'127.0.0.1=!printf sk-local-1234'"}, {"key_command": ("printf", "sk-local-1234")}),
+        (
+            {"EDGEN_TRUSTED_HOSTS": "'127.0.0.1=!printf sk-local-1234'"},
+            {"key_command": ("printf", "sk-local-1234")},
+        ),
     ):
         async with (
             serve(SlottedServer(pages=LLAMA)) as server,
@@ -89,7 +96,9 @@ async def test_no_server_that_gets_a_key_is_asked() -> None:
             assert not server.looked_at
 
 
-@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://llm.example.com/v1", "http://8.8.8.8/v1"])
+@pytest.mark.parametrize(
+    "url", ["https://api.openai.com/v1", "https://llm.example.com/v1", "http://8.8.8.8/v1"]
+)
 async def test_no_hosted_service_is_asked(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with backend(url, auth="none") as asked:
         http: Any = asked._http  # type: ignore[attr-defined]

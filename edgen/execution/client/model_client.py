@@ -262,14 +262,14 @@ class ModelClient:
             tokens = prompt_token_estimate(request.messages, request.schema) + answer
         clock = asyncio.get_running_loop().time
         came = clock()
-        await self._learn_slots()
+        await self.learn_slots()
         ticket = await self.admission.admit(tokens)
         started = clock()
         call.queued += started - came
         verdict, refused_for = Verdict.OTHER, None
         used: int | None = 0  # zero until it is sent
         try:
-            await self._learn_slots()  # of a server that was not up when the call began to wait
+            await self.learn_slots()  # of a server that was not up when the call began to wait
             if self._closed:
                 raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
@@ -311,7 +311,7 @@ class ModelClient:
             if refused_for is not None:
                 self._excuse(call, self.last_failure)
 
-    async def _learn_slots(self) -> None:
+    async def learn_slots(self) -> None:
         """Ask the server once how many calls it answers at once, if the backend can."""
         if (counter := self._counter) is not None and not self.admission.knows_slots:
             await self.admission.learn_slots(lambda: count_slots(counter, self.kind))

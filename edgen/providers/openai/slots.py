@@ -64,7 +64,9 @@ _PROPS = msgspec.json.Decoder(_Props)
 _SLOTS = msgspec.json.Decoder(list[dict[str, Any]])
 _INFO = msgspec.json.Decoder(_Info)
 # As a metric of its own, or as the label of one.
-_MAX_SEQS = re.compile(rb'^vllm:max_num_seqs(?:\{[^}\n]*\})?\s+(\d{1,6})(?:\.0)?\s*$|max_num_seqs="(\d{1,6})"', re.M)
+_MAX_SEQS = re.compile(
+    rb'^vllm:max_num_seqs(?:\{[^}\n]*\})?\s+(\d{1,6})(?:\.0)?\s*$|max_num_seqs="(\d{1,6})"', re.M
+)
 
 
 def _read_props(body: bytes) -> int | None:

@@ -29,7 +29,9 @@ class Server:
     identity: Mapping[str, Any] = {"type": "server"}
     model = "m"
 
-    def __init__(self, slots: int, seconds: float, says: int | None, timeout: float = 120.0, up: float = 0.0) -> None:
+    def __init__(
+        self, slots: int, seconds: float, says: int | None, timeout: float = 120.0, up: float = 0.0
+    ) -> None:
         self._free = asyncio.Semaphore(slots)
         self._seconds, self._says, self._timeout, self._up = seconds, says, timeout, up
         self.looked = self.sent = 0
@@ -137,7 +139,9 @@ def test_a_wait_for_our_own_calls_uses_no_attempt() -> None:
     assert (known.answered, known.failed) == (60, 0)
     assert known.timeouts > 0
     slow = ask(Server(4, 200, 4), attempts=2)
-    assert (slow.answered, slow.failed, slow.timeouts) == (0, 60, 120), "what the server does not do in time is its failure"
+    assert (slow.answered, slow.failed, slow.timeouts) == (0, 60, 120), (
+        "what the server does not do in time is its failure"
+    )
 
 
 class TestWindow:
