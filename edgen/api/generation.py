@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
 from edgen.api.own_measures import load_job_measures
-from edgen.api.rehearsal import find_unanswered
 from edgen.api.run_measures import find_measure_files, note_measure_files
 from edgen.api.status import Status, status_of
+from edgen.api.template_doubts import find_doubts
 from edgen.config import Job, backend_name, load_job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.threads import run_in_thread
@@ -152,7 +152,7 @@ class _Generation:
                 f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
                 "or leave out --resume never to resume it."
             )
-        for sentence in (*self._reach.doubts, *find_unanswered(self._plans.values())):
+        for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             refuse_selected(folder.arm(arm))

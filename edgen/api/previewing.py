@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.api.rehearsal import find_unanswered
+from edgen.api.template_doubts import find_doubts
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.values import Message
@@ -105,7 +105,7 @@ class JobPreview:
         warnings = (
             *self._reach.doubts,
             *_find_unused(self._plans.values()),
-            *find_unanswered(self._plans.values()),
+            *find_doubts(self._plans.values()),
         )
         job = plan.job
         return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space, plan.rounds.total)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Way = Literal["schema", "no_bounds", "prose"]
 WAYS: tuple[Way, ...] = ("schema", "no_bounds", "prose")
+_NAMED = 4  # properties of a schema that are named
 IGNORED = 3  # whole answers that do not fit, before the first that does
 _FACT = "forms"
 _REFUSES = "refuses the schema of an answer ({})"
@@ -50,6 +51,7 @@ class FormSupport:
         self.identity = identity
         self.way: Way = "schema"
         self.settled = False
+        self._why = "takes none"
         self._unfit = 0
         self.tell: Callable[[str], None] = lambda _: None
         self.note: Callable[[Way], None] = lambda _: None
@@ -66,6 +68,18 @@ class FormSupport:
         if way == "no_bounds":
             return msgspec.structs.replace(request, schema=without_bounds(request.schema))
         return msgspec.structs.replace(request, schema=None, messages=request.prose, prose=())
+
+    def describe(self, request: Request) -> str:
+        """Describe the form in which an answer is requested, as it is sent now."""
+        if request.schema is None:
+            return "in the template's own words"
+        parts = msgspec.json.decode(request.schema).get("properties") or {}
+        named = f" with {' and '.join(map(str, parts))}" if 0 < len(parts) <= _NAMED else ""
+        sent = self.sent(request)
+        if sent.schema is None:
+            return f"in words alone, since the service {self._why}"
+        bounds = ", without bounds," if sent.schema != request.schema else ""
+        return f"by a JSON Schema{bounds}{named}"
 
     async def complete(self, request: Request, call: Callable[[Request], Awaitable[Reply]]) -> Reply:
         """Return the reply to a request, sent in the first way that the service takes. Raises CallError."""
@@ -115,6 +129,7 @@ class FormSupport:
             return  # another call has found it
         self.way, self._unfit = way, 0
         self.settled = way == "prose"
+        self._why = why
         self.note(way)
         self.tell(f"The backend {self._name} {why}. From now on {_CONSEQUENCE[way]}.")
 

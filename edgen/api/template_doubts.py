@@ -1,4 +1,4 @@
-"""Check that the simulator can rehearse a plan's templates, before the start."""
+"""Doubts about a plan's templates of whole conversations, before the start."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from pathlib import Path
 from edgen.config import backend_of
 from edgen.core.values import Request
 from edgen.planning.plan import Plan
+from edgen.planning.speakers import describe_template
 from edgen.providers import provider_of
 
 
-def find_unanswered(plans: Iterable[Plan]) -> list[str]:
+def find_doubts(plans: Iterable[Plan]) -> list[str]:
     """Return a sentence for each template of whole conversations that the simulator is asked with and cannot
-    answer."""
-    return list(dict.fromkeys(sentence for plan in plans if (sentence := _explain(plan))))
+    answer, or in which others speak than the roles of the space."""
+    found = (_explain_unanswered(plan) or describe_template(plan) for plan in plans)
+    return list(dict.fromkeys(sentence for sentence in found if sentence))
 
 
-def _explain(plan: Plan) -> str | None:
+def _explain_unanswered(plan: Plan) -> str | None:
     work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
     request = next(work, None)
     work.close()
