@@ -1,8 +1,10 @@
 # make demo   set up, make the quickstart data set with the simulator, show one conversation
+# make demo-real  set up, with a real model (98 MB) that runs on this machine; make five conversations with it
 # make check  lint, types, import contracts and unit tests: what to run before a commit
 # make test   the same with all tests
 # make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
+# make test-real  every protocol and asker with a real, very small model in this process (98 MB)
 # make without-domain  the unit tests of copies of the tree without all domains, then without each (DOMAINS="forum guided" for some)
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
@@ -16,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKS := pyproject.toml uv.lock requirements.txt requirements-dev.txt
 .DEFAULT_GOAL := demo
-.PHONY: demo check test lint types contracts unit bench docs docs-site lock clean
+.PHONY: demo demo-real check test lint types contracts unit bench docs docs-site lock clean
 
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests of processes and servers mostly wait, so that more of them than there are cores run side by side.
@@ -33,6 +35,9 @@ COMPILED := .pytest_cache/compiled
 
 demo: $(VENV)/.core
 	@$(BIN)/edgen generate jobs/quickstart.yaml --show 1
+
+demo-real: $(VENV)/.local
+	@$(BIN)/edgen generate jobs/real.yaml --show 5
 
 check: $(VENV)/.dev
 	@$(SIDE_BY_SIDE) unit types lint contracts
@@ -71,6 +76,10 @@ contracts: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(PYTEST) -n $$(($(CORES) + 1)) -m unit
 
+.PHONY: test-real
+test-real: $(VENV)/.dev $(VENV)/.local
+	EDGEN_REAL=1 $(BIN)/python -m pytest -q -p no:xdist tests/real
+
 .PHONY: slowest
 slowest: $(VENV)/.dev
 	$(PYTEST) -n $(CORES) -p tests.cpu_times
@@ -81,6 +90,11 @@ bench: $(VENV)/.dev
 # The development set-up holds the core one.
 $(VENV)/.core: $(LOCKS)
 	@if [ -e $(VENV)/.dev ]; then $(MAKE) --no-print-directory $(VENV)/.dev; else sh .ci/setup core; fi
+	@touch $@
+
+# The set-up takes out of the environment what its lock does not name: so it comes first.
+$(VENV)/.local: $(VENV)/.core requirements-local.txt .ci/setup-local
+	@sh .ci/setup-local
 	@touch $@
 
 $(VENV)/.dev: $(LOCKS)

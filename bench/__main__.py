@@ -3,6 +3,7 @@
 python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
 python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py
 python -m bench kills [--kills N] [--seconds S] [--seed S]: see bench/kills
+python -m bench real [--forms F] [--only CASE…]: every protocol and asker with a real model; see bench/real.py
 python -m bench flips [--flips N] [--seed S] [--kinds KIND…]: see bench/flips"""
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bench.kills.campaign import kills
 from bench.layouts import layouts
 from bench.measure import ROOT, edgen, machine, run, simulator
 from bench.reading import reading
+from bench.real import real
 from bench.same_bytes.main import same_bytes
 
 QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
@@ -331,6 +333,9 @@ def main() -> None:
         sys.exit(executed(sys.argv[2:]))
     if sys.argv[1:2] == ["same_bytes"]:
         sys.exit(same_bytes(sys.argv[2:]))
+    if sys.argv[1:2] == ["real"]:
+        real(sys.argv[2:])
+        sys.exit()
     if sys.argv[1:2] == ["kills"]:
         sys.exit(min(kills(sys.argv[2:]), 1))
     if sys.argv[1:2] == ["flips"]:

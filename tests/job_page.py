@@ -23,6 +23,7 @@ from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.litellm.config import LitellmConfig
+from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
@@ -130,6 +131,12 @@ backends:
 backends:
   default: {type: litellm, model: groq/openai/gpt-oss-20b, base_url: null, api_key_env: GROQ_API_KEY, auth: key, api_version: null,
             options: {top_k: 40}}
+"""),
+    Section(LlamaCppConfig, "backends: llamacpp", "A model in edgen's own process, from a GGUF file.", """\
+backends:
+  default: {type: llamacpp, model: smollm2, context: 4096, slots: 1, threads: 1, max_tokens: 1024, seed: auto,
+            extra_body: {repeat_penalty: 1.1, min_p: 0.05}}
+  judge: {type: llamacpp, path: ./models/judge.gguf, chat_template: ./models/chat.jinja}
 """),
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:

@@ -29,6 +29,7 @@ from edgen.testing import (
     check_provider,
 )
 from tests import ROOT
+from tests.providers import llama
 
 pytestmark = pytest.mark.integration
 
@@ -74,9 +75,13 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 @pytest.mark.parametrize(
     "name", [name for name in own("provider") if name != "function"]
 )  # made in Python alone
-def test_providers(name: str) -> None:
+def test_providers(name: str, tmp_path: Path) -> None:
     settings = PROVIDER_SETTINGS.get(name)
-    check_provider(registry.find("provider", name), settings, call=name == "simulator", key="sk-" + "x" * 40)
+    if name == "llamacpp":
+        llama.write_model(tmp_path / "tiny.gguf", 256)
+        settings = {"path": str(tmp_path / "tiny.gguf"), "max_tokens": 8}
+    call = name in ("simulator", "llamacpp")
+    check_provider(registry.find("provider", name), settings, call=call, key="sk-" + "x" * 40)
 
 
 @pytest.mark.parametrize("name", conversation_protocols())

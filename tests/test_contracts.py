@@ -37,4 +37,5 @@ def test_every_module_has_its_layer_and_every_library_one_home() -> None:
         "sqlite3": {"store"},
         "tenacity": {"execution"},
         "bpe_openai": {"cost"},
+        "xllamacpp": {"providers.llamacpp"},
     }

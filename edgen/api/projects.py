@@ -82,7 +82,7 @@ def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
     beside = {name: text for name, text in space_files(plan.space).items() if name != "space.yaml"}
     return {
-        "job.yaml": write_job(plan, _name_schema("job") + _head("default")),
+        "job.yaml": _opt_in(write_job(plan, _name_schema("job") + _head("default"))),
         **write_templates(plan),
         "space.yaml": _name_schema("space") + text,
         **beside,
@@ -146,7 +146,13 @@ def _make_job(folder: Path, starter: Starter) -> str:
         )
     for key, (_, shipped) in starter.folders.items():
         body = re.sub(rf"\b{key}: {shipped}\b", f"{key}: ./{key}", body)
-    return _name_schema("job") + _head(starter.role) + body
+    return _name_schema("job") + _head(starter.role) + _opt_in(body)
+
+
+def _opt_in(job: str) -> str:
+    """Return the text of a job whose templates are edgen's own words, so that their answers may have a form."""
+    line = "forms: auto                   # answers by a JSON Schema where the service takes one\n"
+    return re.sub(r"^backends:", f"{line}backends:", job, count=1, flags=re.MULTILINE)
 
 
 def _name_of(folder: Path) -> str:

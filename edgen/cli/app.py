@@ -18,6 +18,7 @@ from edgen.cli import (
     generate,
     init,
     listing,
+    local,
     merge,
     old_names,
     pairs,
@@ -60,7 +61,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "merge": merge,
         "export": export,
     },
-    "Tools": {"list": listing, "space": space, "simulator": simulator},
+    "Tools": {"list": listing, "space": space, "local": local, "simulator": simulator},
 }
 
 

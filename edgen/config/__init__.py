@@ -67,12 +67,26 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
     if path.is_file():
         require_inputs(path.parent)
     value = read_yaml(read_text(path, JobError), source, JobError)
-    job = parse_job(value, source, overrides)
+    job = _located(parse_job(value, source, overrides), source, path.parent)
     if job.limits.budget is None:
         return job
     # Relative to the job's folder, like the other files that it names; a run's copy of the job is elsewhere.
     budget = str((path.parent / Path(job.limits.budget).expanduser()).absolute())
     return msgspec.structs.replace(job, limits=msgspec.structs.replace(job.limits, budget=budget))
+
+
+def _located(job: Job, source: str, folder: Path) -> Job:
+    """Return the job with the files of its backends, and of its arms' backends, named from anywhere."""
+    job = msgspec.structs.replace(
+        job, backends={name: backend.located(folder) for name, backend in job.backends.items()}
+    )
+    for arm, held in arm_jobs(job, source).items() if job.arms else ():
+        for name, changes in (job.arms[arm].get("backends") or {}).items():
+            backend = held.backends[name]
+            for key in changes.keys() & {*backend.__struct_fields__}:
+                if (there := getattr(backend.located(folder), key)) != getattr(backend, key):
+                    changes[key] = there
+    return job
 
 
 def _instead_of(path: Path) -> str:

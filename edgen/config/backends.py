@@ -5,7 +5,8 @@ Each provider has its own struct, its `Config`, selected by the key `type`.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -119,6 +120,10 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     def provider(self) -> str:
         """The provider's name: the key `type`."""
         return str(self.__struct_config__.tag)
+
+    def located(self, folder: Path) -> Self:  # noqa: ARG002 - most name no files
+        """Return the settings with files named from anywhere. `folder`: that of relative names."""
+        return self
 
     @classmethod
     def variants(cls) -> list[str]:

@@ -24,6 +24,7 @@ _MODULES = {
     "bleu": ("sacrebleu",),
     "bertscore": ("bert_score",),
     "retrieval": ("bm25s",),
+    "local": ("xllamacpp",),
 }
 
 
@@ -101,16 +102,21 @@ def _is_there(module: str) -> bool:
 def install_command(extra: str, installation: Installation | None = None) -> str:
     """Return the command that installs an extra. Relative paths start at the current folder."""
     it = installation or current_installation()
-    python = shlex.quote(_shown(Path(it.python)))
-    install = f"{python} -m pip install" if it.has_pip else f"uv pip install --python {python}"
+    install = pip_command(it)
     if it.checkout is None:
         packages = " ".join(f"'{name}'" for name in _packages(extra, it.requirements))
         return f"{install} {packages}"
-    place = _shown(it.checkout)
+    place = shown_path(it.checkout)
     if not it.has_pip and Path(it.python).is_relative_to(it.checkout / ".venv"):
         project = "" if place == "." else f"--project {shlex.quote(place)} "
         return f"uv sync {project}--no-dev --inexact --extra {extra}"
     return f"{install} -e {shlex.quote(f'{place}[{extra}]')}"
+
+
+def pip_command(it: Installation) -> str:
+    """Return the beginning of a command that installs packages for the running Python."""
+    python = shlex.quote(shown_path(Path(it.python)))
+    return f"{python} -m pip install" if it.has_pip else f"uv pip install --python {python}"
 
 
 def _is_checkout(root: Path) -> bool:
@@ -157,7 +163,7 @@ def _release(version: str) -> list[int]:
     return numbers
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """Return the path as typed in the current folder."""
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: an environment's python is one
     try:

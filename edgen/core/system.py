@@ -176,3 +176,17 @@ def limit_open_files(needed: int, least: int) -> int | None:
     if soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     return None
+
+
+_CGROUP_MEMORY = Path("/sys/fs/cgroup/memory.max")  # of a container: a number of bytes, or "max"
+
+
+def memory_size() -> int | None:
+    """Return the bytes of memory that this process can have: the machine's, or its container's if that is
+    less. None if the system does not say."""
+    sizes = []
+    with contextlib.suppress(OSError, ValueError):
+        sizes.append(int(_CGROUP_MEMORY.read_text()))
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min((size for size in sizes if size > 0), default=None)

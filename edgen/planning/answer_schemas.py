@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgen.config import BackendConfig, Job, backend_name
 from edgen.core.errors import JobError, Problem
-from edgen.core.resources import is_shipped
+from edgen.core.resources import find
 from edgen.prompting import Prompt
 from edgen.prompting.answer_schema import schema_file
 from edgen.protocols.base import ConversationProtocol, Template
@@ -37,7 +37,7 @@ def check_schemas(
 def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Prompt:
     """Return the template with the way in which its backend's answers are requested. Raises JobError if a
     schema is required and the backend takes none; `key` is the job's key of the backend."""
-    wanted = config.forms or job.forms or ("auto" if is_shipped("prompts", Path(prompt.source)) else "prose")
+    wanted = config.forms or job.forms or ("auto" if _is_shipped(prompt) else "prose")
     provider = provider_of(config)
     wrong = None if wanted == "prose" else provider.schema_problem(config, b"{}")
     if wanted == "schema" and wrong is not None:
@@ -46,6 +46,12 @@ def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Pro
     if wanted == "auto" and (wrong is not None or not provider.forms_by_default):
         wanted = "prose"
     return dataclasses.replace(prompt, forms=wanted)
+
+
+def _is_shipped(prompt: Prompt) -> bool:
+    """Return whether a template is a shipped one, or a copy of it such as a run's."""
+    shipped = find("prompts", prompt.name)
+    return Path(prompt.source) == shipped or (shipped.exists() and shipped.read_text("utf-8") == prompt.text)
 
 
 def asked_with(prompt: Prompt, job: Job, name: str) -> Prompt:

@@ -295,7 +295,8 @@ def limited(size: int, *arguments: str | Path) -> asyncio.Future[Any]:
 
 async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) -> None:
     async with simulator("--batch-seconds", "0") as url:
-        job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", conversations=300)
+        shape = {"conversations": 300, "forms": "prose"}
+        job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", **shape)
         folder = tmp_path / "run"
         # The ledger alone stays below this; the results do not.
         full = await limited(420_000, "generate", job, "-o", folder, "--via", "batch")

@@ -16,6 +16,7 @@ import msgspec
 from aiohttp import web
 
 from edgen.core.values import Message
+from edgen.simulator.structured import read_schema
 from edgen.simulator.text import respond
 from tests import ROOT as ROOT  # many take it from here
 from tests import fork_server
@@ -58,8 +59,21 @@ class Service:
         await asyncio.sleep(self.latency)
         self.answered[seed] += 1
         messages = [Message(m["role"], m["content"]) for m in body["messages"]]
-        reply = respond(messages, seed=seed, max_tokens=body.get("max_tokens"))
+        schema = schema_of(body)
+        reply = respond(
+            messages,
+            seed=seed,
+            max_tokens=body.get("max_tokens"),
+            json_mode=schema is not None,
+            schema=schema,
+        )
         return completion(reply.text, reply.finish_reason)
+
+
+def schema_of(body: dict[str, Any]) -> bytes | None:
+    """The schema that a request's answer has to fit, as the simulator takes it."""
+    form = body.get("response_format")
+    return None if form is None else read_schema(form["json_schema"]["schema"])
 
 
 def completion(text: str, finish_reason: str = "stop") -> web.Response:

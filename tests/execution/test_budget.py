@@ -23,8 +23,9 @@ KILLS = 6  # of each shape
 IN_FLIGHT = 6
 PRICE = {"prompt": 0.15, "completion": 0.6}
 SHAPES: dict[str, dict[str, Any]] = {
-    "oneshot": {"conversations": 60},
+    "oneshot": {"conversations": 60, "forms": "prose"},
     "selfplay": {
+        "forms": "prose",
         "conversations": 16,
         "replicates": 2,
         "branch": {},

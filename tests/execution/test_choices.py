@@ -150,7 +150,8 @@ def test_a_bad_answer_alone_is_asked_for_again(command: Command, chooser: Choose
 
 def test_a_cap_reserves_all_answers_and_holds(command: Command, chooser: Chooser, tmp_path: Path) -> None:
     most = 4_500
-    job = job_in(tmp_path, chooser, {"max_tokens": 900}, limits={"max_tokens": most, "in_flight": 8})
+    limits = {"max_tokens": most, "in_flight": 8}
+    job = job_in(tmp_path, chooser, {"max_tokens": 900}, limits=limits, forms="prose")
     ended = command("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 4, ended.err
     assert 0 < sum(row[5] for row in rows(tmp_path / "run")) <= most

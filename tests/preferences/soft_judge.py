@@ -17,7 +17,7 @@ from edgen.core.values import Message
 from edgen.simulator import judge
 from tests.json_server import serving_json
 
-FIELDS = {"model", "messages", "seed", "max_tokens", "logprobs", "top_logprobs"}
+FIELDS = {"model", "messages", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format"}
 
 
 class SoftJudge:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from edgen.providers import Backend, make
+from edgen.providers.llamacpp import engine
+from edgen.providers.llamacpp.config import LlamaCppConfig
 from tests.providers import llama
 from tests.providers.fakes import FakeServer, serving
 from tests.providers.gemini_grpc import Certificate, make_certificate
@@ -34,3 +38,28 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[llama.Ser
     folder: Path = tmp_path_factory.mktemp("llama")
     with llama.running(folder) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny random model of all tests."""
+    path = tmp_path_factory.mktemp("weights") / "tiny.gguf"
+    llama.write_model(path, 1024)
+    return path
+
+
+@pytest.fixture
+async def build(weights: Path) -> AsyncIterator[llama.Build]:
+    """Makes embedded models, of those weights unless a test names others."""
+    built = []
+
+    def one(*, timeout: float = 30, **settings: Any) -> Backend:
+        config = LlamaCppConfig(**{"path": str(weights), "context": 512, "max_tokens": 24} | settings)
+        it = make(config, timeout=timeout, connections=4, environ={})
+        built.append(it)
+        return it
+
+    yield one
+    for it in built:
+        await it.aclose()
+    assert not engine._engines, "the last backend that closes unloads its model"

@@ -9,10 +9,15 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from edgen.providers import Backend
+
+Build = Callable[..., "Backend"]  # an embedded model, by settings of its backend
 CONTEXT = 256  # tokens of a slot
 KEY = "llama-cpp-test-key"
 MODEL = "tiny-random"

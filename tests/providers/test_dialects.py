@@ -84,7 +84,10 @@ def test_what_the_page_says_is_what_the_service_takes(command: Command, tmp_path
         run = command("generate", path, "-o", tmp_path / "run", "--json", *typed(backend))
         assert run.code == 0, (run.err, server.said)
         assert json.loads(run.out)["accepted"] == 4
-        assert {line[:3] for line in server.said} == {"200"}
+        # A server of the table takes its fields only: a form is refused once, and costs nothing.
+        refused = [line for line in server.said if not line.startswith("200")]
+        assert bool(refused) is ("response_format" not in dialect.fields)
+        assert len(refused) <= 2 * 4, server.said
         room = backend.get("max_tokens_field", OLDER)
         assert {(body.get(OLDER), body.get(NEWER)) for body in server.bodies} == {
             (2000, None) if room == OLDER else (None, 2000)
@@ -191,7 +194,8 @@ def test_odd_answers_end_in_a_sentence_and_lose_nothing(
     assert facts["accepted"] + sum(facts["rejected"].values()) + sum(facts["failed"].values()) == 4
     if change is None:
         assert facts["failed"] == {"bad_output": 4}
-        assert len([line for line in server.said if "POST" in line]) == 8
+        answered = [line for line in server.said if line.startswith("500 POST")]
+        assert len(answered) == 8
 
 
 @pytest.mark.parametrize(

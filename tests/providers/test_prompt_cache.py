@@ -283,7 +283,8 @@ async def test_a_run_pays_what_the_service_bills_and_its_cap_holds(tmp_path: Pat
         # Under a cap every call may write all of its prompt: what is billed stays below it.
         service.kept, service.bill = set(), Fraction(0)  # type: ignore[attr-defined]
         cap = float(bill) / 2
-        capped = write_job(tmp_path / "capped.yaml", url, limits={"in_flight": 3, "max_cost": cap})
+        limits = {"in_flight": 3, "max_cost": cap}
+        capped = write_job(tmp_path / "capped.yaml", url, limits=limits, forms="prose")
         stopped = await edgen("generate", capped, "-o", tmp_path / "capped", "--json")
         assert stopped.code == 4, stopped.err
         assert 0 < service.bill <= Fraction(cap)  # type: ignore[attr-defined]

