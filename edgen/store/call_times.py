@@ -54,8 +54,9 @@ def read_call_time(config: BackendConfig, environ: Mapping[str, str]) -> CallTim
 
 
 def _name(config: BackendConfig) -> str:
-    url = str(getattr(config, "base_url", "")).rstrip("/")
-    return fingerprint({"type": config.provider, "base_url": url, "model": config.model})
+    """Return the name of a model at its address, or in its file."""
+    place = {key: str(getattr(config, key, None) or "").rstrip("/") for key in ("base_url", "path")}
+    return fingerprint({"type": config.provider, "model": config.model, **place})
 
 
 def _file(environ: Mapping[str, str]) -> Path | None:

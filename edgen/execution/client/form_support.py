@@ -52,7 +52,7 @@ class FormSupport:
         self.identity = identity
         self.way: Way = "schema"
         self.settled = False
-        self._why = "takes none"
+        self._why = "takes no schema"
         self._unfit = 0
         self._refused_anyway = 0  # calls that were refused in every way
         self.tell: Callable[[str], None] = lambda _: None
@@ -87,14 +87,19 @@ class FormSupport:
         """Return the reply to a request, sent in the first way that the service takes. Raises CallError."""
         if not request.prose:
             return await call(request)
-        refusal = ""
-        for way in WAYS[WAYS.index(self.way) :]:
+        refusal, way = "", self.way
+        while True:
             try:
                 reply = await call(self.sent(request, way))
             except CallError as failure:
-                about = self._may_be_refused(request, failure)
+                # Another call may have found a later way meanwhile.
+                found = WAYS.index(self.way) > WAYS.index(way)
+                about = self._may_be_refused(request, failure) or (
+                    found and _is_about_the_schema(failure, request)
+                )
                 if about and way != "prose":
                     refusal = failure.message
+                    way = self.way if found else WAYS[WAYS.index(way) + 1]
                     continue
                 if about:
                     self._refused_anyway += 1
@@ -105,7 +110,6 @@ class FormSupport:
                 self._change(way, _REFUSES.format(refusal.rstrip(" .")))
             self.learn(request, reply)
             return reply
-        raise AssertionError("prose is the last way")
 
     def lower(self, request: Request, failure: CallError) -> bool:
         """Take the next way if the service may have refused a request for its schema. Return whether there is
