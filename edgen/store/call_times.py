@@ -16,7 +16,9 @@ import msgspec
 from edgen.config import BackendConfig
 from edgen.core.digest import fingerprint
 from edgen.core.files import read_regular, write_whole
+from edgen.core.user_cache import cache_file
 
+_FILE = "call_times.json"
 _MOST = 500  # models: the latest
 _BYTES = 1024 * 1024
 _OLD = 30 * 86_400.0  # seconds after which a figure counts no more
@@ -37,7 +39,7 @@ _decode = msgspec.json.Decoder(dict[str, CallTime]).decode
 
 def note_call_time(config: BackendConfig, timed: CallTime, environ: Mapping[str, str]) -> None:
     """Keep a timed call to one server of a backend."""
-    if (file := _file(environ)) is None:
+    if (file := cache_file(_FILE, environ)) is None:
         return
     with contextlib.suppress(OSError):
         kept = _read(file) | {_name(config): timed}
@@ -48,7 +50,7 @@ def note_call_time(config: BackendConfig, timed: CallTime, environ: Mapping[str,
 
 def read_call_time(config: BackendConfig, environ: Mapping[str, str]) -> CallTime | None:
     """Return the latest timed call to one server of a backend; None if there is none of the last 30 days."""
-    file = _file(environ)
+    file = cache_file(_FILE, environ)
     timed = None if file is None else _read(file).get(_name(config))
     return timed if timed is not None and time.time() - timed.at < _OLD else None
 
@@ -57,15 +59,6 @@ def _name(config: BackendConfig) -> str:
     """Return the name of a model at its address, or in its file."""
     place = {key: str(getattr(config, key, None) or "").rstrip("/") for key in ("base_url", "path")}
     return fingerprint({"type": config.provider, "model": config.model, **place})
-
-
-def _file(environ: Mapping[str, str]) -> Path | None:
-    """Return the file, by XDG's rules; None if there is no home."""
-    folder = environ.get("XDG_CACHE_HOME", "")
-    if folder.startswith("/"):  # ignore relative paths
-        return Path(folder, "edgen", "call_times.json")
-    home = environ.get("HOME", "")
-    return Path(home, ".cache", "edgen", "call_times.json") if home.startswith("/") else None
 
 
 def _read(file: Path) -> dict[str, CallTime]:
