@@ -29,8 +29,8 @@ class Loading:
         """Seconds that the model took to load; None if no call had to wait for it."""
 
     async def answer(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what `ask` returns, trying again while the server loads its model. Raises its CallError, also
-        after the last second of patience."""
+        """Return the result of `ask`, trying again while the server loads its model. Raises the CallError of
+        `ask`, also when the patience ends."""
         while True:
             try:
                 answer = await ask()

@@ -1,8 +1,9 @@
 """Estimated duration of a job, from the estimated calls, its limits, and the service's speed.
 
-A call takes as long as in earlier runs of the same model; without any, as long as `edgen doctor` measured, for
-that many tokens; else as long as models usually take. Concurrent calls are limited by `limits.in_flight`, by the
-server's slots and to one per conversation, because its turns are sequential. Limits per minute bound everything.
+A call takes as long as in earlier runs of the same model; without any, as long as `edgen doctor` measured,
+for that many tokens; else as long as models usually take. Concurrent calls are limited by `limits.in_flight`,
+by the server's slots and to one per conversation, because its turns are sequential. Limits per minute bound
+everything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Speakers that are no roles of the space: in a template before the first call, and in a reply that was rejected.
+"""Speakers other than the roles of the space: in a template before the first call, and in a rejected reply.
 
-A template that lets a doctor and a patient talk, in a space with an agent and a customer, gives conversations of
-which no turn can be read.
+A template in which a doctor and a patient talk, in a space with an agent and a customer, gives conversations
+of which no turn can be read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _KEYED = re.compile(
 
 
 def describe_template(plan: Plan) -> str | None:
-    """Return a sentence if the template of whole conversations lets others speak than the roles of the space;
-    None if it does not, or if the protocol has no such template."""
+    """Return a sentence if others than the roles of the space speak in the template of whole conversations;
+    None if only the roles do, or if the protocol has no such template."""
     work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
     request = next(work, None)
     work.close()
@@ -53,8 +53,8 @@ def describe_template(plan: Plan) -> str | None:
 
 
 def describe_reply(text: str, request: Request) -> str:
-    """Return a clause that names who speaks in a reply, if nobody of them is a role that the request is
-    about; else an empty text."""
+    """Return a clause that names the speakers of a reply that are not among the request's roles; empty if
+    there are none."""
     names = _find_names(text[:_EXAMINED], request) if request.speakers else []
     return _sentence(names, request) if names else ""
 
@@ -78,8 +78,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _find_names(text: str, request: Request) -> list[str]:
-    """Return the names of speakers that are no roles, in order: those that begin several turns, and those
-    that values in JSON call so."""
+    """Return the names of speakers that are not roles, in order: names that begin several turns, and names
+    under keys such as `role` in JSON."""
     from edgen.simulator.prompt_roles import is_name
 
     own = {word.lower() for words in request.speakers for word in words}

@@ -152,10 +152,10 @@ def say_why_not(text: str, expected: Sequence[tuple[str, ...]]) -> str:
 
 
 def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the speakers in a prompt that are none of the expected roles; empty if the prompt shows how each
-    role speaks, or if it may mean no speakers.
+    """Return the speakers in a prompt that are not among the expected roles; empty if the prompt shows how
+    each role speaks, or if its names may be no speakers.
 
-    `expected`: the roles, each with its synonyms. Their names in another language are no strangers.
+    `expected`: the roles, each with its synonyms. Their names in another language count as theirs.
     """
     own = {word.lower() for words in expected for word in words}
     foreign = {word.lower() for words in _words_of(tuple(expected)) for word in words} - _english() - _CHAT
@@ -174,7 +174,7 @@ def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str,
 
 
 def is_name(text: str) -> bool:
-    """Return whether a label may be somebody's name: it is no word of a layout."""
+    """Return whether a label may be the name of a person: it is no word of a layout."""
     return _NO_NAMES.fullmatch(text) is None
 
 

@@ -1,7 +1,7 @@
 """Timed calls of `edgen doctor`, kept in the user's cache folder for `edgen estimate`.
 
-A file there holds the latest timed call of each model at each address. It is a help only: without a home, or if
-it cannot be read or written, there is no figure.
+A file there holds the latest timed call of each model at each address. Without a home, or if the file cannot
+be read or written, there is no figure.
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ class FormSupport:
 
 
 def _is_about_the_schema(failure: CallError, request: Request) -> bool:
-    """Return whether a service may have refused a request because of its schema. A request for several answers may
-    be refused for their number."""
+    """Return whether a service may have refused a request because of its schema. A request for several
+    answers may be refused for their number."""
     if failure.kind is FailureKind.BAD_REQUEST and request.choices == 1:
         return True
     refused = failure.kind in (FailureKind.BAD_REQUEST, FailureKind.SERVER_ERROR)

@@ -17,7 +17,7 @@ shrinks a little. If several decreases in a row do not lower the latency, the wi
 answers, a slower server): the observed latency then becomes the reference, and the window opens again.
 
 A server may also say how many calls it answers at once, its slots: then the window starts there and stays
-there, since more calls would only wait. There may be several servers behind the address, so after two epochs
+there, since more calls would only wait. Several servers may share the address, so after two epochs
 half as many more are tried; only if that leaves the latency as it was, the window keeps them.
 
 This module only decides; it knows no clock and no event loop.

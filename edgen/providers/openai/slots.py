@@ -18,7 +18,7 @@ from edgen.providers.failures import decode
 from edgen.providers.http import append_path
 
 _PATIENCE = 5.0  # seconds for all questions
-_MOST = 100_000  # a larger number is none of slots
+_MOST = 100_000  # slots: a larger number is a mistake
 # The server is not up yet; later it may know.
 _NOT_YET = (FailureKind.CONNECTION, FailureKind.OVERLOADED)
 
