@@ -15,7 +15,7 @@ import orjson
 from edgen.core.resources import find
 from edgen.prompting import load_prompt, scenario_variables
 from edgen.space import load_space
-from edgen.space.five_lists import DEFAULT_VARIABLES
+from edgen.space.model import DEFAULT_VARIABLES
 from edgen.space.sampling import Sampler
 
 HEADERS = {"Content-Type": "application/json"}

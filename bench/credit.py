@@ -22,7 +22,7 @@ import msgspec
 from bench.measure import ROOT, edgen
 from edgen.core.pair import turns_left
 from edgen.core.version import __version__
-from edgen.export.credit_note import ALL, CUT, FILE, Case, CreditFigures, Figure, table
+from edgen.export.evidence import ALL, CUT, FILE, Case, CreditFigures, Figure, table
 from edgen.simulator.planted import worth
 from edgen.stats.intervals import share
 from edgen.store.run_reader import RunReader

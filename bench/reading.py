@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
 from bench.replies import LAYOUTS
-from bench.reply_layouts import LISTED, OWN
+from bench.reply_layouts import INVENTED, LISTED, OWN
+from edgen.core.values import Conversation, Turn
 from edgen.reading import read
 from edgen.reading.conversation import read_unknown
 from edgen.reading.learned import layouts_of
@@ -16,7 +18,24 @@ from edgen.reading.roles import TEACHER_STUDENT
 
 REPLIES = 20  # of a layout
 ROUNDS = 25
-MOST = 60  # µs
+MOST = 60  # µs on a quiet core
+QUIET = 41  # µs that the yardstick takes on a quiet core: 1.47 times what the strict form of commit 758fc9a took, 28
+
+_LINE = re.compile(r'   (Teacher|Student):  "((?:[^"\\\n]|\\.)*)",?\n')
+_PROBABILITY = re.compile(r'Probability:  "([0-9.]+)"')
+
+
+def yardstick(text: str) -> Conversation:
+    """Return the conversation in a reply in the published layout, read by this layout's own expression and nothing else.
+    Its time is the unit of the others, so that figures of a busy machine can be compared. Do not change it."""
+    turns = []
+    for role, said in _LINE.findall(text):
+        said = said.replace('\\"', '"').strip()
+        if not said or said.lower().startswith(("probability", "conversation")):
+            raise ValueError(said)
+        turns.append(Turn(role, said.removesuffix("[end of conversation]").strip()))
+    found = _PROBABILITY.search(text)
+    return Conversation(tuple(turns), None if found is None else float(found[1]), turns[-1].role)
 
 
 def microseconds(read: Callable[[str], object], texts: Sequence[str]) -> float:
@@ -25,29 +44,36 @@ def microseconds(read: Callable[[str], object], texts: Sequence[str]) -> float:
     least = [float("inf")] * len(texts)
     for _ in range(ROUNDS):
         for number, text in enumerate(texts):
-            started = time.thread_time_ns()
+            started = time.perf_counter_ns()
             read(text)
-            least[number] = min(least[number], time.thread_time_ns() - started)
+            least[number] = min(least[number], time.perf_counter_ns() - started)
     return sum(least) / len(least) / 1000
 
 
 def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
-    """Print what a reading of 16 turns takes in each layout once it is learned, and what the general reader takes."""
-    layouts = {**LAYOUTS, **LISTED, **OWN}
-    took = {}
-    for name, layout in layouts.items():
-        layouts_of.cache_clear()
+    """Print what a reading of 16 turns takes in each layout: of the first replies to a prompt, before a layout is
+    learned, and of later ones; in µs and in units of the yardstick. All layouts are read in one process."""
+    published = [LAYOUTS["published"](number) for number in range(REPLIES)]
+    units = []
+    took: dict[str, tuple[float, float]] = {}
+    layouts_of.cache_clear()
+    for name, layout in {**LAYOUTS, **LISTED, **OWN, **INVENTED}.items():
         texts = [layout(number) for number in range(REPLIES)]
+        units.append(microseconds(yardstick, published))
         took[name] = (
             microseconds(read, texts),
             microseconds(lambda text: read_unknown(text, TEACHER_STUDENT), texts),
         )
+    unit = min(units)
     for name, (known, unknown) in sorted(took.items(), key=lambda item: item[1]):
-        print(f"  {name}: {known:.0f} µs; by the general reader {unknown:.0f} µs")
-    for what, times in zip(
-        ("read", "read by the general reader"), zip(*took.values(), strict=True), strict=True
-    ):
-        within = sum(time_ <= MOST for time_ in times)
         print(
-            f"  {what}: median {median(times):.0f} µs, {within} of {len(times)} layouts take at most {MOST} µs"
+            f"  {name}{' (invented)' if name in INVENTED else ''}: {known:.0f} µs, {known / unit:.2f} yardsticks;"
+            f" before it is learned {unknown:.0f} µs, {unknown / unit:.2f}"
+        )
+    print(f"  the yardstick: {unit:.1f} µs here, {median(units):.1f} in the median; {QUIET} on a quiet core")
+    for what, times in zip(("learned", "not learned yet"), zip(*took.values(), strict=True), strict=True):
+        within = sum(time_ / unit * QUIET <= MOST for time_ in times)
+        print(
+            f"  {what}: median {median(times):.0f} µs, {median(times) / unit:.2f} yardsticks, worst {max(times):.0f} µs, "
+            f"{max(times) / unit:.2f}; {within} of {len(times)} layouts take at most {MOST} µs on a quiet core"
         )

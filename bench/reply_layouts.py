@@ -202,3 +202,72 @@ OWN: dict[str, Layout] = {
         "{r}: {t}", foot="\n\nThe probability that the student understood the material is {p}."
     ),
 }  # fmt: skip
+
+_PEOPLE = ("Ms. Okafor", "Jonas")
+
+# Layouts that no part of the reader was written for.
+INVENTED: dict[str, Layout] = {
+    "colon, then its own line": _each("{r}:\n{t}", between="\n\n"),
+    "bold role, blank line, indented": _each("**{r}**:\n\n    {t}", between="\n\n"),
+    "roles in capitals in square brackets": _each("[{R}]\n{t}", between="\n\n", foot="\n\n[PROBABILITY]\n{p}"),
+    "hashes around roles": _each("## {r} ##\n{t}", between="\n\n", foot="\n\n## Probability ##\n{p}"),
+    "role, number, own line": _each("{r} #{n}\n{t}", between="\n\n"),
+    "numbers in brackets": _each("({n}) {r}: {t}"),
+    "turn numbers with a slash": _each("Turn {n}/16 | {r}: {t}"),
+    "time in round brackets": _each("(09:{m}) {r}: {t}", head="Lesson transcript, recorded in the morning.\n\n"),
+    "quotation of roles": _each('"{r}": "{t}"', plain=True),
+    "doubled colons and quotes": _each('{r} :: "{t}"', plain=True),
+    "arrows before roles": _each(">>> {r}: {t}", between="\n\n"),
+    "stars around all": _each("*** {r}: {t}", between="\n***\n"),
+    "a plus list": _each("+ {r}: {t}", head="Dialogue:\n\n"),
+    "a check list": _each("- [x] **{r}**: {t}"),
+    "letters as a list": _each("{n}) {r} - {t}", head="Conversation\n------------\n"),
+    "role in italics with a dash": _each("*{r}* – {t}", between="\n\n"),
+    "underscores": _each("__{r}__: {t}", between="\n\n", foot="\n\n__Probability__: {p}"),
+    "backticks": _each("`{r}`: {t}", between="\n"),
+    "three columns": _each("| Turn {n} | {r} | {t} |", head="| Turn | Who | What |\n|:--|:--|:--|\n"),
+    "a table without bars at its ends": _each("{r} | {t}", head="Speaker | Text\n--- | ---\n"),
+    "semicolons": _each("{o};{t}", head="speaker;text\n", write=lambda text: f'"{text.replace(chr(34), chr(39))}"'),
+    "INI": _each("[{o}]\ntext = {t}", between="\n\n", foot="\n\n[result]\nprobability = {p}"),
+    "YAML, quoted blocks": _each(
+        "  - speaker: {o}\n    utterance: >-\n      {t}", head="dialogue:\n", foot="\nprobability: {p}\n"
+    ),
+    "YAML, one line": _each("- {{role: {o}, text: {t}}}", foot="\nprobability: {p}\n", write=json.dumps),
+    "XML, upper case": _each(
+        "<{R}>{t}</{R}>", head="<DIALOGUE>\n", foot="\n</DIALOGUE>\n<PROBABILITY>{p}</PROBABILITY>", write=escape
+    ),
+    "XML, one line each, numbered": _each(
+        '<line id="{n}" who="{r}">{t}</line>', head="<scene>\n", foot="\n</scene>\n<probability>{p}</probability>",
+        write=escape,
+    ),
+    "HTML, headings": _each(
+        "<h3>{r}</h3>\n<p>{t}</p>", head="<h1>Lesson</h1>\n", foot=_HTML_FOOT, write=escape
+    ),
+    "HTML, spans": _each(
+        '<p><span class="who">{r}:</span> <span class="said">{t}</span></p>', foot=_HTML_FOOT, write=escape
+    ),
+    "JSON, arrays": _values(
+        lambda role, text, _: [role, text],
+        lambda v, p: json.dumps({"conversation": v, "probability": p}, ensure_ascii=False),
+    ),
+    "JSON, roles in capitals": _values(
+        lambda role, text, i: {"id": i + 1, "from": role.upper(), "message": text, "emotion": "calm"},
+        lambda v, p: json.dumps({"result": {"messages": v, "probability_understood": p}}, indent=4),
+    ),
+    "Llama template": _each(
+        "<|start_header_id|>{o}<|end_header_id|>\n\n{t}<|eot_id|>", between="", foot="\n\nProbability: {p}"
+    ),
+    "wiki": _each("'''{r}:''' {t}", between="\n\n", foot="\n\n'''Probability:''' {p}"),
+    "Org mode": _each("* {r}\n  {t}", head="#+TITLE: Lesson\n\n", foot="\n\n* Probability\n  {p}"),
+    "a theatre play": _each("{R}. {t}", between="\n\n"),
+    "people declared": _each(
+        "{r}: {t}", names=_PEOPLE, head="Teacher: Ms. Okafor\nStudent: Jonas\n\n", between="\n"
+    ),
+    "Dutch": _each("{r}: {t}", names=("Docent", "Leerling"), foot="\n\nWaarschijnlijkheid: {p}"),
+    "Italian, own line": _each(
+        "**{r}**\n{t}", names=("Insegnante", "Studente"), between="\n\n", foot="\n\n**Probabilità:** {p}"
+    ),
+    "Japanese": _each("{r}：「{t}」", names=("先生", "生徒"), foot="\n\n確率：{p}", end="（会話終了）", plain=True),
+    "Turkish": _each("- {r}: {t}", names=("Öğretmen", "Öğrenci"), foot="\n\nOlasılık: {p}"),
+    "Der Lehrer sagt": _each('Der {r}: "{t}"', names=("Lehrer", "Schüler"), foot="\n\nWahrscheinlichkeit: {p}", plain=True),
+}  # fmt: skip

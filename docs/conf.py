@@ -54,7 +54,7 @@ KINDS = {
     ),
     "Protocols": ("edgen.protocols.base", ["Protocol", "ConversationProtocol", "Simulation"]),
     "Protocols: optional methods": (
-        "edgen.protocols.abilities",
+        "edgen.protocols.base",
         [
             "SeveralRoles",
             "JobChecks",
@@ -67,7 +67,7 @@ KINDS = {
     ),
     "Families": ("edgen.families.base", ["Family", "Recorded", "Provenance", "FiledRecord"]),
     "Families: optional methods": (
-        "edgen.families.abilities",
+        "edgen.families.base",
         ["LayoutChecks", "ScenesAndPictures", "SplitGroups", "FamilyWords"],
     ),
     "Formats": ("edgen.export.format", ["Format", "FormatColumns", "FormatChoices", "FormatCard"]),

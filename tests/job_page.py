@@ -27,7 +27,7 @@ from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from tests.domains import modules_of
 from tests.job_section import Section
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgen.core.values import Scenario
-from edgen.space.five_lists import DIMENSIONS, five_list_scenario
+from edgen.space.model import DIMENSIONS, five_list_scenario
 
 
 def scenario_of(index: int, *values: str, subject: str | None = None, level: str | None = None) -> Scenario:

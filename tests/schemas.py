@@ -25,10 +25,9 @@ from edgen.config.job import MAX_ARMS
 from edgen.config.label_set import MOST_LABELS, Label, LabelSet
 from edgen.core import registry
 from edgen.space.entries import MAX_ENTRIES
-from edgen.space.five_lists import LISTS
 from edgen.space.knowledge import FILE_NAME
+from edgen.space.model import LISTS, section, section_names
 from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
-from edgen.space.section import section, section_names
 from tests import ROOT, job_page
 
 VALIDATORS = ROOT / "validators"

@@ -92,7 +92,7 @@ def test_the_page_leads_from_an_empty_folder_to_a_tested_plugin_of_each_kind(tmp
         else:
             assert block["path"], f"a block without a file: {block['text'][:80]}"
             reader.write(block["path"], block["text"])
-    assert "turns ask something" in said["edgen stats run --only questions"]
+    assert "turns that ask" in said["edgen stats run --only questions"]
     assert "5 passed" in said["pytest"]
     listed = said["edgen list plugins"].split("\n")
     assert sum("my-plugin 0.1" in line for line in listed) == 5

@@ -28,9 +28,8 @@ from edgen.asking.places import Place, open_for_reading, open_for_work
 from edgen.asking.units import grown_sample
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config.label_set import LabelSet, find_label_set
-from edgen.core.count_text import describe_counts
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
-from edgen.core.text import quantity
+from edgen.core.text import describe_counts, quantity
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt

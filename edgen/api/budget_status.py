@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.count_text import round_usd
 from edgen.core.errors import EdgenError, FileError
+from edgen.core.text import round_usd
 from edgen.core.yaml_values import read_text, read_yaml
 
 if TYPE_CHECKING:

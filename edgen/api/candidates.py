@@ -17,8 +17,8 @@ from edgen.asking.start import Start
 from edgen.asking.units import grown_sample
 from edgen.asking.writers import ROLE, Totals, Wanted, WriterAsker, write_candidates, writer_of
 from edgen.config import Job
-from edgen.core.count_text import describe_counts
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
+from edgen.core.text import describe_counts
 from edgen.core.yaml_values import nearest
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import load_template

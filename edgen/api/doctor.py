@@ -29,7 +29,7 @@ from edgen.planning.logprobs import wants_logprobs
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
-from edgen.prompting.answer_schema import fits_schema, schema_file
+from edgen.prompting.prompt import fits_schema, schema_file
 from edgen.providers import Backend, make, provider_of, servers
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking

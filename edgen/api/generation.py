@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
-from edgen.api.own_measures import load_job_measures
-from edgen.api.run_measures import find_measure_files, note_measure_files
+from edgen.api.run_measures import find_measure_files, load_job_measures, note_measure_files
 from edgen.api.status import Status, status_of
-from edgen.api.template_doubts import find_doubts
 from edgen.config import Job, backend_name, load_job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.threads import run_in_thread
 from edgen.execution.costly_changes import dropped_arms, find_rework
-from edgen.execution.finish import is_finished
+from edgen.execution.finish import is_finished, remark_on_files
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
@@ -30,9 +28,15 @@ from edgen.execution.session import Charged, Session, Shared
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
+from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
-from edgen.runtime.alone import alone_at
-from edgen.runtime.backends import Via, arms_at_once, configs_of, open_backends, open_scheduler
+from edgen.runtime.backends import (
+    Via,
+    arms_at_once,
+    configs_of,
+    open_backends,
+    open_scheduler,
+)
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, still_snapshot
@@ -41,8 +45,10 @@ from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.ledger import Ledger, lost_replies_sentence, run_status
+from edgen.store.ledger.facts import MEASURES
+from edgen.store.locks import alone_at
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import Manifest, read_manifest, strays
+from edgen.store.shards import Manifest, read_manifest
 
 Arm = str
 
@@ -106,7 +112,8 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
         raise UsageError(
             f"--write-only {options.write_only}: this is not a folder; name one for the request files."
         )
-    load_job_measures(source.job, source.reach, control.trust)
+    if source.job.measure_references:
+        load_job_measures(source.job, source.reach, control.trust)
     plans = plans_of(source.job, source.name, source.reach)
     return await _Generation(source, plans, options, control).make()
 
@@ -155,8 +162,10 @@ class _Generation:
         for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
-            refuse_selected(folder.arm(arm))
-            require_job_layers(folder, plan.gates.layers)
+            if (own := folder.arm(arm)).ledger.exists():
+                refuse_selected(own)
+            if plan.gates.layers:
+                require_job_layers(folder, plan.gates.layers)
             for sentence in plan.gates.notes:
                 self._control.note(sentence)
             _in_order(plan)  # what is missing to decide gates is said before anything is asked
@@ -171,7 +180,8 @@ class _Generation:
                 raise
         if ended is None:
             for arm, plan in self._plans.items():
-                self._remark_on_files(plan, folder.arm(arm))
+                for sentence in remark_on_files(plan.job.split, folder.arm(arm)):
+                    self._control.note(sentence)
         made = {arm: counts.made for arm, counts in self._counts.items()}
         finished = ended is None or isinstance(ended, ShortError)
         return Generated(
@@ -253,17 +263,19 @@ class _Generation:
     async def _make_arms(self, arms: list[_ArmWork], stack: contextlib.AsyncExitStack) -> None:
         """Arms, one after another or some at once; then their files. An arm that falls short, or is useless,
         does not keep the others from being made."""
-        control, measures = self._control, find_measure_files(self._whole, self._reach)
+        control = self._control
+        measures = find_measure_files(self._whole, self._reach) if self._whole.measure_references else []
         for arm in arms:
             if arm.name:
                 arm.folder.prepare()
                 stack.enter_context(arm.folder.lock_for_writing())
             ledger = Ledger(arm.folder.ledger, create=not arm.folder.job.exists())
             arm.ledger = await stack.enter_async_context(ledger)
-            for changed in note_measure_files(arm.ledger, measures):
-                control.note(
-                    f"{changed}: this file of measures has changed. Conversations made before are not gated anew."
-                )
+            if measures or arm.ledger.fact(MEASURES) is not None:
+                for changed in note_measure_files(arm.ledger, measures):
+                    control.note(
+                        f"{changed}: this file of measures has changed. Conversations made before are not gated anew."
+                    )
         self._control.require_consent(self._losses(arms))
         if self._whole.arms:
             self._folder.numbered_arms(self._plans)
@@ -341,7 +353,8 @@ class _Generation:
         short = []
         for arm in arms:
             await arm.ledger.flush()
-        await run_in_thread(write_job_layers, self._folder)
+        if any(arm.plan.gates.layers for arm in arms):
+            await run_in_thread(write_job_layers, self._folder)
         for arm in arms:
             try:
                 async with arm.noted:
@@ -354,7 +367,9 @@ class _Generation:
     def _losses(self, arms: list[_ArmWork]) -> list[object]:
         """Return the losses of the runs, before any of them changes."""
         options = self._options
-        losses: list[object] = [*dropped_arms(self._folder, self._plans)]
+        losses: list[object] = []
+        if self._folder.job.exists():
+            losses += dropped_arms(self._folder, self._plans)
         for arm in arms:
             if arm.ledger.lost_replies:
                 losses.append(lost_replies_sentence(arm.folder.ledger, arm.ledger.lost_replies))
@@ -365,23 +380,6 @@ class _Generation:
             if lost is not None:
                 losses.append(lost)
         return losses
-
-    def _remark_on_files(self, plan: Plan, own: RunFolder) -> None:
-        """Warn if whole groups do not allow the requested share of test conversations, and of foreign files
-        among its shards."""
-        counts, asked = read_manifest(own.shards).counts, plan.job.split.test
-        total = counts.train + counts.test
-        if total and abs(counts.test - asked * total) > max(1.0, 0.01 * total):
-            self._control.note(
-                f"the test side has {counts.test} of {total} conversations instead of {asked:.0%}: groups "
-                f"(split.by: {plan.job.split.words}) stay whole, and no choice of whole groups comes closer."
-            )
-        if names := strays(own.shards):
-            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            self._control.note(
-                f"{own.shards}: {shown}: not in the manifest, so not part of this data set. A loader that "
-                "reads the folder by a pattern would read it as well: move it elsewhere."
-            )
 
 
 def _in_order(plan: Plan) -> MakeInOrder | None:

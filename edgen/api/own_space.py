@@ -13,13 +13,13 @@ from typing import Any
 
 from edgen.config import parse_job
 from edgen.core.values import Scenario
-from edgen.core.yaml_dump import as_key, as_text
+from edgen.core.yaml_text import as_key, as_text
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
 from edgen.protocols.base import Template
-from edgen.protocols.briefs import conversation_variables, is_worded, labels_of, turn_variables
+from edgen.protocols.parts import conversation_variables, is_worded, labels_of, turn_variables
 from edgen.space import Dimension, Space, SpaceRole
 
 

@@ -19,9 +19,9 @@ from edgen.asking.comparisons import Comparisons, RolloutComparisons
 from edgen.asking.places import Place, open_for_reading, open_for_work
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import Job
-from edgen.core.count_text import describe_counts
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
 from edgen.core.pair import OF_RESPONSES, Source
+from edgen.core.text import describe_counts
 from edgen.planning.allowed_files import Reach, unlimited
 from edgen.planning.load import load_template
 from edgen.planning.logprobs import check_logprobs

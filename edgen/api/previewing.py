@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.api.template_doubts import find_doubts
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.values import Message
@@ -20,9 +19,10 @@ from edgen.planning.catalogue import load
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import load_plans, plan_of
 from edgen.planning.plan import Asked, Plan
+from edgen.planning.speakers import find_doubts
 from edgen.planning.unused_variables import describe_unused, find_unused
-from edgen.prompting.answer_schema import schema_text
 from edgen.prompting.diff import join_messages, unified_diff
+from edgen.prompting.prompt import schema_text
 
 Plans = Mapping[str, Plan]
 

@@ -14,8 +14,7 @@ from edgen.core.registry import find
 from edgen.planning.allowed_files import unlimited
 from edgen.protocols.base import Starter
 from edgen.space import load_space, space_files
-from edgen.space.dump import dump_space
-from edgen.space.five_lists import is_five_lists
+from edgen.space.parse import dump_space, is_five_lists
 
 SCHEMAS = "schemas"
 _SCHEMA_LINE = r"\A# yaml-language-server:.*\n"
@@ -150,7 +149,8 @@ def _make_job(folder: Path, starter: Starter) -> str:
 
 
 def _opt_in(job: str) -> str:
-    """Return the text of a job whose templates are edgen's own words, so that their answers may have a form."""
+    """Return the text of a job whose templates are edgen's own words, so that their answers may have a
+    form."""
     line = "forms: auto                   # answers by a JSON Schema where the service takes one\n"
     return re.sub(r"^backends:", f"{line}backends:", job, count=1, flags=re.MULTILINE)
 

@@ -14,17 +14,16 @@ import msgspec
 
 from edgen.annotation.layer import Noted, read_noted
 from edgen.annotation.people import read_person
-from edgen.config import load_job
-from edgen.config.run_inputs import is_input
+from edgen.config import is_input, load_job
 from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finish import find_stale_files
 from edgen.store.layers import read_layer
-from edgen.store.ledger import find_ledger_damage
+from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
-from edgen.store.split_side import read_test_side
+from edgen.store.run_reader import read_test_side
 from edgen.store.votes import stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport
@@ -61,7 +60,7 @@ def check_run(run: RunFolder, note: Callable[[str], None]) -> RunCheck:
     """Look through all that a run and its arms contain but the records of its finished files. `note` hears of
     long work. Nothing is changed."""
     folders = [run, *(RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir())]
-    found = [*_ledgers(folders, note)]
+    found = [*_missing_arms(run), *_ledgers(folders, note)]
     for folder in folders:
         found += _digests(folder, run)
     found += _unreadable(folders)
@@ -79,6 +78,17 @@ def check_run(run: RunFolder, note: Callable[[str], None]) -> RunCheck:
     return RunCheck(run.path, tuple(reports), tuple(dict.fromkeys(one.repair for one in found if one.repair)))
 
 
+def _missing_arms(run: RunFolder) -> Iterator[_Found]:
+    """Yield the folders of arms that the run had and that are missing."""
+    with _telling(run.arm_numbers, "damaged") as told:
+        for arm in run.numbered_arms():
+            if not run.arm(arm).path.is_dir():
+                problem = "the folder of this arm is missing, with its ledger"
+                yield _Found(run.arm(arm).path, "missing", problem, _copy_of(run.arm(arm).path))
+    if not has_digest(run.arm_numbers):  # else its digest reports it
+        yield from told
+
+
 def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Iterator[_Found]:
     seen = set[Path]()
     for folder in folders:
@@ -88,24 +98,45 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
             and (folder.path / DIGESTS).is_file()
         ):
             problem = "the ledger is missing, and with it every raw reply"
-            repair = f"Restore {folder.ledger} from a copy of the run: nothing else holds what it says."
-            yield _Found(folder.ledger, "ledger", problem, repair)
-        for path in folder.ledgers():
-            if path in seen:
-                continue
+            yield _Found(folder.ledger, "ledger", problem, _copy_of(folder.ledger))
+        for path in sorted({*folder.ledgers(), *_asked_ledgers(folder)} - seen):
             seen.add(path)
             if (size := _size(path)) > _LARGE:
                 note(f"{path}: looking through {size >> 20:,} MB …")
             with _telling(path, "ledger") as told:
-                for sentence in find_ledger_damage(path):
+                sentences = [*find_ledger_damage(path)]
+                if not path.exists() and not sentences:
+                    yield _Found(path, "missing", "the ledger is missing", _copy_of(path))
+                elif path.exists() and not has_acknowledgement(path):
+                    note_of = path.with_name(path.name + ACKNOWLEDGED)
+                    problem = (
+                        "there is no valid count of stored answers in this file, so nothing says whether the ledger lost some; "
+                        "the next command that asks writes it"
+                    )
+                    yield _Found(note_of, "no_digest", problem)
+                if path.exists() and path.stat().st_nlink > 1:
+                    yield _Found(path, "linked", "it is a hard link: another name leads to the same file")
+                for sentence in sentences:
                     yield _Found(path, "ledger", sentence.removeprefix(f"{path}: "))
             yield from told
-            if path.stat().st_nlink > 1:
-                yield _Found(path, "linked", "it is a hard link: another name leads to the same file")
+
+
+def _asked_ledgers(folder: RunFolder) -> Iterator[Path]:
+    """Yield the ledgers of askers in a folder, with those that are empty, or missing next to files that only
+    accompany a ledger."""
+    for place in folder.asked_folders():
+        for pattern in ("*.db", f"*.db{ACKNOWLEDGED}", "*.json"):
+            for path in place.glob(pattern):
+                yield path.with_name(path.name.removesuffix(ACKNOWLEDGED)).with_suffix(".db")
 
 
 def _digests(folder: RunFolder, run: RunFolder) -> Iterator[_Found]:
     """Yield the files that differ from their digests; those without one are counted."""
+    if not (folder.path / DIGESTS).is_file():
+        problem = "there are no digests, so nothing says whether the run's files are as edgen wrote them"
+        yield _Found(folder.path / DIGESTS, "missing", problem)
+    if not folder.job.is_file() and not has_digest(folder.job):
+        yield _Found(folder.job, "damaged", "it is missing", _restore(run))
     with _telling(folder.path / DIGESTS, "damaged", _restore(run)) as told:
         for one in find_damage(folder.path):
             path = folder.path / one.name
@@ -203,6 +234,10 @@ def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
             f"`edgen annotate {folder.path}` with the same labels writes {path} again from what its annotators said; a layer of "
             "the job's own gates is written by `edgen generate`."
         )
+    return _copy_of(path)
+
+
+def _copy_of(path: Path) -> str:
     return f"Restore {path} from a copy of the run: nothing else holds what it says."
 
 

@@ -14,13 +14,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.api.budget_status import BudgetStatus, budget_status
-from edgen.core.count_text import describe_counts
 from edgen.core.errors import RunError, ShortError
-from edgen.runtime.usage import Amount, Calls, Tokens, Usage, add_amounts, add_usage
+from edgen.core.text import describe_counts
+from edgen.runtime.snapshot import Amount, Calls, Tokens, Usage, add_amounts, add_usage
 from edgen.store.layers import layer_names
 from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
-from edgen.store.ledger.endings import END, RETRIES, TIMEOUTS, read_end, read_retries, read_timeouts
-from edgen.store.ledger.rounds import ended_rounds
+from edgen.store.ledger.facts import (
+    END, RETRIES, TIMEOUTS, ended_rounds, read_end, read_retries, read_timeouts,
+)  # fmt: skip
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]

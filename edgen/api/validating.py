@@ -17,7 +17,7 @@ from edgen.api.run_check import check_run, describe_rewriting
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
-from edgen.families import family_of, family_of_record
+from edgen.families.base import family_of, family_of_record
 from edgen.space import load_space
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.run_folder import RunFolder
@@ -124,9 +124,11 @@ def _is_run(path: Path) -> bool:
     """Return whether this is the folder of a run."""
     with contextlib.suppress(OSError):
         run = RunFolder(path)
-        return run.job.is_file() and (
-            run.ledger.is_file() or run.arms_folder.is_dir() or (run.path / DIGESTS).is_file()
-        )
+        if run.job.is_file() and run.arms_folder.is_dir():
+            return True
+        # Any of its files may be lost, the job as well.
+        ledgers = (run.ledger, *run.arms_folder.glob("*/run.db"))
+        return (run.path / DIGESTS).is_file() or any(ledger.is_file() for ledger in ledgers)
     return False
 
 

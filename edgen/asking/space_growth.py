@@ -23,7 +23,7 @@ from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.space_growth import VARIABLES, Expanded, expansion
 from edgen.protocols.task import Spent, Task
 from edgen.space import Entry, Space, content_sha256
-from edgen.space.text_rules import is_forbidden
+from edgen.space.entries import is_forbidden
 from edgen.store.ledger import RunPlan
 
 

@@ -14,8 +14,8 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.candidates import print_candidates
 from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
-from edgen.core.count_text import describe_counts
 from edgen.core.errors import UsageError
+from edgen.core.text import describe_counts
 
 if TYPE_CHECKING:
     from edgen.api.annotate_estimate import AnnotateEstimate, AnnotatorNeeds

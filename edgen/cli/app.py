@@ -33,9 +33,9 @@ from edgen.cli import (
     validate,
 )
 from edgen.cli.errors import Interruption
-from edgen.cli.groups import SETTINGS, Command, Group
+from edgen.cli.options import SETTINGS, Command, Group
 from edgen.core import registry
-from edgen.core.safe_text import safe
+from edgen.core.text import safe
 from edgen.core.version import __version__
 
 SECTIONS: dict[str, dict[str, Any]] = {

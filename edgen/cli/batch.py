@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument
 
-from edgen.cli.groups import CommandGroup
-from edgen.cli.options import JsonOption, RunArgument, TrustOption
+from edgen.cli.options import CommandGroup, JsonOption, RunArgument, TrustOption
 from edgen.cli.output import note, print_value
 from edgen.core.durations import span
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from edgen.cli.output import format_cost, print_value
-from edgen.core.count_text import describe_counts
 from edgen.core.errors import UsageError
+from edgen.core.text import describe_counts
 
 if TYPE_CHECKING:
     from edgen.api.candidates import CandidatesEstimate, WrittenCandidates

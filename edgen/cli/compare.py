@@ -53,8 +53,7 @@ def command(
     Example: edgen compare outputs/experiment --arms published json --prompts
     """
     from edgen.api.finished import compare_runs
-    from edgen.api.own_measures import load_measures
-    from edgen.api.run_measures import load_run_measures
+    from edgen.api.run_measures import load_measures, load_run_measures
     from edgen.cli.control import make_control
     from edgen.evaluation.comparison.render import render_comparison
 

@@ -18,8 +18,8 @@ from edgen.cli.errors import End, at_end, ending_signals
 from edgen.cli.listeners.display import make_display
 from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
-from edgen.core.safe_text import safe
 from edgen.core.system import handling
+from edgen.core.text import safe
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
 from edgen.runtime.snapshot import Snapshot, StatusEvent

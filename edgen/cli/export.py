@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from typer import Context, Option
 from typer.core import TyperOption
 
-from edgen.cli import complete, groups
+from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
@@ -124,7 +124,7 @@ LayerOption = Annotated[
 ]
 
 
-class Command(groups.Command):
+class Command(o.Command):
     """`edgen export` with the options that formats declare."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -145,7 +145,7 @@ def _own_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
     """Return an option for each flag that any format has, with the formats that have it; `loaded`: of these
     formats alone."""
     from edgen.core.registry import find, find_all
-    from edgen.export.own_options import Flag, flags_of
+    from edgen.export.options import Flag, flags_of
 
     found: dict[str, tuple[Flag, list[str]]] = {}
     for format_ in find_all("format") if loaded is None else [find("format", name) for name in loaded]:

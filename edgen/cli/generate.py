@@ -118,7 +118,7 @@ def _render(made: Generated, show: int) -> Iterator[str]:
 
 
 def _render_record(record: dict[str, Any]) -> Iterator[str]:
-    from edgen.families import family_of_record
+    from edgen.families.base import family_of_record
 
     family = family_of_record(record)
     recorded = family.read(msgspec.json.encode(record))

@@ -17,8 +17,7 @@ from typing import Any, TextIO
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.safe_text import replace_surrogates, safe, safe_json
-from edgen.core.text import columns, dollars
+from edgen.core.text import columns, dollars, replace_surrogates, safe, safe_json
 
 _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 

@@ -11,8 +11,8 @@ from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
-from edgen.core.count_text import describe_counts
 from edgen.core.errors import UsageError
+from edgen.core.text import describe_counts
 
 if TYPE_CHECKING:
     from edgen.api.pairs import PairedRun, PairOptions

@@ -15,8 +15,7 @@ from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
-from edgen.core.safe_text import safe
-from edgen.core.text import value_in_words
+from edgen.core.text import safe, value_in_words
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from edgen.cli.output import align_columns, wrap_behind
-from edgen.core.count_text import format_short
 from edgen.core.durations import span
-from edgen.core.text import dollars
+from edgen.core.text import dollars, format_short
 
 if TYPE_CHECKING:
     from edgen.api.runs import RunFacts, Totals

@@ -82,8 +82,7 @@ def command(
     if output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")
     from edgen.api.finished import select_run
-    from edgen.api.own_measures import load_measures
-    from edgen.api.run_measures import load_run_measures
+    from edgen.api.run_measures import load_measures, load_run_measures
     from edgen.cli.control import make_control
     from edgen.selection.options import SelectOptions
 

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.groups import CommandGroup
+from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _render_space(facts: dict[str, Any], *, needs: bool) -> Iterator[str]:
     for number, (role, sees) in enumerate(facts["roles"].items()):
         text, label = f"{role} sees {', '.join(sees) or 'nothing'}", "" if number else "roles"
         yield from wrap(text, 80, initial_indent=f"{label:20} ", subsequent_indent=" " * 23)
-    from edgen.space.section import section, section_names
+    from edgen.space.model import section, section_names
 
     for name in section_names():
         yield from section(name).render(facts[name] or {})

@@ -70,8 +70,7 @@ def command(
     Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """
     from edgen.api.objects.results import Stats
-    from edgen.api.own_measures import chosen_with, load_measures
-    from edgen.api.run_measures import load_run_measures
+    from edgen.api.run_measures import chosen_with, load_measures, load_run_measures
     from edgen.api.stats import choose_measures, estimate_judge, measure, split_names
     from edgen.cli.control import make_control
     from edgen.evaluation.measuring import render

@@ -17,15 +17,13 @@ from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import count_noun, format_cost, note, print_json_line, print_line, print_value
 from edgen.cli.runs import render_runs
-from edgen.core.count_text import describe_counts, describe_reasons
 from edgen.core.durations import span
 from edgen.core.errors import UsageError
-from edgen.core.safe_text import safe
-from edgen.core.text import dollars
+from edgen.core.text import describe_counts, describe_reasons, dollars, safe
 
 if TYPE_CHECKING:
     from edgen.api.status import Status
-    from edgen.runtime.usage import Amount, Tokens
+    from edgen.runtime.snapshot import Amount, Tokens
 
 
 def command(

@@ -11,8 +11,7 @@ import msgspec
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from edgen.core.pair import Pair
-from edgen.core.safe_text import safe
-from edgen.core.text import value_in_words
+from edgen.core.text import safe, value_in_words
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
 
 _GAP = 3  # between columns

@@ -3,6 +3,9 @@
 API keys are named by environment variable and never stored. A backend at a provider's own host has the list
 price unless the job gives one. `shaping` separates settings that shape answers from others, so that limits,
 shards and logging may change on a resume.
+
+A run's inputs are its copy of the job, the files in `inputs/` and the numbers of its arms. They are checked
+whenever the run's job is read.
 """
 
 from __future__ import annotations
@@ -37,9 +40,10 @@ from edgen.config.job import (
     protocol_of,
     roles_asked,
     settings_of,
+    templates_of,
 )
-from edgen.config.run_inputs import require_inputs
-from edgen.core.errors import FileError, JobError, Problem, UsageError
+from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
+from edgen.core.kept_files import find_damage
 from edgen.core.registry import PluginError, find, names
 from edgen.core.resources import shipped
 from edgen.core.values import Role
@@ -353,7 +357,58 @@ def shaping_values(job: Job) -> dict[str, Any]:
 
 
 __all__ = [
-    "ANNOTATOR", "KNOBS", "MOST_ANNOTATORS", "BackendConfig", "Batch", "Branch", "CallSettings", "Job", "LabelsAsked", "Limits", "Pairs", "Price", "Shards",
-    "Split", "arm_jobs", "backend_name", "backend_of", "check", "check_budget", "load_job", "own_words", "parse_job", "protocol_of", "resolved_values",
-    "role_word_problems", "roles_asked", "settings_of", "shaping_values", "texts_of", "with_speakers",
+    "ANNOTATOR",
+    "KNOBS",
+    "MOST_ANNOTATORS",
+    "BackendConfig",
+    "Batch",
+    "Branch",
+    "CallSettings",
+    "Job",
+    "LabelsAsked",
+    "Limits",
+    "Pairs",
+    "Price",
+    "Shards",
+    "Split",
+    "arm_jobs",
+    "backend_name",
+    "backend_of",
+    "check",
+    "check_budget",
+    "load_job",
+    "own_words",
+    "parse_job",
+    "protocol_of",
+    "resolved_values",
+    "role_word_problems",
+    "roles_asked",
+    "settings_of",
+    "shaping_values",
+    "templates_of",
+    "texts_of",
+    "with_speakers",
 ]  # fmt: skip
+
+
+_FILES = ("job.yaml", "arms/numbers.json")
+
+
+def is_input(name: str) -> bool:
+    """Return whether the file of this path in a run's folder is one of the run's inputs."""
+    folder, _, file = name.rpartition("/")
+    return name in _FILES or (folder == "inputs" and file not in ("", ".", ".."))
+
+
+def require_inputs(run: Path) -> None:
+    """Raise DamagedError if one of a run's inputs is not as edgen wrote it. A run of an older edgen has no
+    digests of them, and a folder that is not a run has none either."""
+    found = [*find_damage(run, is_input)]
+    if not found:
+        return
+    others = "".join(f" So is {run / one.name}: {one.what}." for one in found[1:4])
+    raise DamagedError(
+        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing was asked or changed. "
+        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a space or the job, edit "
+        "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
+    )

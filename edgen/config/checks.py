@@ -20,6 +20,7 @@ from edgen.config.job import (
     find_protocol,
     protocol_of,
     roles_asked,
+    templates_of,
 )
 from edgen.config.label_set import LabelSet, set_problems
 from edgen.core.errors import Problem
@@ -52,7 +53,7 @@ def problems(job: Job) -> list[Problem]:
 def role_problems(job: Job) -> list[Problem]:
     """Return problems with the roles of the space, which the job's file alone does not show."""
     protocol = protocol_of(job)
-    asked, templates = roles_asked(job), protocol.templates(job, None)
+    asked, templates = roles_asked(job), templates_of(job, None)
     speakers = list(map(str.lower, job.speakers))
     backends = dict.fromkeys(("default", *speakers, *asked, "judge", ANNOTATOR))
     prompts = dict.fromkeys((*speakers, *templates, "closing", "oracle", ANNOTATOR))
@@ -107,7 +108,7 @@ def _protocol_problems(job: Job) -> list[Problem]:
     protocol = protocol_of(job)
     problems = [
         Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol asks with it")
-        for template in protocol.templates(job, None).values()
+        for template in templates_of(job, None).values()
         if template.name is None and template.file is None
     ]
     if job.branch is not None and not protocol.branches:

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Forms, Positive, Seed, Share, Text
 from edgen.config.label_set import LabelSet
+from edgen.core.plugin_faults import require_type
 from edgen.core.registry import PluginError, find, names
 from edgen.core.values import ROLES, Role
 
@@ -272,6 +273,15 @@ def backend_of(job: Job, role: str) -> BackendConfig:
 def protocol_of(job: Job) -> Any:
     """Return the job's protocol (`edgen.protocols.base.ConversationProtocol`)."""
     return find("protocol", job.protocol)
+
+
+def templates_of(job: Job, space: Any) -> dict[str, Any]:
+    """Return the templates that the job's protocol asks with, by use; `space` is None where it is not read.
+    Raises FaultyPluginError for a plugin's protocol that returns anything else."""
+    found: dict[str, Any] = protocol_of(job).templates(job, space)
+    if not isinstance(found, dict):
+        require_type("protocol", job.protocol, found, dict, "a dict of templates")
+    return found
 
 
 def find_protocol(name: str) -> Any:

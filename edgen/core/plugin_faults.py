@@ -27,7 +27,7 @@ class FaultyPluginError(InputError):
     reason = "plugin"
 
 
-def plugin_error(kind: Kind, name: str, error: Exception, about: str = "") -> Exception:
+def plugin_error(kind: Kind, name: str, error: BaseException, about: str = "") -> BaseException:
     """Return the error to raise after the object of this kind and name raised `error`.
 
     That is a FaultyPluginError for a plugin; the error itself for edgen's own objects, and for errors worded
@@ -40,22 +40,12 @@ def plugin_error(kind: Kind, name: str, error: Exception, about: str = "") -> Ex
     return FaultyPluginError(_describe((plugin,), error, steps[-1] if steps else None, about))
 
 
-class blaming:  # noqa: N801 - used as a function; contextlib's decorator costs three times as much, for every call
-    """Call an object of this kind and name in the body, and raise its errors as `plugin_error` does."""
-
-    __slots__ = ("_about", "_kind", "_name")
-
-    def __init__(self, kind: Kind, name: str, about: str = "") -> None:
-        self._kind, self._name, self._about = kind, name, about
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, type_: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception):
-            raised = plugin_error(self._kind, self._name, error, self._about)
-            if raised is not error:
-                raise raised from error
+def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoReturn:
+    """Raise what `plugin_error` returns."""
+    raised = plugin_error(kind, name, error, about)
+    if raised is error:
+        raise error
+    raise raised from error
 
 
 def find_fault(error: BaseException) -> FaultyPluginError | None:
@@ -83,13 +73,18 @@ def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
     raise FaultyPluginError(f"{describe(plugin)} {said}. {_advice(plugin)}")
 
 
-def require_value(kind: Kind, name: str, value: Any, type_: Any, what: str) -> None:
-    """Raise FaultyPluginError unless a value that a plugin returned is of a type in all its parts; `what`
-    names it, as in "a Reply". Values of edgen's own objects pass unread."""
-    if registry.plugin_of(kind, name) is None:
-        return
+def require_type(kind: Kind, name: str, value: Any, type_: type[Any], what: str) -> Any:
+    """Return a value that an object of this kind returned. Raises FaultyPluginError unless it is of the type;
+    `what` names that, as in "a Reply"."""
     if not isinstance(value, type_):
         refuse_value(kind, name, f"returned {shorten(repr(value), 80)}, a {type(value).__name__}, not {what}")
+    return value
+
+
+def require_value(kind: Kind, name: str, value: Any, type_: Any, what: str) -> None:
+    """Raise FaultyPluginError unless a value that a plugin returned is of a type in all its parts; `what`
+    names it, as in "a Reply". It costs time, so values of edgen's own objects need not be passed."""
+    require_type(kind, name, value, type_, what)
     try:
         msgspec.convert(msgspec.to_builtins(value), type_)
     except (TypeError, ValueError, msgspec.ValidationError, OverflowError) as error:

@@ -7,6 +7,8 @@ broken package affects only its users. Only installed packages count: metadata i
 ignored (see `edgen.core.installed`).
 
 The metadata is read here, not by importlib.metadata, which takes 50 ms of every start.
+
+An answer kind names what a template asks for; protocols declare theirs.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+import msgspec
+
+from edgen.core import registry
 from edgen.core.errors import InputError
 from edgen.core.installed import split_path
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
@@ -296,3 +301,33 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""
+
+
+class AnswerKind(msgspec.Struct, frozen=True):
+    """A kind of answer."""
+
+    name: str
+    """Its name in templates."""
+    says: str
+    """The value read from an answer, or made from a text."""
+    variables: tuple[str, ...]
+    """Variables of its templates, as far as known without a job's space."""
+
+
+def answer_kinds() -> dict[str, AnswerKind]:
+    """Return every kind by its name, those of whole conversations first. If two protocols share one, the
+    first describes it, and its templates may use the variables of both."""
+    protocols = []
+    for name in registry.names("protocol"):
+        try:
+            protocols.append(registry.find("protocol", name))
+        except registry.PluginError:  # `edgen list plugins` reports the reason
+            continue
+    found: dict[str, AnswerKind] = {}
+    for protocol in sorted(protocols, key=lambda one: -one.precedence):
+        for kind in protocol.answers:
+            known = found.setdefault(kind.name, kind)
+            if known is not kind:
+                both = tuple(dict.fromkeys((*known.variables, *kind.variables)))
+                found[kind.name] = AnswerKind(kind.name, known.says, both)
+    return found

@@ -35,9 +35,15 @@ def folder(name: Folder) -> Path:
 
 def shipped(name: Folder) -> list[str]:
     """Return the names that a job may use for files of this folder, sorted."""
+    return sorted(shipped_files(name))
+
+
+def shipped_files(name: Folder) -> dict[str, Path]:
+    """Return the shipped files of this folder, by the names that a job may use; of a folder of files, the
+    one that it has to have."""
     suffix, top = _SUFFIX[name], folder(name)
     found = [one for pattern in ("", "*/") for one in top.glob(f"{pattern}*{suffix or '/' + _INSIDE}")]
-    return sorted(one.name.removesuffix(suffix) if suffix else one.parent.name for one in found)
+    return {one.name.removesuffix(suffix) if suffix else one.parent.name: one for one in found}
 
 
 def find(name: Folder, reference: str, base: Path | None = None) -> Path:

@@ -1,4 +1,8 @@
-"""Values in words: numbers with units, lists of words, and model text made visible."""
+"""Values in words: numbers with units, lists of words, and model text made visible.
+
+`safe` writes out characters that could change a terminal; `describe_counts` and its like put counts on one
+line.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ import datetime
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 NONE = "–"
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -176,3 +182,80 @@ def _minus(text: str) -> str:
     if text.startswith("-") and not text.strip("-0.,"):
         return text[1:]
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+# All characters that need a check: fast, as most texts are mostly ASCII.
+_UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]+")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_JOINERS = "\u200c\u200d"
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def replace_surrogates(value: Any) -> Any:
+    """Return text, or lists and dicts with texts, with U+FFFD for every lone surrogate: no encoding takes
+    one."""
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {replace_surrogates(key): replace_surrogates(child) for key, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_surrogates(child) for child in value]
+    return value
+
+
+def safe(text: str) -> str:
+    """Return `text` with control and hidden characters written out: `\\x1b`, `\\u202e`.
+
+    These are control characters (escape sequences, C1), marks and overrides of direction, zero-width
+    characters except the two joiners that scripts and emoji need, separators of lines, lone surrogates. Line
+    feeds and tabs stay.
+    """
+    return _UNUSUAL.sub(lambda found: _escaped(found.group(), escape_character), text)
+
+
+def safe_json(text: str) -> str:
+    """Return JSON text of the same value that `safe` would not change: hidden characters become JSON
+    escapes."""
+    return _UNUSUAL.sub(lambda found: _escaped(found.group(), _units), text)
+
+
+def _escaped(run: str, escape: Callable[[str], str]) -> str:
+    if run.isprintable():
+        return run
+    return "".join(escape(c) if unicodedata.category(c) in _HIDDEN and c not in _JOINERS else c for c in run)
+
+
+def _units(char: str) -> str:
+    """Return a character as JSON escapes it, in one or two units of UTF-16; a lone surrogate is one unit."""
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+
+
+def format_short(number: int) -> str:
+    """Format a number in three or four characters."""
+    for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)
+
+
+def round_usd(usd: float | None) -> float | None:
+    """Round US dollars for JSON: to a millionth, and below a cent to six significant digits; None stays
+    None."""
+    if usd is None or abs(usd) >= 0.01:
+        return None if usd is None else round(usd, 6)
+    return float(f"{usd:.6g}")
+
+
+def describe_counts(counts: Mapping[str, int]) -> str:
+    """Describe a count and its parts."""
+    total = sum(counts.values())
+    if not total:
+        return "0"
+    return f"{total:,} ({', '.join(f'{reason} {count:,}' for reason, count in counts.items())})"
+
+
+def describe_reasons(reasons: Counter[str], most: int = 4) -> str:
+    """Format counts with their reasons, the most frequent first, such as `14 no_turns, 3 too_short`."""
+    shown = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(most))
+    return shown + (f" and {len(reasons) - most} more kinds" if len(reasons) > most else "")

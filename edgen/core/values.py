@@ -15,6 +15,8 @@ Role = str
 ROLES = ("Teacher", "Student")  # of Education Dialogue
 END_MARKER = "[end of conversation]"
 
+MAX_ANSWER = 32 * 1024 * 1024  # maximum bytes of one answer of a service
+
 
 class Scenario(msgspec.Struct, frozen=True):
     """One draw from a space: the value of each dimension, in the space's order. `index` counts from 0.

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
+from edgen.core.plugin_faults import require_type
 from edgen.core.values import Scenario
 from edgen.cost.tokens import Counter, counter
 from edgen.cost.usage import Range, Rates, Used, add_up, backends_asked
 from edgen.planning.allowed_files import Reach
-from edgen.planning.labels import layers_of
+from edgen.planning.gates import layers_of
 from edgen.planning.plan import Plan
 from edgen.prompting.token_bound import prompt_token_bound
 from edgen.protocols.base import ExpectedCall
@@ -138,11 +139,18 @@ def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
     return tokens if backend.max_tokens is None else min(tokens, float(backend.max_tokens))
 
 
+def _expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
+    """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
+    that returns anything else."""
+    found = protocol_of(job).expected(job, level)
+    return require_type("protocol", job.protocol, found, tuple, "a tuple of ExpectedCall")  # type: ignore[no-any-return]
+
+
 def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later: bool) -> Used:
     """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves
     replicate 0, if the job branches, and only continues from there."""
     protocol = protocol_of(job)
-    calls: tuple[ExpectedCall, ...] = protocol.expected(job, level)
+    calls = _expected_calls(job, level)
     asks = min(ASKS[level], float(job.asks))
     off = 1 + (level - 1) * prompts.error  # factor on the count
     said = 0.0  # tokens so far
@@ -186,7 +194,7 @@ def _share_of_roles(job: Job, layer: Layer) -> float:
 
 def _said(job: Job, level: int) -> float:
     """Return the tokens of a conversation as shown to an annotator."""
-    calls: tuple[ExpectedCall, ...] = protocol_of(job).expected(job, level)
+    calls = _expected_calls(job, level)
     spoken = [call for call in calls if call.heard] or calls
     return sum(answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
@@ -200,7 +208,7 @@ def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
     if len(rooms) < len(backends):
         return None
     said, parts = 0.0, []
-    for call in protocol_of(job).expected(job, 2):
+    for call in _expected_calls(job, 2):
         prompt = prompts.most[call.use] + (said if call.hears else 0.0)
         answers = rooms[call.role] * (2**job.asks - 1)
         parts.append(rates.most(call.role, job.asks, job.asks * prompt, answers))
@@ -213,7 +221,7 @@ def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
 
 def _most_of_labelling(job: Job, prompts: Prompts, rates: Rates, rooms: Mapping[str, int]) -> Used:
     """Return the maximum use of a job's layers for one conversation."""
-    answers: tuple[ExpectedCall, ...] = protocol_of(job).expected(job, 2)
+    answers = _expected_calls(job, 2)
     room = [rooms[call.role] * 2 ** (job.asks - 1) for call in answers]
     turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many
     calls = job.asks * sum(

@@ -17,14 +17,14 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVa
 
 import msgspec
 
-from edgen.core.plugin_faults import FaultyPluginError, blaming, plugin_error
+from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error
 from edgen.evaluation.aggregates import Aggregate, Columns, Examples, Histogram, Mean, Share, Tally
 from edgen.evaluation.figures import Block
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
 from edgen.evaluation.panels import draw_panels, usual_panels
-from edgen.evaluation.rows import render_lines
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, sample_of_facts
+from edgen.evaluation.terminal import render_lines
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
@@ -149,8 +149,7 @@ class Measure(Generic[V]):
     # ---- how it is shown
 
     def shown(self, value: V) -> Any:
-        """Return the object whose attributes `aggregates` name: the value itself, unless its figures are
-        nested."""
+        """Return the object that has what `aggregates` name: the value, unless figures are nested."""
         return value
 
     def lines(self, value: V) -> Iterator[str]:
@@ -373,13 +372,14 @@ class Shared:
         return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
 
     def result(self, name: str) -> Any:
-        """Return the value of a measure that was started, once everything was seen. Raises its
-        FaultyPluginError if it was left out."""
+        """Return the value of a measure once everything was seen. Raises its FaultyPluginError, if any."""
         if name in self.faults:
             raise self.faults[name]
         if name not in self._results:
-            with blaming("measure", name):
+            try:
                 self._results[name] = self._counts[name].result()
+            except Exception as error:  # noqa: BLE001 - raised again
+                blame("measure", name, error)
         return self._results[name]
 
     def results(self, names: Iterable[str]) -> dict[str, Any]:

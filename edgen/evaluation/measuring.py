@@ -44,6 +44,10 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"{measure!r} was not measured; there are {', '.join(self.values)}.")
         return self.values[measure]
 
+    def __iter__(self) -> Iterator[str]:
+        """Return an iterator over the names of the measures, as a mapping has."""
+        return iter(self.values)
+
     def as_json(self) -> dict[str, Any]:
         """Return the JSON of `edgen stats --json`: each measure's value under its name."""
         return {

@@ -165,13 +165,11 @@ def _named(client: ModelClient, request: Request) -> Iterator[Place]:
 
 
 def share_out(answer: Answer, places: Sequence[Place], price: Callable[[int, int], float]) -> list[Share]:
-    """Return each call's share of an answer, as far as there are choices.
+    """Return each call's share of an answer with several choices, as far as they go.
 
     A service counts all choices together. Each call gets a part of the completion by length; the first also
     gets the prompt and the remainder. So the parts add up to the counted and charged amounts.
     """
-    if not answer.reply.others:
-        return [Share(places[0], answer.reply, answer.charged_tokens, answer.cost_usd)]
     first = msgspec.structs.replace(answer.reply, others=())
     others = answer.reply.others[: len(places) - 1]
     usage, cost = answer.reply.usage, answer.cost_usd

@@ -17,7 +17,7 @@ from edgen.cost.usage import Rates, Way
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
-from edgen.execution.rounds import restore_rounds
+from edgen.execution.run import restore_rounds
 from edgen.planning.plan import Plan
 from edgen.providers import Backend, provider_of
 from edgen.store.ledger import Ledger, RunPlan, RunStatus
@@ -91,7 +91,7 @@ def find_rework(
 def dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
     """Yield a sentence for each finished arm of a run that a job with these arms would drop."""
     try:
-        before = load_job(run.job).arms if run.job.exists() else {}
+        before = load_job(run.job).arms
     except EdgenError:  # the reader of the run reports the error
         return
     for arm in before:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, load_job, protocol_of, resolved_values
+from edgen.config import Job, Split, load_job, protocol_of, resolved_values
 from edgen.core.digest import fingerprint, sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
@@ -25,7 +25,7 @@ from edgen.families.base import record_id
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
-from edgen.prompting.answer_schema import read_answer_schema, schema_file
+from edgen.prompting.prompt import read_answer_schema, schema_file
 from edgen.space.splits import HeldOutGroups
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import (
@@ -40,8 +40,16 @@ from edgen.store.ledger import (
     summary_at,
 )
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import MANIFEST, Counts, digest_shards, read_manifest, verify_manifest, write_shards
-from edgen.store.split_side import read_test_side
+from edgen.store.run_reader import read_test_side
+from edgen.store.shards import (
+    MANIFEST,
+    Counts,
+    digest_shards,
+    read_manifest,
+    strays,
+    verify_manifest,
+    write_shards,
+)
 
 # Facts in the ledger
 JOB = "job"  # the job as in a manifest
@@ -298,3 +306,21 @@ def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) 
         return False
     with LedgerReader(run.ledger) as view:
         return view.is_sound()
+
+
+def remark_on_files(split: Split, own: RunFolder) -> Iterator[str]:
+    """Yield warnings about a run's shards: whole groups that do not allow the requested share of test
+    conversations, and foreign files among the shards."""
+    counts = read_manifest(own.shards).counts
+    total = counts.train + counts.test
+    if total and abs(counts.test - split.test * total) > max(1.0, 0.01 * total):
+        yield (
+            f"the test side has {counts.test} of {total} conversations instead of {split.test:.0%}: groups "
+            f"(split.by: {split.words}) stay whole, and no choice of whole groups comes closer."
+        )
+    if names := strays(own.shards):
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        yield (
+            f"{own.shards}: {shown}: not in the manifest, so not part of this data set. A loader that "
+            "reads the folder by a pattern would read it as well: move it elsewhere."
+        )

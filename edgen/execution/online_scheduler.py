@@ -41,7 +41,8 @@ class OnlineScheduler:
         self._recorder = OutcomeRecorder(work, self.stop)
         self._stopping = asyncio.Event()
         self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running shared requests
-        self._joined = JoinedCalls(work, self._ask_for)
+        several = any(client.most_choices > 1 for client in work.clients.values())
+        self._joined = JoinedCalls(work, self._ask_for) if several else None
 
     @property
     def in_flight(self) -> int:
@@ -183,7 +184,7 @@ class OnlineScheduler:
 
     async def _ask(self, rollout: Rollout, request: Request) -> Reply:
         """Send a request and store the answer; return when it is on disk."""
-        if rollout.client.most_choices > 1:
+        if self._joined is not None and rollout.client.most_choices > 1:
             return await self._joined.ask(rollout, request)
         return await self._ask_for(rollout, request, (Place(request.address, rollout.key),))
 
@@ -192,7 +193,10 @@ class OnlineScheduler:
         shares: list[Share] = []
 
         async def store(answer: Answer) -> None:
-            shares.extend(share_out(answer, places, rollout.client.price_of))
+            if answer.reply.others:
+                shares.extend(share_out(answer, places, rollout.client.price_of))
+            else:
+                shares.append(Share(places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
             stored = [(*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares]
             await self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
             self._recorder.note_answer()

@@ -185,7 +185,8 @@ class OutcomeRecorder:
         retried = rollout.request is not None
         forms = self._work.clients[request.role].form_support
         self.usefulness.count_answer(request, reply, rollout.refused, forms, retried=retried)
-        self._stop_if_useless()
+        if self.usefulness.is_in_doubt:
+            self._stop_if_useless()
 
     def _stop_if_useless(self) -> None:
         if not self._useless and (reason := self.usefulness.verdict()) is not None:
@@ -201,7 +202,8 @@ class OutcomeRecorder:
         self._record(unit, rollout, settled)
         if rollout.fresh:
             self.usefulness.count_settled(settled.status, settled.reason)
-            self._stop_if_useless()
+            if self.usefulness.is_in_doubt:
+                self._stop_if_useless()
 
     def fail(self, unit: tuple[int, TaskId], rollout: Rollout, failure: CallError) -> None:
         """Record that a task got no answer; stop the run if the next would get none either."""

@@ -2,33 +2,100 @@
 
 First the job's conversations, or this piece of them, are made. With `top_up`, exactly as many scenarios as
 are missing are then planned, repeatedly, so that the result depends on outcomes, not on their order. If the
-protocol divides scenarios into rounds, one is settled before the next begins (`execution/rounds`).
+protocol divides scenarios into rounds, one is settled before the next begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, arm_jobs, load_job, protocol_of, resolved_values
-from edgen.core.errors import EdgenError, ShortError, UsageError
-from edgen.core.values import RejectionReason
+from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError
+from edgen.core.threads import run_in_thread
+from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
-from edgen.execution.rounds import prepare_rounds
 from edgen.execution.session import Session
 from edgen.execution.usefulness import GATED
+from edgen.families.base import Recorded
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
 from edgen.space import space_files
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy
-from edgen.store.ledger import RunPlan, RunStatus
+from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
+from edgen.store.ledger.facts import RoundEnd, fact_of_round, read_round_end
+from edgen.store.ledger.opening import damaged_error
 from edgen.store.run_folder import RunFolder
+
+
+async def prepare_rounds(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> None:
+    """Prepare the rounds up to `number`. Those before it are settled."""
+    while plan.prepared_rounds <= number:
+        last = plan.prepared_rounds - 1
+        end = await _note_end(plan, ledger, fingerprint, last)
+        await run_in_thread(_prepare_next, plan, ledger, _scope(plan, fingerprint, last), end)
+
+
+def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
+    """Prepare the rounds whose earlier ones ended under another form of the job, without noting anything."""
+    while plan.prepared_rounds < plan.rounds.total:
+        last = plan.prepared_rounds - 1
+        end = read_round_end(ledger.fact(_fact(plan, last)), ledger.path)
+        if end is None:
+            return
+        try:
+            _prepare_next(plan, ledger, _scope(plan, fingerprint, last), end)
+        except DamagedError:  # or records of another family: the work itself reports the error
+            return
+
+
+async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> RoundEnd:
+    """Note that a round has ended, unless noted. Conversations that had failed then stay excluded under
+    another form of the job, too: an upgrade must not discard paid answers."""
+    await ledger.flush()
+    known = read_round_end(ledger.fact(_fact(plan, number)), ledger.path)
+    if known is not None and known.fingerprint == fingerprint:
+        return known
+    outcomes = ledger.outcomes(_scope(plan, fingerprint, number))
+    failed = {(scenario, task) for scenario, task, status, _ in outcomes.settled() if status is Status.FAILED}
+    end = RoundEnd(fingerprint, tuple(sorted(failed | {*(known.failed if known is not None else ())})))
+    ledger.set_fact(_fact(plan, number), msgspec.json.encode(end).decode())
+    await ledger.flush()
+    return end
+
+
+def _prepare_next(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> None:
+    with contextlib.closing(_made(plan, ledger, scope, end)) as made:
+        plan.prepare_round(made)
+
+
+def _made(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> Generator[Recorded, None, None]:
+    """Yield the accepted conversations of a round that count for later ones."""
+    failed = {*end.failed}
+    for scenario, task, _, record in ledger.outcomes(scope).records():
+        if (scenario, task) in failed:
+            continue
+        try:
+            yield plan.family.read(record)
+        except (ValueError, msgspec.MsgspecError) as problem:
+            raise damaged_error(ledger.path, f"a record cannot be read: {problem}") from None
+
+
+def _fact(plan: Plan, number: int) -> str:
+    return fact_of_round(number, plan.rounds.size, plan.job.replicates)
+
+
+def _scope(plan: Plan, fingerprint: str, number: int) -> Scope:
+    """Return the conversations of a round that is not the last."""
+    first = number * plan.rounds.size
+    return Scope(fingerprint, first + plan.rounds.size, plan.job.replicates, first)
 
 
 def check_part(job: Job, part: range | None) -> None:

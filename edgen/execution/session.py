@@ -33,7 +33,8 @@ from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, Used
 from edgen.store.ledger import OPEN, Ledger, RunPlan
-from edgen.store.ledger.endings import (
+from edgen.store.ledger.facts import (
+    OWNER,
     RETRIES,
     TIMEOUTS,
     note_end,
@@ -42,7 +43,6 @@ from edgen.store.ledger.endings import (
     read_retries,
     read_timeouts,
 )
-from edgen.store.ledger.facts import OWNER
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
@@ -89,7 +89,7 @@ class Session:
         self._clients = make_clients(
             tasks.call_settings, backends, roles, self.budget, ledger.out, admissions=shared.admissions
         )
-        restore_forms(self._clients.values(), ledger, self.events)
+        restore_forms({client.form_support for client in self._clients.values()}, ledger, self.events)
         identities = {role: client.backend.identity for role, client in self._clients.items()}
         self.fingerprint = tasks.fingerprint(identities)
         if self.budget is not None:
@@ -211,7 +211,7 @@ class Session:
         finally:
             noting.cancel()
             self.close_budget()
-            if state != "stopped":
+            if state != "stopped" and self.ledger.out.batches():
                 end_batch_period(self.ledger)
             self._note(state, message, reason)
 

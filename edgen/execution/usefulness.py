@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from edgen.config import CallSettings
-from edgen.core.count_text import describe_reasons
 from edgen.core.errors import UselessError
+from edgen.core.text import describe_reasons
 from edgen.core.values import RejectionReason, Reply, Request, Status
 from edgen.planning.speakers import describe_reply
 from edgen.store.ledger.opening import decode_fact
@@ -118,6 +118,7 @@ class Usefulness:
         counts: ProgressCounts,
         help_: str = "",
     ) -> None:
+        self.is_in_doubt = False  # an answer was unusable, or a task rejected; without any, no verdict
         self._help = help_
         self._wanted = settings.stop_when_useless
         self._gates_count = not settings.top_up  # a top-up stops planning on its own
@@ -153,6 +154,7 @@ class Usefulness:
         if not refused:
             self._usable[role] += 1
             return
+        self.is_in_doubt = True
         self._latest = _Latest(request, forms.sent(request), reply, forms.describe(request))
         self._reasons[role][refused] += 1
         if retried:
@@ -164,6 +166,8 @@ class Usefulness:
         self._settled += 1
         self._accepted += status is Status.ACCEPTED
         self._read += status is Status.ACCEPTED or by_gate
+        if status is not Status.ACCEPTED:
+            self.is_in_doubt = True
         if status is Status.REJECTED:
             self._rejected[reason or "unknown"] += 1
 

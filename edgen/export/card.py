@@ -20,14 +20,12 @@ from typing import Any
 import yaml
 
 from edgen.core.text import escape_invisible, escape_markdown
-from edgen.export.caveats import SETTLED, caveats, outcomes, unfinished
+from edgen.export.caveats import SETTLED, caveats, flatten_facts, outcomes, public_facts, unfinished
 from edgen.export.chat import DO_THIS, Chat
 from edgen.export.evidence import Evidence, Part, describe_judged, simulated_parts
 from edgen.export.files import Patterns
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions
-from edgen.export.own_options import given_flags
-from edgen.export.public_facts import flatten_facts, public_facts
+from edgen.export.options import ExportOptions, given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.space import Space
 from edgen.store.run_reader import RunReader

@@ -21,13 +21,12 @@ from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
-from edgen.export.options import ExportOptions, Opening, Told
-from edgen.export.own_options import FormatOptions
+from edgen.export.options import ExportOptions, FormatOptions, Opening, Told
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scene, Scenes
-from edgen.protocols.briefs import TURN_VARIABLES, labels_of, turn_variables
+from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
-from edgen.space.five_lists import has_five_dimensions, template_fields, template_variables
+from edgen.space.model import has_five_dimensions, template_fields, template_variables
 
 if TYPE_CHECKING:
     from edgen.prompting import Prompt

@@ -11,9 +11,9 @@ from edgen.core.text import escape_markdown
 from edgen.core.values import Scenario
 from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
-from edgen.families import family_of
+from edgen.families.base import family_of
 from edgen.space import Dimension, Space
-from edgen.space.five_lists import TOPIC_FIELDS, has_five_dimensions
+from edgen.space.model import TOPIC_FIELDS, has_five_dimensions
 from edgen.store.run_reader import AcceptedConversation
 
 Columns = Mapping[str, tuple[ColumnType, str]]  # a column's type and meaning, by name

@@ -17,8 +17,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command, require_versions
-from edgen.export.options import ExportOptions
-from edgen.export.own_options import FormatOptions
+from edgen.export.options import ExportOptions, FormatOptions
 from edgen.export.rows import DEFAULT, ColumnType, DataTable, Row, SplitName
 from edgen.store.run_reader import RunReader
 

@@ -15,8 +15,7 @@ from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, columns_for_trainers
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
-from edgen.export.options import ExportOptions
-from edgen.export.own_options import FormatOptions, read_options
+from edgen.export.options import ExportOptions, FormatOptions, read_options
 from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut, Row, SplitName
 from edgen.export.tried import Tried, tried
 from edgen.space import Space

@@ -25,9 +25,8 @@ from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import unfinished
 from edgen.export.chat import Chat, make_chat
 from edgen.export.conversation_rows import columns_for_trainers
-from edgen.export.credit_note import credit_notes
 from edgen.export.croissant import describe_files
-from edgen.export.evidence import Evidence
+from edgen.export.evidence import Evidence, credit_notes
 from edgen.export.files import RowFiles, Staging
 from edgen.export.format import Format
 from edgen.export.layer_columns import layer_notes

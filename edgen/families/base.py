@@ -2,25 +2,27 @@
 
 A family owns a layout with its JSON Schema. Readers of a run's conversations ask the family for `Recorded`
 values and need not know the layout. `read(record(x)) == x`.
+
+`family_of` finds the family of a space, and `find_change` compares a record that was read back with the
+original.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import Event, Scenario, Turn
-from edgen.families.abilities import (
-    FamilyWords,
-    LayoutChecks,
-    ScenesAndPictures,
-    SplitGroups,
-    dimension_groups,
-)
+from edgen.core import registry, resources
+from edgen.core.errors import JobError, Problem
+from edgen.core.plugin_faults import refuse_value
+from edgen.core.values import Conversation, Event, Scenario, Turn
+from edgen.core.version import DISTRIBUTION
+from edgen.core.yaml_values import shortened
 from edgen.families.parts import (
     FiledRecord,
     Provenance,
@@ -30,9 +32,87 @@ from edgen.families.parts import (
     with_marker,
     without_marker,
 )
-from edgen.space.model import Space
+from edgen.space.model import Space, SpaceRole
 from edgen.validation.schema import conforms
 from edgen.validation.speech import read_speech
+
+
+class LayoutChecks:
+    """Checks of a record beyond its schema."""
+
+    schema: ClassVar[str]
+
+    def schema_of(self, record: Any) -> str:
+        """Return the file of the JSON Schema for a decoded record, if the family knows several layouts."""
+        return self.schema
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """Yield problems of a decoded record that its schema cannot express: (path, problem), each an
+        error."""
+        yield from ()
+
+    def begins_anew(self, turn: Any) -> bool:
+        """Return whether a turn of a decoded record begins a new part, so that it may follow one of the same
+        role."""
+        return False
+
+    def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
+        """Return the values that the space allows in a record, by key of its scenario."""
+        return {one.name: frozenset(one.values) for one in space.dimensions}
+
+    def written(self, conversation: Conversation) -> tuple[Turn, ...]:
+        """Return the turns as texts of a record: with an end marker if the layout has one."""
+        return conversation.turns
+
+
+class ScenesAndPictures:
+    """Scenes and pictures of the part of a conversation that a turn belongs to."""
+
+    def scenes(self, space: Space) -> Scenes | None:
+        """Return the scenes of conversations on this space; None if a conversation has only one."""
+        return None
+
+    def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
+        """Return pictures for turns, by place: SVG that loads nothing and runs nothing, with escaped
+        texts."""
+        return {}
+
+
+class SplitGroups:
+    """Criteria for separating train and test, beyond single dimensions."""
+
+    def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return criteria for separating train and test: each is a name, and the dimensions whose values form
+        a group."""
+        return dimension_groups(dimensions)
+
+
+class FamilyWords:
+    """Words for conversations of this kind in cards, reports and comparisons."""
+
+    tags: ClassVar[tuple[str, ...]] = ()
+    """Words for the conversations on a card."""
+    measures: ClassVar[tuple[str, ...]] = ()
+    """The names of the measures that only conversations of this kind have."""
+    roles: ClassVar[tuple[SpaceRole, ...]] = ()
+    """The roles that speak where no space names who does."""
+    precedence: ClassVar[int] = 0
+    """Of edgen's own families that fit a space or know a record, the lowest is taken."""
+    probability_clause: ClassVar[str] = ""
+    """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
+    holds_events: ClassVar[bool] = True
+    """Whether records hold what happened besides turns."""
+
+    @property
+    def probability_words(self) -> str:
+        """The name of a conversation's probability."""
+        return f"probability {self.probability_clause}".rstrip()
+
+
+def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return each dimension separately, and all of them together."""
+    return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
+
 
 __all__ = [
     "Family", "FiledRecord", "Provenance", "Recorded", "Scene", "Scenes", "dimension_groups", "filed_index",
@@ -203,3 +283,83 @@ def _probability(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return float(value)
+
+
+def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None:
+    """Return the difference of `recorded` after reading it back from its record, as a clause; None if there
+    is none.
+
+    Raises the errors of the family's `read`.
+    """
+    again = family.read(record)
+    if again == recorded:
+        return None
+    if not isinstance(again, type(recorded)):
+        return f"`read` returned a {type(again).__name__}, not a Recorded"
+    # a tuple in `data` or `outcome` is a list in JSON
+    before, after = msgspec.to_builtins(recorded), msgspec.to_builtins(again)
+    return None if _sorted(before) == _sorted(after) else _first_change(before, after, "")
+
+
+def _sorted(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def _first_change(before: Any, after: Any, path: str) -> str:
+    """Return the first place where two values differ, and the difference."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in (*before, *(key for key in after if key not in before)):
+            place = f"{path}.{key}" if path else str(key)
+            if key not in after:
+                return f"{place} is lost"
+            if key not in before:
+                return f"{place} is added"
+            if _sorted(before[key]) != _sorted(after[key]):
+                return _first_change(before[key], after[key], place)
+    if isinstance(before, list | tuple) and isinstance(after, list | tuple):
+        for number, (one, other) in enumerate(zip(before, after, strict=False)):
+            if _sorted(one) != _sorted(other):
+                return _first_change(one, other, f"{path}[{number}]")
+        return f"{path} has {len(after)} entries in place of {len(before)}"
+    return f"{path} is {shortened(repr(after))} in place of {shortened(repr(before))}"
+
+
+def family_of(space: Space, named: str | None = None) -> Family:
+    """Return the family of a space's conversations: the job's choice, else the first of edgen's own that
+    fits.
+
+    Raises PluginError for an unknown name, JobError if it does not fit.
+    """
+    if named is None:
+        return next(family for family in _own_families() if family.fits(space))
+    family: Family = registry.find("family", named)
+    if not (schema := resources.find("validators", family.schema)).is_file():
+        refuse_value("family", named, f"has the schema {schema}, and there is no such file")
+    if not family.fits(space):
+        problem = Problem("$.family", f"{named} does not fit the dimensions and roles of {space.name}")
+        raise JobError("the job", "1 problem:", (problem,))
+    return family
+
+
+def family_of_record(record: Any) -> Family:
+    """Return the family whose layout a decoded record has; if none recognises it, the first of edgen's own.
+    Plugins' families are loaded only if none of edgen's own recognises it."""
+    for families in (_own_families, _other_families):
+        if found := next((family for family in families() if family.recognizes(record)), None):
+            return found
+    return _own_families()[0]
+
+
+@functools.cache
+def _own_families() -> list[Family]:
+    own: list[Family] = [
+        registry.find("family", plugin.name)
+        for plugin in registry.plugins()
+        if plugin.kind == "family" and plugin.package == DISTRIBUTION
+    ]
+    return sorted(own, key=lambda family: family.precedence)
+
+
+@functools.cache
+def _other_families() -> list[Family]:
+    return [family for family in registry.find_all("family") if family not in _own_families()]

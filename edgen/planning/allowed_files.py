@@ -5,13 +5,17 @@ lie under the job's project after following links, be a regular file of a sensib
 of its kind. The project is the nearest folder above the job with one of MARKERS, else the job's own folder.
 Names of shipped files are always allowed. `--allow-outside`, or typing the path, lifts the rules on place and
 suffix; pipes and devices are never opened.
+
+A bare name always means the shipped file. `describe_doubt` warns a user who has a file of that name where
+they may have meant it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,9 +24,9 @@ from edgen.config import texts_of
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, MachineError, SpaceError, TemplateError
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import nearest, suggest_file
-from edgen.planning.doubtful_names import describe_doubt
-from edgen.prompting.answer_schema import SUFFIX, schema_file
+from edgen.prompting.prompt import SUFFIX, schema_file
 
 Shipped = Literal["prompts", "preference_space", "label_sets", "machines", "questionnaires"]
 Kind = Shipped | Literal["tokenizer"]
@@ -189,3 +193,50 @@ def _there(path: Path) -> bool:
         return path.exists()
     except OSError:  # an unreadable folder
         return False
+
+
+# Text in a file of each kind, so that a job with the name of its space is not mistaken for a space.
+_MARKS = {
+    "preference_space": compile_later(r"^(?:dimensions|topics)\s*:", re.MULTILINE),
+    "label_sets": compile_later(r"^labels\s*:", re.MULTILINE),
+}
+_MOST = 65_536  # characters of a file that are examined
+
+
+def describe_doubt(kind: resources.Folder, name: str, key: str, base: Path) -> str | None:
+    """Return a sentence if `name`, under a job's key `key`, is ambiguous; None if not. `base`: the folder of
+    the job's relative names."""
+    shipped = resources.find(kind, name, base)
+    if not resources.is_shipped(kind, shipped) or not shipped.exists():
+        return None
+    for path in _candidates(kind, shipped.name, base):
+        if _is_another(kind, path, shipped):
+            own = os.path.relpath(path, base)
+            own = own if own.startswith("..") else f"./{own}"
+            return (
+                f"`{key}: {name}` means the shipped file, not {path}; to use that one, write `{key}: {own}`"
+            )
+    return None
+
+
+def _candidates(kind: resources.Folder, file: str, base: Path) -> Iterator[Path]:
+    for folder in dict.fromkeys((base, Path())):
+        yield from (folder / file, folder / kind / file)
+
+
+def _is_another(kind: resources.Folder, path: Path, shipped: Path) -> bool:
+    """Return whether a path is a file (or a machine's folder) of this kind with other contents than the
+    shipped one."""
+    try:
+        if shipped.is_dir():
+            return path.is_dir() and any(path.glob("*.y*ml")) and not path.samefile(shipped)
+        if not path.is_file() or path.samefile(shipped):
+            return False
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(_MOST)
+    except OSError:
+        return False
+    mark = _MARKS.get(kind)
+    return (mark is None or mark.search(text) is not None) and text != shipped.read_text(encoding="utf-8")[
+        :_MOST
+    ]

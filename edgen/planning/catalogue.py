@@ -13,14 +13,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.core import resources
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import SpaceError, TemplateError, UsageError
+from edgen.core.registry import answer_kinds
 from edgen.core.yaml_values import read_text
 from edgen.prompting import FrontMatter, Prompt, load_prompt
-from edgen.prompting.answer_schema import schema_file
 from edgen.prompting.front_matter import find_stray, read_front
+from edgen.prompting.prompt import schema_file
 from edgen.space import load_space
-from edgen.space.five_lists import DEFAULT_VARIABLES, template_fields, template_variables
+from edgen.space.model import DEFAULT_VARIABLES, template_fields, template_variables
 
 _NOT_READ = (
     "the comment in line {line} looks like front matter and is not read: front matter comes first in a file, "

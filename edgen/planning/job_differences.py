@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, protocol_of, shaping_values
+from edgen.config import Job, shaping_values, templates_of
 from edgen.core.digest import fingerprint
 from edgen.core.errors import TemplateError
 from edgen.core.registry import find
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import find_template
-from edgen.prompting.answer_schema import read_answer_schema, template_digest
+from edgen.prompting.prompt import read_answer_schema, template_digest
 from edgen.space import Space, content_sha256
 
 _NOT_SET = "not set"
@@ -38,7 +38,7 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
             key: fingerprint(value, 8) for key, value in values.get("extra_body", {}).items()
         }
     found = dict(flat_values(plain))
-    for template in protocol_of(job).templates(job, space).values():
+    for template in templates_of(job, space).values():
         key = template.key
         path = find_template(template, reach)
         digest = template_digest(read_text(path, TemplateError), read_answer_schema(path))

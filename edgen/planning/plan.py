@@ -20,10 +20,12 @@ from edgen.config import (
     roles_asked,
     settings_of,
     shaping_values,
+    templates_of,
 )
 from edgen.core.digest import fingerprint
 from edgen.core.forms import Form
-from edgen.core.plugin_faults import blaming, refuse_value, require_value
+from edgen.core.plugin_faults import blame, refuse_value, require_type, require_value
+from edgen.core.registry import plugin_of
 from edgen.core.values import (
     Address,
     Conversation,
@@ -37,11 +39,8 @@ from edgen.core.values import (
 )
 from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
-from edgen.families import family_of
-from edgen.families.base import Provenance, Recorded, record_id
-from edgen.families.read_back import find_change
-from edgen.planning.gates import read_gates
-from edgen.planning.labels import layers_of
+from edgen.families.base import Provenance, Recorded, family_of, find_change, record_id
+from edgen.planning.gates import layers_of, read_gates
 from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
 from edgen.protocols.gated import Decided, Gated, Passed, gated
@@ -50,7 +49,7 @@ from edgen.protocols.labelling import Unit, labelling_variables, labels_form
 from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import Choice
 from edgen.space import Space, content_sha256
-from edgen.space.five_lists import ROLES as EDUCATION_ROLES
+from edgen.space.model import ROLES as EDUCATION_ROLES
 from edgen.space.sampling import Sampler
 from edgen.space.splits import group_hash
 from edgen.validation.schema import is_valid
@@ -99,9 +98,10 @@ class Plan:
         self.useless_help = ""
         self.sharers = 1 if job.branch is None else job.replicates
         self.protocol: ConversationProtocol = protocol_of(job)
+        self._foreign_protocol = plugin_of("protocol", job.protocol) is not None
         self.settings = settings_of(job)
         self.roles = roles_asked(job)
-        self.templates: dict[str, Template] = self.protocol.templates(job, space)
+        self.templates: dict[str, Template] = templates_of(job, space)
         self.rounds = self.protocol.rounds(job)
         self.gates = read_gates(
             job.gates,
@@ -150,15 +150,17 @@ class Plan:
         def settled(result: Result | Passed, spent: Spent) -> Settled:
             result, said = result if isinstance(result, Passed) else (result, {})
             if not isinstance(result, Rejection):
-                require_value(
-                    "protocol", self.job.protocol, result, Conversation, "a Conversation or a Rejection"
-                )
+                if self._foreign_protocol:
+                    require_value(
+                        "protocol", self.job.protocol, result, Conversation, "a Conversation or a Rejection"
+                    )
                 provenance = self._provenance(index, replicate, result, spent)
                 name = record_id(self.job.name, index, replicate)
                 recorded = Recorded(name, scenario, result, provenance)
                 record = self._record(recorded)
                 if is_valid(record, self.family.schema):
-                    self._require_readable(recorded, record)
+                    if not self._reads_back:
+                        self._require_readable(recorded, record)
                     return Settled.accepted(
                         record, {layer: encode_said(given) for layer, given in said.items()}
                     )
@@ -169,8 +171,10 @@ class Plan:
         return Task(self._start(scenario, replicate), group, settled, self.job.protocol)
 
     def _record(self, recorded: Recorded) -> bytes:
-        with blaming("family", self.family.name, f"for conversation {recorded.id}"):
+        try:
             record = self.family.record(recorded)
+        except Exception as error:  # noqa: BLE001 - raised again
+            blame("family", self.family.name, error, f"for conversation {recorded.id}")
         if not isinstance(record, bytes):
             refuse_value(
                 "family", self.family.name, f"returned a {type(record).__name__} as a record, not bytes"
@@ -178,12 +182,12 @@ class Plan:
         return record
 
     def _require_readable(self, recorded: Recorded, record: bytes) -> None:
-        """Check once that the family reads back its records, before more is paid for. Raises
+        """Check that the family reads back its records, before more is paid for. Raises
         FaultyPluginError."""
-        if self._reads_back:
-            return
-        with blaming("family", self.family.name, f"for its own record of conversation {recorded.id}"):
+        try:
             change = find_change(self.family, recorded, record)
+        except Exception as error:  # noqa: BLE001 - raised again
+            blame("family", self.family.name, error, f"for its own record of conversation {recorded.id}")
         if change is not None:
             said = f"does not read back what it records: of conversation {recorded.id}, {change}"
             refuse_value("family", self.family.name, said)
@@ -216,7 +220,8 @@ class Plan:
     def opening(self, scenario: Scenario) -> dict[str, tuple[Message, ...]]:
         """Return the messages of each prompt at the start of a conversation, by use. The scenario need not be
         one of the plan's."""
-        return self.protocol.opening(scenario, self.prompts, self.rules)
+        found = self.protocol.opening(scenario, self.prompts, self.rules)
+        return require_type("protocol", self.job.protocol, found, dict, "a dict of messages from `opening`")  # type: ignore[no-any-return]
 
     def asked(self, scenario: Scenario) -> dict[str, Asked]:
         """Return what is asked with each prompt at the start of a conversation, by use."""
@@ -239,7 +244,8 @@ class Plan:
 
     def stage(self, scenario: Scenario) -> Stage | None:
         """Return the agents of a scenario; None if the protocol has no agents that take turns."""
-        return self.protocol.stage(scenario, self.prompts, self.rules)
+        found: Stage | None = self.protocol.stage(scenario, self.prompts, self.rules)
+        return found
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys with

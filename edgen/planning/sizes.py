@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edgen.space import Space
-from edgen.space.five_lists import DIMENSIONS
+from edgen.space.model import DIMENSIONS
 from edgen.space.sampling import Design, Sampler
 
 _SURE = 0.95  # minimum share of all seeds

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from edgen.config import backend_of
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
 from edgen.protocols.base import role_words
+from edgen.providers import provider_of
 
 _WHO_MAY_SPEAK = frozenset({RejectionReason.NO_TURNS, RejectionReason.ONE_SPEAKER, RejectionReason.TOO_SHORT})
 _MOST = 4  # names in a sentence
@@ -27,14 +29,40 @@ _KEYED = re.compile(
 )
 
 
+def find_doubts(plans: Iterable[Plan]) -> list[str]:
+    """Return a sentence for each template of whole conversations in which others than the roles of the space
+    speak, or that the simulator is asked with and cannot answer."""
+    return list(dict.fromkeys(sentence for plan in plans if (sentence := describe_template(plan))))
+
+
 def describe_template(plan: Plan) -> str | None:
-    """Return a sentence if others than the roles of the space speak in the template of whole conversations;
-    None if only the roles do, or if the protocol has no such template."""
+    """Return the doubt about a plan's template of whole conversations; None without a doubt, or if the
+    protocol has no such template."""
     work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
     request = next(work, None)
     work.close()
     if not isinstance(request, Request) or not request.speakers:
         return None
+    simulated = provider_of(backend_of(plan.job, request.role)).simulated
+    return (_explain_unanswered(plan, request) if simulated else None) or _explain_strangers(plan, request)
+
+
+def _explain_unanswered(plan: Plan, request: Request) -> str | None:
+    from edgen.simulator.conversation_prompt import read
+    from edgen.simulator.prompt_roles import say_why_not
+
+    if read(request.messages, request.speakers, certain=True) is not None:
+        return None
+    reason = say_why_not("\n".join(message.content for message in request.messages), request.speakers)
+    (prompt,) = plan.prompts.values()
+    names = _listed([role for role, *_ in request.speakers])
+    return (
+        f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space ({names}) in the "
+        "template, or say under `role_words` what it calls them"
+    )
+
+
+def _explain_strangers(plan: Plan, request: Request) -> str | None:
     from edgen.simulator.prompt_roles import find_strangers
 
     text = "\n".join(message.content for message in request.prose or request.messages)

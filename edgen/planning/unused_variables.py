@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from edgen.core import resources
 from edgen.planning.plan import Plan
-from edgen.space.five_lists import TOPIC_FIELDS
-from edgen.space.section import sections_of
+from edgen.space.model import TOPIC_FIELDS, sections_of
 
 
 class UnusedVariable(NamedTuple):

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from edgen.config import Job, settings_of
     from edgen.config.backends import BackendConfig, Price, Text
-    from edgen.core.answer_kinds import AnswerKind
     from edgen.core.errors import CallError, FailureKind, InputError, JobError, Problem, UsageError
+    from edgen.core.registry import AnswerKind
     from edgen.core.values import (
         Address,
         Conversation,
@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     from edgen.reading.conversation import read
     from edgen.reading.one_turn.reader import read_turn
     from edgen.space import Space, SpaceRole
-    from edgen.space.five_lists import template_variables
+    from edgen.space.model import template_variables
     from edgen.stats.intervals import Estimate, average, share
 
 _HOMES = {
@@ -128,7 +128,7 @@ _HOMES = {
         "Price",
         "Text",
     ),
-    "edgen.core.answer_kinds": ("AnswerKind",),
+    "edgen.core.registry": ("AnswerKind",),
     "edgen.core.errors": (
         "CallError",
         "FailureKind",
@@ -238,7 +238,7 @@ _HOMES = {
         "Space",
         "SpaceRole",
     ),
-    "edgen.space.five_lists": ("template_variables",),
+    "edgen.space.model": ("template_variables",),
     "edgen.stats.intervals": (
         "Estimate",
         "average",

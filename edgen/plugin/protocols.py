@@ -29,60 +29,60 @@ if TYPE_CHECKING:
     from edgen.core.values import Role as Role
     from edgen.protocols.base import Protocol as Protocol
     from edgen.protocols.base import call_seed as call_seed
-    from edgen.protocols.briefs import (
+    from edgen.protocols.fence import FENCED as FENCED
+    from edgen.protocols.parts import (
         CONVERSATION_VARIABLES as CONVERSATION_VARIABLES,
     )
-    from edgen.protocols.briefs import (
+    from edgen.protocols.parts import (
         TURN_VARIABLES as TURN_VARIABLES,
     )
-    from edgen.protocols.briefs import (
+    from edgen.protocols.parts import (
         Labels as Labels,
     )
-    from edgen.protocols.briefs import (
+    from edgen.protocols.parts import (
         conversation_variables as conversation_variables,
     )
-    from edgen.protocols.briefs import (
+    from edgen.protocols.parts import (
         labels_of as labels_of,
     )
-    from edgen.protocols.briefs import (
+    from edgen.protocols.parts import (
         learner as learner,
     )
-    from edgen.protocols.fence import FENCED as FENCED
     from edgen.protocols.stage import Stage as Stage
     from edgen.protocols.stage import play as play
     from edgen.reading.answers.values import LONGEST as LONGEST
     from edgen.reading.answers.values import read_values as read_values
-    from edgen.space.five_lists import (
+    from edgen.space.entries import value_problem as value_problem
+    from edgen.space.model import (
         DEFAULT_VARIABLES as DEFAULT_VARIABLES,
     )
-    from edgen.space.five_lists import (
+    from edgen.space.model import (
         DIMENSIONS as DIMENSIONS,
     )
-    from edgen.space.five_lists import (
+    from edgen.space.model import (
         LISTS as LISTS,
     )
-    from edgen.space.five_lists import (
+    from edgen.space.model import (
         ROLES as ROLES,
     )
-    from edgen.space.five_lists import (
+    from edgen.space.model import (
         has_five_dimensions as has_five_dimensions,
     )
     from edgen.space.similar_values import KnownValues as KnownValues
-    from edgen.space.text_rules import value_problem as value_problem
 else:
     __getattr__ = names_from(
         __name__,
         {
             "edgen.core.values": "Role",
             "edgen.protocols.base": "Protocol call_seed",
-            "edgen.protocols.briefs": (
+            "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"
             ),
             "edgen.protocols.fence": "FENCED",
             "edgen.protocols.stage": "Stage play",
             "edgen.reading.answers.values": "LONGEST read_values",
-            "edgen.space.five_lists": "DEFAULT_VARIABLES DIMENSIONS LISTS ROLES has_five_dimensions",
+            "edgen.space.model": "DEFAULT_VARIABLES DIMENSIONS LISTS ROLES has_five_dimensions",
             "edgen.space.similar_values": "KnownValues",
-            "edgen.space.text_rules": "value_problem",
+            "edgen.space.entries": "value_problem",
         },
     )

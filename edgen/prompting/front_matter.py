@@ -27,9 +27,9 @@ from typing import Any
 import msgspec
 
 from edgen.core import resources
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
+from edgen.core.registry import answer_kinds
 from edgen.core.yaml_values import convert, nearest, read_yaml, shortened
 
 _MOST = 20_000  # characters of front matter: far more than needed, few enough for the YAML reader
@@ -81,12 +81,19 @@ def edited_from(text: str) -> str | None:
     front = _stated(text, "template")
     if front.source is None:
         return None
-    digest, lines = body_sha256(text), set(_body(text).split("\n")) - {""}
-    claimed = [(name, body) for name, (source, title, body) in _shipped().items() if source == front.source
-               and (source != _OURS or title == front.name)]  # fmt: skip
-    if not claimed or any(sha256(body) == digest for _, body in claimed):
+    own, bodies = _body(text), _shipped_bodies()
+    same = [name for name, body in bodies.items() if body == own]
+    if any(_claims(front, name) for name in same):
         return None
-    return max(claimed, key=lambda entry: len(lines & set(entry[1].split("\n"))))[0]
+    claimed = [name for name in bodies if _claims(front, name)]
+    lines = set(own.split("\n")) - {""}
+    return max(claimed, key=lambda name: len(lines & set(bodies[name].split("\n"))), default=None)
+
+
+def _claims(front: FrontMatter, name: str) -> bool:
+    """Return whether front matter names the source of the shipped template `name`."""
+    shipped = _shipped_front(name)
+    return shipped.source == front.source and (front.source != _OURS or shipped.name == front.name)
 
 
 def body_sha256(text: str) -> str:
@@ -100,14 +107,14 @@ def _body(text: str) -> str:
 
 
 @cache
-def _shipped() -> dict[str, tuple[str | None, str | None, str]]:
-    """Return source, title and body of each shipped template, by name."""
-    found = {}
-    for name in resources.shipped("prompts"):
-        text = resources.find("prompts", name).read_text(encoding="utf-8")
-        front = _stated(text, name)
-        found[name] = (front.source, front.name, _body(text))
-    return found
+def _shipped_bodies() -> dict[str, str]:
+    files = resources.shipped_files("prompts")
+    return {name: _body(files[name].read_text(encoding="utf-8")) for name in sorted(files)}
+
+
+@cache
+def _shipped_front(name: str) -> FrontMatter:
+    return _stated(resources.find("prompts", name).read_text(encoding="utf-8"), name)
 
 
 def _honest(front: FrontMatter, text: str) -> FrontMatter:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from edgen.core.errors import TemplateError
-from edgen.prompting.compile import RENDERING, compile_text, word_error
+from edgen.prompting.check import RENDERING, compile_text, word_error
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox
 
 MAX_SNIPPET = 4_000  # characters

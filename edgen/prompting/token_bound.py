@@ -5,13 +5,19 @@ English has about four bytes per token (OpenAI's rule of thumb). The highest mea
 10.5 bytes per token (Hindi by OpenAI's o200k_base, against 4.4 for English; Tamil, Thai and Georgian had 8 to
 9); only runs of one character have more. So a count below a sixteenth of the bytes is not used for charging.
 Chat templates put markers around each message and sometimes add a system prompt.
+
+Once a service has answered, `floored` and `cost_of` say what the answer is charged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgen.core.values import Message
+import msgspec
+
+from edgen.config import Price
+from edgen.core.errors import CallError, FailureKind, ProviderError
+from edgen.core.values import Message, Reply, Usage
 
 _MARKERS_AT_MOST = 16  # tokens around one message
 _OWN_PROMPT_AT_MOST = 64  # tokens that a chat template adds once
@@ -46,3 +52,40 @@ def text_token_floor(text: str) -> int:
 def text_token_bound(text: str) -> int:
     """Return the maximum tokens of a text: its bytes in UTF-8."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+# After an unreadable or late answer, or a broken connection, the service may charge nevertheless.
+MAYBE_CHARGED = frozenset(
+    {FailureKind.BAD_RESPONSE, FailureKind.BAD_OUTPUT, FailureKind.TIMEOUT, FailureKind.CONNECTION}
+)
+
+
+def floored(usage: Usage, reply: Reply, prompt: int = 0) -> Usage:
+    """Return the usage of a reply, at least the minimum for the bytes of its texts and for a prompt of that
+    many tokens."""
+    said = sum(text_token_floor(one.text) for one in (reply, *reply.others))
+    if usage.prompt_tokens >= prompt and usage.completion_tokens >= said:
+        return usage
+    return msgspec.structs.replace(
+        usage,
+        prompt_tokens=max(usage.prompt_tokens, prompt),
+        completion_tokens=max(usage.completion_tokens, said),
+    )
+
+
+def cost_of(price: Price | None, usage: Usage, *, batch: bool = False) -> float:
+    """Return US dollars for counted tokens, 0 without a price; in whole picodollars, so that budget and
+    ledger compute equal sums."""
+    return 0.0 if price is None else to_picodollars(price.cost(usage, batch=batch))
+
+
+def to_picodollars(dollars: float) -> float:
+    """Round US dollars to whole picodollars."""
+    return round(dollars, 12)
+
+
+def may_be_charged(problem: BaseException) -> bool:
+    """Return whether the service may have worked on a call without a reply."""
+    if isinstance(problem, CallError):
+        return problem.kind in MAYBE_CHARGED and not problem.unsent
+    return not isinstance(problem, ProviderError)  # else it was refused

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.config.label_set import LabelSet
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.forms import Form, form_of, listed, one_of
+from edgen.core.registry import AnswerKind
 from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import Pairs
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.forms import form, one_of
 from edgen.core.pair import Candidate, Compare, Order, SideName, Verdict
+from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,
     Message,
@@ -51,7 +51,7 @@ from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.reading.answers.verdict_prose import Choice
 from edgen.space import Space
-from edgen.space.five_lists import DEFAULT_VARIABLES, has_five_dimensions, template_variables
+from edgen.space.model import DEFAULT_VARIABLES, has_five_dimensions, template_variables
 
 # The plain texts that a judge's template is given, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {

@@ -10,8 +10,8 @@ from collections.abc import Generator, Sequence
 
 import msgspec
 
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.forms import form_of, whole_number
+from edgen.core.registry import AnswerKind
 from edgen.core.values import Address, Rejection, Reply, Request, Scenario, TaskId, Turn
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, unread
@@ -19,7 +19,7 @@ from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.protocols.oracle import describe_space
 from edgen.reading.answers.scores import MOST, read_scores
 from edgen.space import Space
-from edgen.space.five_lists import DEFAULT_VARIABLES, template_variables
+from edgen.space.model import DEFAULT_VARIABLES, template_variables
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")

@@ -31,13 +31,13 @@ from edgen.core.values import (
 )
 from edgen.prompting import scenario_variables
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
-from edgen.protocols.briefs import turn_variables
 from edgen.protocols.fence import fence_turns
+from edgen.protocols.parts import turn_variables
 from edgen.protocols.selfplay import CLOSING, CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
-from edgen.space.five_lists import TOPIC_FIELDS
+from edgen.space.model import TOPIC_FIELDS
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):

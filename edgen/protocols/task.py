@@ -13,7 +13,7 @@ import msgspec
 
 from edgen.config import CallSettings
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
-from edgen.space.text_rules import is_forbidden
+from edgen.space.entries import is_forbidden
 
 
 class Answered(msgspec.Struct, frozen=True):

@@ -15,9 +15,9 @@ from typing import Literal
 
 import msgspec
 
-from edgen.core.answer_kinds import AnswerKind
 from edgen.core.forms import form, listed
 from edgen.core.forms import text as text_of
+from edgen.core.registry import AnswerKind
 from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark

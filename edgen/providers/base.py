@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from edgen.providers.batches import BatchServices
     from edgen.providers.prices import PriceList
 
-MAX_ANSWER = 32 * 1024 * 1024  # maximum bytes of one answer
-
 
 class Backend(Protocol):
     """A model reached through an adapter. Build one with `edgen.providers.make`, close it with `aclose`."""

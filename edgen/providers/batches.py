@@ -17,8 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from edgen.core.errors import CallError
-from edgen.core.values import Address, Reply, Request
-from edgen.providers.base import MAX_ANSWER
+from edgen.core.values import MAX_ANSWER, Address, Reply, Request
 
 _PREFIX = 16  # bytes of a key in a custom id: enough to be unique in a run
 _ID = re.compile(r"(\d{1,13})-(\d{1,5})-(\d{1,2})-([0-9a-f]{32})(?:-[a-z2-7]{8})?")

@@ -24,8 +24,8 @@ from yarl import URL
 
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import Reply
-from edgen.providers.base import MAX_ANSWER, KeyRequest, Link
+from edgen.core.values import MAX_ANSWER, Reply
+from edgen.providers.base import KeyRequest, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, Secrets, call_error, clean_message, without_secrets
 

@@ -24,7 +24,7 @@ from yarl import URL
 
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.extras import install_command, require_versions
-from edgen.providers.base import MAX_ANSWER
+from edgen.core.values import MAX_ANSWER
 from edgen.providers.batches import OversizedError, is_id
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, call_error, clean_message

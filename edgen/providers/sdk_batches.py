@@ -18,7 +18,7 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.files import Part
 from edgen.core.threads import run_in_thread
-from edgen.providers.base import MAX_ANSWER
+from edgen.core.values import MAX_ANSWER
 from edgen.providers.batches import RemoteBatch
 from edgen.providers.failures import Classify, decode, scrub
 from edgen.providers.sdk import SdkCalls, downloading, http_client

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from yarl import URL
 
 from edgen.core.errors import FileError, UsageError
 from edgen.core.yaml_values import build, read_text, read_yaml
@@ -94,6 +93,8 @@ def _host(text: str) -> str | None:
     except ValueError:
         pass
     try:
+        from yarl import URL  # takes 5 ms, and few runs need it before their first call
+
         called = (URL(f"https://{text}").raw_host or "").lower()
         by_2003 = text.encode("idna").decode("ascii").lower()
     except ValueError:  # also for labels that are empty or too long

@@ -14,7 +14,8 @@ result (`learned`):
 4. Rules over the lines find one conversation (`lines/groups`): those under one heading, up to the end
    marker or the probability, without lines inside of quotation marks.
 5. Each turn is its body without the decoration that the layout gave it (`lines/conversation`). What no turn
-   has is not looked for in each of them, so a turn without marks of its own costs little.
+   has is not looked for in each of them, so a turn without marks of its own costs little. A line inside a turn that
+   calls a role by another word, in any language, is a turn of its own, and the repair says so.
 6. `assembly` makes the conversation of what was found, and names the repairs.
 
 A reply in other languages' words for the roles is read the same way once its labels are translated (`foreign_words`).
@@ -22,6 +23,8 @@ Nothing here raises, and the work is linear in the length.
 """
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import Found, assemble, make_entries, noted
@@ -39,7 +42,7 @@ from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
-from edgen.reading.text.thinking import drop_thinking
+from edgen.reading.text.thinking import drop_thinking, may_hold_thinking
 from edgen.reading.verbatim import read_verbatim
 
 _NO_LINE = "no line that a role speaks"
@@ -66,9 +69,13 @@ def read(
     layouts = layouts_of(roles)
     if (known := layouts.read(text)) is not None:
         return known
+    repairs: list[str] = []
+    answer = drop_thinking(text, repairs, roles) if may_hold_thinking(text) else text
+    if repairs and (known := layouts.read(answer)) is not None and Repair.ROLE_ALIAS not in known.repairs:
+        return noted(known, first=repairs)
     result = read_unknown(text, roles)
-    if isinstance(result, Conversation):
-        layouts.learn(text, result)
+    if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
+        layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]))
     return result
 
 
@@ -131,6 +138,8 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     text = replace_surrogates(text, repairs)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
+    if "<|" in text:
+        text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
 from edgen.core.lazy_patterns import compile_later
-from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 
-_ARTICLES = "der|die|das|le|la|les|el|los|il|lo|un|una|o|a|os|as|the"
+_ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
 _MOST = 20_000  # labels; no conversation has more
 _OWN = "\0"  # stands for the job's own words among the languages
 
@@ -30,9 +30,9 @@ _DIRECTION = compile_later(
 _DIRECTED = compile_later(f"[{_BIDI}]")
 _MARK = r"(?:[^\w\n(\[:：]|_)"
 _AT_LINES = r"\n(?>(?:[^\w\n]|_){0,40})(?:\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,2}"
-_ELSEWHERE = r"""(?:(?<=[\[,"”])[^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
+_ELSEWHERE = r"""(?:[\[,"”][^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
         |"(?:role|speaker|name|who|from|author|character)"\s{0,9}:\s{0,9}"(?=[^"\n]{1,60}")
-        |(?<=[{,])\s{0,99}"(?=[^"\n]{1,60}"\s{0,9}:))
+        |[{,]\s{0,99}"(?=[^"\n]{1,60}"\s{0,9}:))
 """
 _LABEL = r"""
     (?P<before>%s)
@@ -42,9 +42,6 @@ _LABEL = r"""
         |[\]】>|]|"[^\S\n]{0,9}[,}\n]
         |(?P<alone>[*_\#\])】>]{0,4}[^\S\n]{0,8}(?=\n|\Z))))
 """.replace("MARK", _MARK)
-_TOKEN = compile_later(r"[^\W\d_]+")
-# The words that may be a label's, perhaps behind an article: at the beginning of a line, or in a list or an object.
-_AT_LABEL = compile_later(r"[\n\"\[{,”](?>(?:[^\w\n]|[\d_]){0,20})([^\W\d_]+)(?:[ '’]([^\W\d_]+))?")
 _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 
 _CHANCE = (
@@ -57,8 +54,8 @@ _STEMS = (
     "प्रायिक", "הסתברות",
 )  # fmt: skip
 _FOOT = compile_later(
-    rf"(?im)^(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
-    r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}$"
+    rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
+    r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
 )
 _LINE = RolePattern(r"(?m)^[^\w\n]{0,40}(?:NAME)\b[^:：\n]{0,60}[:：]")
 _OPENS = RolePattern(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:NAME)\b|\s*[{\[])")
@@ -120,7 +117,7 @@ def translate_own_labels(text: str, roles: RoleWords) -> str:
     """Return the text with each label in a job's own words as a role's name, whoever else speaks."""
     if not roles.own:
         return text
-    return _rename_labels(text, roles, (_OWN,))
+    return _renamed(text, _find_labels(text, roles), {_OWN})
 
 
 def translate(text: str, roles: RoleWords) -> Translation | None:
@@ -148,10 +145,12 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
     lower = text.lower()
     if not any(stem in lower for stem in _STEMS):
         return None
+    lines, lowered = text.split("\n"), lower.split("\n")
     foot = None
-    for foot in _FOOT.finditer(text):  # noqa: B007 - the last one counts
-        pass
-    if foot is None or _LINE.of(roles).search(text, foot.end()):
+    for place in reversed(range(len(lines))):
+        if any(stem in lowered[place] for stem in _STEMS) and (foot := _FOOT.match(lines[place])) is not None:
+            break
+    if foot is None or _LINE.of(roles).search("\n".join(lines[place + 1 :])):
         return None
     given = unicodedata.normalize("NFKC", foot["value"]).translate(_SIGNS)
     value = "".join([str(unicodedata.digit(c)) if c.isdigit() else c for c in given])
@@ -160,7 +159,8 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
         re.sub(r"\bno\b", "", foot["label"]) if "probabilidade" in foot["label"].lower() else foot["label"]
     )
     label = "Probability of not understanding" if _NOT.search(about) else "Probability"
-    return f"{text[: foot.start()]}{label}: {value.strip()}{text[foot.end() :]}"
+    lines[place] = f"{label}: {value.strip()}"
+    return "\n".join(lines)
 
 
 def translate_marker(turn: str) -> str:
@@ -169,6 +169,11 @@ def translate_marker(turn: str) -> str:
         return turn
     found = _ENDED.search(turn, max(0, len(turn) - 60))
     return turn if found is None or turn[found.end() :].strip() else turn[: found.start()] + _END
+
+
+def ends_conversation(text: str) -> bool:
+    """Return whether a text holds an end marker in another language."""
+    return _ENDED.search(text) is not None
 
 
 def _plain(text: str) -> str:
@@ -189,61 +194,47 @@ def _unescaped(match: re.Match[str]) -> str:
 def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -> str | None:
     """Return the text with the labels of the language that has most of them as the roles' names; None where
     none of the languages names a role, or fewer than two roles are named."""
-    if not _may_label(text, roles):
-        return None
-    words = _table(roles).words
-    found = [
-        words[_key(match["word"])]
-        for pattern in _patterns(text, roles)
-        for match in islice(pattern.finditer("\n" + text), _MOST)
-        if _stands(match)
-    ]
-    known = {word.role for word in found if word.known}
+    found = _find_labels(text, roles)
+    words = [word for _, _, word in found]
+    if all(not word.languages or (word.known and _OWN not in word.languages) for word in words):
+        return None  # the reader knows them all
+    known = {word.role for word in words if word.known}
     best, most = None, 0
-    present = {language for word in found for language in word.languages}
+    present = {language for word in words for language in word.languages}
     for language in languages:
         if language in present:
-            named = [word for word in found if language in word.languages or _OWN in word.languages]
+            named = [word for word in words if language in word.languages or _OWN in word.languages]
             several = len(known | {word.role for word in named}) > 1
             if several and len(named) > most:
                 best, most = language, len(named)
-    return None if best is None else _rename_labels(text, roles, (best, _OWN))
+    return None if best is None else _renamed(text, found, {best, _OWN})
 
 
-def _patterns(text: str, roles: RoleWords) -> list[re.Pattern[str]]:
-    """Return the patterns of labels that a text may have: at the beginnings of lines, and in lists and
-    objects."""
+def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
+    """Return the words that stand as labels, with their places: at the beginnings of lines, and in lists and objects."""
     table = _table(roles)
-    return [table.at_lines, table.elsewhere] if '"' in text or "“" in text else [table.at_lines]
+    quoted = '"' in text or "“" in text
+    found = {}
+    for pattern in (table.at_lines, table.elsewhere)[: 1 + quoted]:
+        for match in islice(pattern.finditer("\n" + text), _MOST):
+            before, word, alone = match.group("before", "word", "alone")
+            # A word that fills its line is a label where it is decorated as a heading or a tag is.
+            if alone is None or any(mark in before for mark in "*#[<_【"):
+                start, end = match.span("word")
+                article = match.start("article")
+                found[end] = (start - 1 if article < 0 else article - 1, end - 1, table.words[_key(word)])
+    return sorted(found.values(), key=lambda label: label[0])
 
 
-def _may_label(text: str, roles: RoleWords) -> bool:
-    """Return whether a text holds a word of another language or of the job for a role."""
-    lower = text.lower()
-    forms = _foreign(roles)
-    tokens = {token for found in _AT_LABEL.findall("\n" + lower) for token in found}
-    return any(form in lower for token in forms.keys() & tokens for form in forms[token])
-
-
-def _rename_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -> str:
-    """Return the text with each label in one of the languages as a role's name."""
-    words = _table(roles).words
-    text = "\n" + text
-    for pattern in _patterns(text, roles):
-        text = pattern.sub(lambda match: _renamed(match, words, languages), text)
-    return text[1:]
-
-
-def _stands(match: re.Match[str]) -> bool:
-    """Return whether a word that fills its line is decorated as a heading or a tag is."""
-    return match["alone"] is None or any(mark in match["before"] for mark in "*#[<_【")
-
-
-def _renamed(match: re.Match[str], words: Mapping[str, _Word], languages: tuple[str, ...]) -> str:
-    word = words[_key(match["word"])]
-    if not _stands(match) or not word.languages.intersection(languages):
-        return match[0]
-    return f"{match['before']}{word.role}"
+def _renamed(text: str, found: Iterable[tuple[int, int, _Word]], languages: Collection[str]) -> str:
+    """Return the text with each label in one of the languages, and its article, as a role's name."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, word in found:
+        if start >= at and not word.languages.isdisjoint(languages):
+            pieces += (text[at:start], word.role)
+            at = end
+    return "".join((*pieces, text[at:]))
 
 
 @cache
@@ -262,7 +253,7 @@ def _table(roles: RoleWords) -> _Table:
                 languages.setdefault(key, set()).add(language)
     named = {**known, **named}
     spelt = {form for word in named for form in (word, unicodedata.normalize("NFD", word))}
-    choices = "|".join(re.escape(form) for form in sorted(spelt, key=len, reverse=True))
+    choices = _any_of(spelt)
     at_lines, elsewhere = (
         re.compile(_LABEL % (before, _ARTICLES, choices), re.VERBOSE | re.MULTILINE | re.IGNORECASE)
         for before in (_AT_LINES, _ELSEWHERE)
@@ -274,19 +265,16 @@ def _table(roles: RoleWords) -> _Table:
     return _Table(at_lines, elsewhere, words)
 
 
-@cache
-def _foreign(roles: RoleWords) -> dict[str, list[str]]:
-    """Return the words of which a text must hold one to be looked at, by their first letters in a row, with
-    their accents in either encoding."""
-    new = [
-        key
-        for key, word in _table(roles).words.items()
-        if word.languages and not (word.known and _OWN not in word.languages)
-    ]
-    forms: dict[str, list[str]] = {}
-    for form in sorted({form for key in new for form in (key, unicodedata.normalize("NFD", key))}):
-        forms.setdefault(_TOKEN.findall(form)[0], []).append(form)
-    return forms
+def _any_of(words: Iterable[str]) -> str:
+    """Return an expression for any of some words, longer ones first, in which each beginning is tried once."""
+    by_first: dict[str, list[str]] = {}
+    for word in words:
+        by_first.setdefault(word[:1], []).append(word[1:])
+    ends = by_first.pop("", None) is not None
+    choices = [re.escape(first) + _any_of(rest) for first, rest in sorted(by_first.items())]
+    if not choices:
+        return ""
+    return f"(?:{'|'.join(choices)}){'?' if ends else ''}"
 
 
 def _key(word: str) -> str:

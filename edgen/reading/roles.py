@@ -13,6 +13,30 @@ from functools import cache, cached_property
 
 from edgen.reading.role_words import LANGUAGES
 
+ARTICLES = frozenset(
+    [
+        "the",
+        "der",
+        "die",
+        "das",
+        "le",
+        "la",
+        "les",
+        "el",
+        "los",
+        "il",
+        "lo",
+        "un",
+        "una",
+        "o",
+        "a",
+        "os",
+        "as",
+        "de",
+        "het",
+        "l",
+    ]
+)
 # A job's own words for each role, in the order of the roles.
 OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -75,6 +99,24 @@ class RoleWords:
     def alias(self, name: str) -> str | None:
         """Return the role that a name stands for which is none of the roles' own."""
         return self.aliases.get(name[:40].strip().lower())
+
+    def called(self, name: str) -> str | None:
+        """Return the role that a name stands for in any language, with or without an article, but for the roles' own
+        names alone: `tutor`, `the student`, `Der Lehrer`, `l’élève`."""
+        word = name.lower().replace("’", "'")
+        article, _, noun = word.partition("'" if word.startswith("l'") else " ")
+        found = self._others.get(word)
+        return (
+            found
+            if found is not None or article not in ARTICLES
+            else self._others.get(noun) or self.by_name.get(noun)
+        )
+
+    @cached_property
+    def _others(self) -> dict[str, str]:
+        """Words of more than a letter for the roles that are none of their names, in any language."""
+        foreign = {word: self.names[i] for i, words in enumerate(self.foreign()) for word in words}
+        return {**foreign, **{word: role for word, role in self.aliases.items() if len(word) > 1}}
 
     def is_bare(self, name: str) -> bool:
         """Return whether a name is a role's own, marks of the layout aside."""

@@ -9,8 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
+from edgen.core.plugin_faults import refuse_value, require_type
+from edgen.core.registry import plugin_of
 from edgen.core.system import limit_open_files
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
@@ -88,8 +92,20 @@ async def open_backends(
                     consents=consents,
                     silent=trust is None,
                 )
+                if plugin_of("provider", config.provider) is not None:
+                    _require_identity(config.provider, backends[name])
             stack.push_async_callback(backends[name].aclose)
         yield backends
+
+
+def _require_identity(provider: str, backend: Backend) -> None:
+    """Raise FaultyPluginError unless a backend's identity, a part of the address of its answers, is a mapping
+    of JSON values."""
+    identity = require_type("provider", provider, backend.identity, Mapping, "a mapping as `identity`")
+    try:
+        msgspec.json.encode(dict(identity))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        refuse_value("provider", provider, f"has an `identity` that is no JSON: {error}")
 
 
 @contextlib.asynccontextmanager

@@ -12,13 +12,21 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.count_text import round_usd
 from edgen.core.events import Event, Events
+from edgen.core.text import round_usd
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
 from edgen.execution.session import Session
-from edgen.runtime.snapshot import Activity, Flow, Snapshot, StatusEvent, Title, usage_before
-from edgen.runtime.usage import Usage, add_usage
+from edgen.runtime.snapshot import (
+    Activity,
+    Flow,
+    Snapshot,
+    StatusEvent,
+    Title,
+    Usage,
+    add_usage,
+    usage_before,
+)
 from edgen.store.ledger import OPEN
 
 _LOOK_EVERY = 0.25  # seconds

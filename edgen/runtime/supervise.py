@@ -1,18 +1,22 @@
 """Supervision of work on the ledgers of sessions: it reports the progress, until the work ends or is stopped
-cleanly."""
+cleanly.
+
+While it lasts, `FolderWatch` looks whether the run's folder is still the same one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.core.errors import EdgenError, StoppedError, UselessError
+from edgen.core import system
+from edgen.core.errors import EdgenError, RunError, StoppedError, UselessError
 from edgen.core.system import is_hangup
-from edgen.execution.folder_watch import FolderWatch
 from edgen.execution.session import Charged, Session, interruption
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
@@ -20,6 +24,60 @@ from edgen.runtime.monitor import Monitor
 from edgen.runtime.snapshot import Title
 from edgen.store.ledger import Ledger, charged_at, lost_replies_sentence
 from edgen.store.run_folder import RunFolder
+
+
+class FolderWatch:
+    """Identity of the ledger at `path`. Use as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._shown = path
+        self._folder = system.open_folder(self._path.parent)
+        self._known = _identity(self._path)
+
+    def __enter__(self) -> FolderWatch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._folder)
+
+    def look(self) -> EdgenError | None:
+        """Return the error that stops the work if the ledger is gone."""
+        try:
+            if _identity(self._path) == self._known:
+                return None
+            gone = f"{self._shown}: this ledger has been replaced by another one"
+        except (FileNotFoundError, NotADirectoryError):
+            gone = f"{self._shown}: this ledger, or the folder that it was in, has been removed"
+        except OSError:  # an unresponsive disk; the writer notices it
+            return None
+        if self._moved():
+            return StoppedError(
+                f"{self._shown}: the folder of this ledger has been moved{self._whereto()} while it was worked on. "
+                "No further call was made, and all answers are stored where the folder is now: name it with "
+                "-o, and the same command resumes the run."
+            )
+        return RunError(
+            f"{gone} while it was worked on. Nothing more was asked; what was answered is lost with it. "
+            "Restore it from a copy, or start again in another run folder."
+        )
+
+    def _moved(self) -> bool:
+        try:
+            return _identity(self._path.name, self._folder) == self._known
+        except OSError:
+            return False
+
+    def _whereto(self) -> str:
+        with contextlib.suppress(OSError):
+            return f" to {Path(f'/proc/self/fd/{self._folder}').readlink()}"
+        return ""
+
+
+def _identity(path: Path | str, folder: int | None = None) -> tuple[int, int]:
+    found = os.stat(path, dir_fd=folder)
+    return found.st_dev, found.st_ino
+
 
 _LOOK_EVERY = 1.0  # seconds between two looks at the wall clock, which may jump
 _STAY_EVERY = 0.5

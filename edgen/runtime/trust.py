@@ -6,6 +6,7 @@ remembered in the user's own file, next to the lines that they wrote there.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -41,12 +42,18 @@ class Trust:
         code: Iterable[str | Path] = (),
     ) -> None:
         self.environ = environ
-        self.consents: Consents = gather_consents(environ, hosts or ())
+        if hosts:
+            self.consents = gather_consents(environ, hosts)
         self.tell: Callable[[str], None] = lambda _text: None
         self.code = frozenset(Path(os.path.realpath(file)) for file in code)
         self.confirm = confirm
         self._told: set[str] = set()
         self.variables: set[str] = set()  # those that hold keys of the backends that were judged
+
+    @functools.cached_property
+    def consents(self) -> Consents:
+        """The consents so far, read when a key first needs one. Raises InputError for an invalid one."""
+        return gather_consents(self.environ)
 
     def settle(self, configs: Iterable[BackendConfig]) -> Consents:
         """Return all consents, with those that are given now for these backends.
@@ -56,7 +63,7 @@ class Trust:
         for config in configs:
             for variable, decision in self.judge(*servers(config)):
                 self._settle(variable, decision)
-        return self.consents
+        return self.consents if self.variables else Consents()
 
     def judge(self, *configs: BackendConfig) -> Iterator[tuple[str, Allowed | NoKey | Refused]]:
         """Yield each variable whose key a server needs, and the decision on it."""

@@ -204,8 +204,6 @@ class _Selector:
 
 def refuse_selected(run: RunFolder) -> None:
     """Raise UsageError where a run was selected: what was left out of it is not to be made again."""
-    if not run.ledger.exists():
-        return
     with LedgerReader(run.ledger) as view:
         selection = view.selection
     if selection is not None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.simulator.prompt_roles import PLACEHOLDERS, TEXT
 
 Entries = Sequence[tuple[str, str]]
@@ -79,13 +80,13 @@ def _fill(line: str, values: dict[str, str]) -> str:
 _NOT = r"(?:\bno|\bnot|n't|\bwithout|\bnever|\binstead of|\brather than|\bavoid)\b[^.\n]{0,24}"
 _CHANCE_WORD = r"(?:probab(?:ility|ilidade?|ilité|ilità)|likelihood|chance|wahrscheinlichkeit|вероятност\w*|概率|機率|확률|확률은|確率)"
 # A request for a probability, not a mere mention: a lesson may be on the "Probability of two events".
-CHANCE = re.compile(
+CHANCE = compile_later(
     rf"\b(?:the|its|your|give|state|estimate|add|with a|die|a|la|el) (?:\w+ )?{_CHANCE_WORD[:-1]}(?<!chance))(?! theory)"
     rf"|{_CHANCE_WORD}[^\n:=]{{0,60}}[:=][ \t]*[\[<\"“.…\d({{NnXx]|[\"'`<]{_CHANCE_WORD}"
     r"|\bhow (?:likely|probable)\b|\bchance (?:that|of)\b[^.\n]{0,80}\b(?:number|percent|0|%)|概率|機率|확률|確率",
     re.IGNORECASE,
 )
-_PERCENT = re.compile(
+_PERCENT = compile_later(
     r"\b(?:percent(?:age)?|per cent|prozent|porcentaje|pourcentage)\b|\b0[ ]?%?[ ]?(?:to|and|-|–)[ ]?100\b|[\dxXnN][ ]?%|\b(?:in|as a) %",
     re.IGNORECASE,
 )
@@ -120,20 +121,20 @@ _TEXT_KEYS = (
     "speech",
     "dialogue",
 )
-_LIST_OF = re.compile(r"[\"'`“]([A-Za-z_]\w{0,30})[\"'`”]\s*:\s*\[")
-_ROWS = re.compile(
+_LIST_OF = compile_later(r"[\"'`“]([A-Za-z_]\w{0,30})[\"'`”]\s*:\s*\[")
+_ROWS = compile_later(
     r"\bJSON[ -]?lines\b|\bJSONL\b|\bndjson\b|\bone JSON object (?:per|on each|a) (?:line|turn)",
     re.IGNORECASE,
 )
-_TOP_LIST = re.compile(
+_TOP_LIST = compile_later(
     r"\bJSON (?:list|array)\b|\b(?:list|array) of (?:JSON )?objects\b|(?:^|\n|: ?)\s*\[\s*\{", re.IGNORECASE
 )
 # A line of a shown layout with the probability, up to its value.
-_CHANCE_LINE = re.compile(
+_CHANCE_LINE = compile_later(
     r"(?im)^[^\n:=]{0,80}?((?:[*_#]{1,3}[ ]?)?(?:probability|likelihood|chance|wahrscheinlichkeit|probabilidad|probabilité|probabilità)"
     rf"[^\n:=]{{0,60}}[:=][*_]{{0,3}}[ \t]*)[\"“]?(?:{TEXT}|[01]?\.\d+|\d+[ ]?%|[01]\b|[xXnNpP]{{1,2}}\b)"
 )
-_CHANCE_TAG = re.compile(r"<((?:probability|likelihood|chance|p)\w{0,20})>", re.IGNORECASE)
+_CHANCE_TAG = compile_later(r"<((?:probability|likelihood|chance|p)\w{0,20})>", re.IGNORECASE)
 
 
 def read_form(text: str, names: Sequence[str]) -> Form:

@@ -14,7 +14,7 @@ from typing import Any
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.simulator import faults as fault
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import VERSION, request_key, respond
 
 _REMEMBERED = 100_000  # requests whose tries are counted; only failed ones are kept

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Literal, NamedTuple
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Message
 from edgen.simulator.answer_form import CHANCE, Form, Json, read_form
 from edgen.simulator.prompt_length import any_turns, turns
@@ -86,11 +87,11 @@ class _Frame(NamedTuple):
 def _sentence(
     sentence: str, needle: str = "", before: int = 1, *, exactly: bool = True, end: str = END
 ) -> _Frame:
-    return _Frame(re.compile(sentence + r"\s*(\S.{0,399}?)" + end), needle, before, exactly)
+    return _Frame(compile_later(sentence + r"\s*(\S.{0,399}?)" + end), needle, before, exactly)
 
 
 def _label(label: str) -> _Frame:
-    return _Frame(re.compile(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
+    return _Frame(compile_later(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
 
 
 _LIKES = r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wants to (?:learn|teach) (?:through|by|with))"
@@ -156,7 +157,7 @@ _FRAMES = {
 # The topic of prompts in any words.
 _ANY_TOPIC = (
     _Frame(
-        re.compile(
+        compile_later(
             r"\b(?:discuss(?:es|ing)?|explain(?:s|ing)?"
             r"|(?:talk|speak|chat|argue|teach|negotiat|know|disagree)\w{0,5}(?: [\w’']+){0,3} about)"
             + _NO_LENGTH
@@ -165,7 +166,7 @@ _ANY_TOPIC = (
         )
     ),
 )
-_SENTENCE_END = re.compile(
+_SENTENCE_END = compile_later(
     r"(?<=\w{4})[.!?:;](?:\s+[^\W\d_]|\s*$)|(?<=\w)[:;]$| (?:to|between|as) (?:an?|the|one)\b|,? in \w+ turns|,? as (?:JSON|YAML|XML)\b"
 )
 
@@ -177,13 +178,13 @@ def _cut_sentence(text: str | None) -> str | None:
     return text[: end.start()] or text
 
 
-_WANTED = re.compile(
+_WANTED = compile_later(
     r"\b(?:simulate|write|generate|create|produce|output|invent|role.?play|imagine)\b[^.\n]{0,120}?\b(?:conversation|dialogue)\b",
     re.IGNORECASE,
 )
-_PUBLISHED = re.compile(r"Conversation:\s*\[\s*[^\W\d_][\w-]{0,30}:")
-_PAIR = re.compile(r"\bTeacher\b[\s\S]*\bStudent\b")  # the best-known two
-_JSON = re.compile(r"\bJSON\b|\bjson\b|\"conversation\"\s*:")
+_PUBLISHED = compile_later(r"Conversation:\s*\[\s*[^\W\d_][\w-]{0,30}:")
+_PAIR = compile_later(r"\bTeacher\b[\s\S]*\bStudent\b")  # the best-known two
+_JSON = compile_later(r"\bJSON\b|\bjson\b|\"conversation\"\s*:")
 MARKER = "end of conversation"
 
 
@@ -250,19 +251,19 @@ def asks_for_conversation(text: str) -> bool:
     return _layout(text) is not None
 
 
-_TALK = re.compile(
+_TALK = compile_later(
     r"\b(?:conversations?|dialogues?|dialogs?|chats?|talks?|transcripts?|discussions?|lessons?|scenes?|scripts?|interviews?|"
     r"exchanges?|sessions?|debates?|discuss(?:es)?|explains?|utterances?|turns?|role.?play|say to each other|speak|gespräch|unterhaltung|diálogo|conversación|conversation|"
     r"dialogo|conversazione|conversa)\b|对话|對話|会話|対話|대화|разговор|диалог|محادثة|حوار|संवाद|बातचीत",
     re.IGNORECASE,
 )
-_WRITE = re.compile(
+_WRITE = compile_later(
     r"\b(?:write|create|generate|give|produce|make|invent|draft|compose|imagine|simulate|show|output|return|let|wrap|put|format|transcripts?|one line per|prefix|example"
     r"|schreib\w*|erfinde|cri[ea]\w*|escrib\w*|écri\w*|scriv\w*|escrev\w*|schrijf|napisz|yaz)\b|写|寫|書|작성|써|напиш|اكتب|लिख|כתוב",
     re.IGNORECASE,
 )
-_SAID = re.compile(r"(?m)^[^\W\d_][\w-]{0,30}: \S[^\n]{20,}")  # a heard turn, which may be about anything
-_ONE_SIDE = re.compile(
+_SAID = compile_later(r"(?m)^[^\W\d_][\w-]{0,30}: \S[^\n]{20,}")  # a heard turn, which may be about anything
+_ONE_SIDE = compile_later(
     r"\b(?:you are (?!an? (?:\w+ ){0,2}(?:author|writer|playwright|novelist|screenwriter|expert|assistant|simulator|data))|you're|act as|speak as|reply as|answer as|respond as|your (?:next|turn|part|role|reply|task is to (?:play|judge)))\b",
     re.IGNORECASE,
 )
@@ -278,7 +279,7 @@ def may_ask(messages: Sequence[Message]) -> bool:
     return _WRITE.search(text) is not None or len([*shown_names(text)]) > 1
 
 
-FIRST = re.compile(r"[ _#]1\b")  # occurs in the heading of every first transcript
+FIRST = compile_later(r"[ _#]1\b")  # occurs in the heading of every first transcript
 _WHO_START = 600  # characters of a brief that name the role
 
 
@@ -301,14 +302,14 @@ def asks_for_nothing_else(messages: Sequence[Message]) -> bool:
 
 # ---- custom roles
 
-_LEADS = re.compile(
+_LEADS = compile_later(
     r"teacher|tutor|instructor|coach|mentor|trainer|lecturer|professor|examiner|interviewer|counsell?or|therapist|expert"
     r"|guide|host|moderator|facilitator|adviser|advisor|parent|doctor|librarian",
     re.IGNORECASE,
 )
 _NAME = r"[^\W\d_][\w-]{0,30}"
 # A line of a shown layout, in the published form or in JSON: `   Tutor:  "...",`.
-_SHOWN = re.compile(
+_SHOWN = compile_later(
     rf"^[ \t]*[*\-\"]{{0,3}}({_NAME})[*\"]{{0,3}}:[ \t]*[\"“]?(?:\.\.\.|…)|\"role\":[ ]?\"({_NAME})\"",
     re.MULTILINE,
 )

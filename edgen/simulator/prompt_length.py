@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from edgen.core.lazy_patterns import compile_later
+
 _RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
-_TURNS = re.compile(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")
+_TURNS = compile_later(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")
 _LONGEST_RANGE = 64  # characters
 DEFAULT_TURNS = (10, 15)
 MOST_TURNS = 60
@@ -28,7 +30,7 @@ _WORDS = {
 }  # fmt: skip
 _COUNT = rf"(\d{{1,3}}|{'|'.join(_WORDS)})"
 _UNITS = r"(?:turns?|messages?|lines?|utterances?|replies|exchanges?|entries|statements?|interventions?|Beiträgen?|Zeilen|tours?|turnos?)"
-_ANY_TURNS = re.compile(
+_ANY_TURNS = compile_later(
     rf"(?P<bound>at most|at least|up to|no more than|under|fewer than|maximum of)?[ ]?\b{_COUNT}"
     rf"(?:\s*(?:-|–|to|and|or|bis|à|a)\s*{_COUNT})?\s+(?:\w+\s+)?(?P<unit>{_UNITS})(?P<each>\s+(?:each|per))?",
     re.IGNORECASE,

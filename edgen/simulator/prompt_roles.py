@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, TEACHER_STUDENT, RoleWords
 
@@ -20,18 +21,18 @@ TEXT = (
     r"(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id|ys))\b)"
 )
 PLACEHOLDERS = ("speaker", "role", "name", "character", "person", "speaker name", "role name", "who")
-_SHOWN = re.compile(
+_SHOWN = compile_later(
     rf"(?:^|[\n`\"'“(,]|\\n)[ \t]{{0,12}}(?:\d{{1,2}}[.)][ ]|[-*•#>|][ \t]{{1,3}}){{0,2}}[*_\[<(\"]{{0,3}}({_NAME})"
     rf"[*_\]>)\"]{{0,3}}[ ]?(?:[:：>|]|[-–—](?=[ ]))[*_]{{0,3}}[ \t]{{0,4}}[\"'“„«‹]?{TEXT}"
 )
-_TAG = re.compile(rf"<({_NAME})>[ \t\n]{{0,12}}{TEXT}[ \t\n]{{0,12}}</\1>", re.IGNORECASE)
-_VALUE = re.compile(
+_TAG = compile_later(rf"<({_NAME})>[ \t\n]{{0,12}}{TEXT}[ \t\n]{{0,12}}</\1>", re.IGNORECASE)
+_VALUE = compile_later(
     rf"[\"'`]?\b(?:role|speaker|from|who|name|character)[\"'`]?[ ]?[:=][ ]?[\"'`]({_NAME})[\"'`]",
     re.IGNORECASE,
 )
-_HEADING = re.compile(rf"(?m)^#{{1,6}}[ ]({_NAME})[ ]*\n[ \t]*{TEXT}")
+_HEADING = compile_later(rf"(?m)^#{{1,6}}[ ]({_NAME})[ ]*\n[ \t]*{TEXT}")
 # Words of a layout that are not names.
-_NO_NAMES = re.compile(
+_NO_NAMES = compile_later(
     "conversation|dialogue|dialog|chat|transcript|probability|likelihood|chance|topic|text|role|speaker|name"
     "|character|person|who|output|format|example|answer|note|notes|turn|turns|message|messages|utterance"
     "|content|lesson|scene|title|setting|style|length|goal|task|rules|level|grade|subject|where|xml|json"
@@ -46,22 +47,22 @@ _ARTICLE = (
     r"(?:an?|the|one|two|his|her|their|its|your|some|de[rmsn]|die|das|eine[rmnrs]?|ein|une?|uma?|una|uno|l[aeo]s?|els?|il|gli|os?|"
     r"he[tr]|een)"
 )
-_BETWEEN = re.compile(
+_BETWEEN = compile_later(
     r"\b(?:between|among|of|by|involving|featuring|with|zwischen|entre|tra|fra|tussen|między|между|mellan)\s+([^.;:\n]{3,200})",
     re.IGNORECASE,
 )
-_LISTED = re.compile(
+_LISTED = compile_later(
     r"(?im)^[^\w\n]{0,8}(?:the )?(?:roles|speakers|characters|participants|people|personas|cast|parts|voices)[^:\n]{0,40}[:=]"
     r"[ \t]*((?:[^\n]*\S[^\n]*)?(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)*)"
 )
-_AND = re.compile(r",?\s+(?:and|with|vs\.?|versus|&|to|und|et|y|e|en|i|и|och)\s+", re.IGNORECASE)
-_HEAD_ENDS = re.compile(
+_AND = compile_later(r",?\s+(?:and|with|vs\.?|versus|&|to|und|et|y|e|en|i|и|och)\s+", re.IGNORECASE)
+_HEAD_ENDS = compile_later(
     r"\s+(?:in|at|of|from|who|whose|that|which|about|on|for|with|named|called|during|as|is|are|has|will|when|where|while|"
     r"over|before|after|trying|learning|speaking|working|using|über|von|"
     r"sur|sobre|su|à|o|про|о|об|over)\b|[,(–—]",
     re.IGNORECASE,
 )
-_ITEM = re.compile(
+_ITEM = compile_later(
     rf"(?:^|\n|[,;])[ \t]*(?:[-*•]|\d+[.)])?[ \t]*(?:\b(?:and|{_ARTICLE})\s+)*[*_`\"“']{{0,3}}({_NAME})",
     re.IGNORECASE,
 )
@@ -69,18 +70,18 @@ _SAYS = (
     r"(?:asks?|answers?|explains?|helps?|teach(?:es)?|tells?|says?|talks?|speaks?|wants|knows|interviews|coaches|trains|advises|"
     r"meets|comes|needs|learns|does|replies|responds)"
 )
-_SPEAKING = re.compile(
+_SPEAKING = compile_later(
     rf"\b(?:an?|the|one|each)\s+(?:[\w-]+\s+){{0,2}}?([^\W\d_]{{3,20}})\s+{_SAYS}\b"
     rf"|\b(?:{_SAYS}|to|with|for)\s+(?:an?|the|one)\s+(?:[\w-]+\s+){{0,2}}?([^\W\d_]{{3,20}})\b(?=[.,;:!?\s])",
     re.IGNORECASE,
 )
-_SPOKEN = re.compile(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>]{{0,3}}[ ]?[:：]")
-_ROLE_NOUN = re.compile(
+_SPOKEN = compile_later(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>]{{0,3}}[ ]?[:：]")
+_ROLE_NOUN = compile_later(
     r"\b(?:an?|the|one)\s+(?:[\w-]+\s+){0,3}?([a-z]{2,20}(?:er|or|ist|ant|ent|ee|ian|eur|man|woman|nurse|client|guest|host|"
     r"child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk|guide|apprentice|tenant|landlord))\b",
     re.IGNORECASE,
 )
-_NO_NOUNS = re.compile(
+_NO_NOUNS = compile_later(
     "other|another|either|answer|number|letter|order|paper|matter|chapter|computer|center|centre|character"
     "|speaker|writer|never|ever|over|under|after|whether|manner|together|former|latter|content|moment|argument"
     "|document|statement|student's|different|current|recent|present|excellent|sufficient|consistent|independent"
@@ -89,10 +90,10 @@ _NO_NOUNS = re.compile(
     "|prior|humor|humour|author|reader|narrator|human|german|question|transition",
     re.IGNORECASE,
 )
-_PROPER = re.compile(
+_PROPER = compile_later(
     r"(?<![.!?:\n] )(?<![^\s(“\"'])\b([A-Z][a-zäöüéèáíóúñç'’-]{1,20})\b(?! (?:Theory|Law|War|Revolution))"
 )
-_NO_PROPER = re.compile(
+_NO_PROPER = compile_later(
     "Write|Create|Generate|Simulate|Invent|Make|Give|Use|Answer|Output|Return|Topic|Format|End|Start|Each|The"
     "|This|That|They|Both|Please|Markdown|English|German|French|Spanish|JSON|XML|YAML|I|Then|Begin|Keep|Add|Do"
     "|Let|In|At|On|When|If|It|You|Your|Here|Once|No|Not"

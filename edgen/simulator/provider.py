@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
-from msgspec import Meta
-
-from edgen.config.backends import BackendConfig, Text
 from edgen.core.errors import InputError, Problem
 from edgen.providers.base import Backend, Key, Link, Provider
-
-Share = Annotated[float, Meta(ge=0, le=1)]
-
-
-class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
-    """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
-
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"latency_ms"}
-
-    model: Text = "edgen-simulator"
-    """The model's name in records."""
-    faults: str = ""
-    """Faults and their shares, as in "refusal=0.02,429=0.1"; `edgen simulator --list-faults` lists them."""
-    latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
-    """Milliseconds before each answer."""
-    planted: int | None = None
-    """The seed of planted worths. Each of a teacher's turns adds to the outcome a value drawn from the seed
-    and its words, and judges and closing questions answer accordingly; null: none."""
-    confusion: dict[Text, dict[Text, Share]] | None = None
-    """How often a labeller confuses a label with another, as in {Hint: {Question: 0.2}}; `*` is any label.
-    null: never."""
+from edgen.simulator.config import SimulatorConfig
 
 
 class SimulatorProvider(Provider):

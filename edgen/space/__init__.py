@@ -1,8 +1,7 @@
 """Spaces that scenarios are drawn from: values, files, sampling, and the split by groups."""
 
-from edgen.space.dump import content_sha256, dump_space, space_files
 from edgen.space.model import Dimension, Entry, Space, SpaceRole
-from edgen.space.parse import load_space, parse_space
+from edgen.space.parse import content_sha256, dump_space, load_space, parse_space, space_files
 
 __all__ = [
     "Dimension",

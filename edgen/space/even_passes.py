@@ -6,18 +6,74 @@ which keeps the count of the entry within one of its share at every slot (Baruah
 "Proportionate progress: a notion of fairness in resource allocation", Algorithmica 15, 1996). At each slot
 one of the copies with an open window is drawn by weight, among those that leave a place for all others
 (Hall's condition, kept as slack).
+
+Pseudo-random numbers and permutations come from a keyed hash, so they are the same on every machine.
 """
 
 from __future__ import annotations
 
+import hashlib
 import heapq
+import math
+import struct
 from collections.abc import Iterator, Sequence
 
-from edgen.space.permutation import keyed_numbers
+ROUNDS = 6  # with four, some orders of five or fewer points are visibly more frequent than others
+_MASK = 2**64 - 1
+_STEP = 0x9E3779B97F4A7C15  # of splitmix64: 2**64 divided by the golden ratio
 
-_MOST_SLOTS = (
-    4_000  # slots of a pass with weights, unless it has more entries: shares are rounded to this fraction
-)
+
+def mix(value: int) -> int:
+    """Return 64 well mixed bits: the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    value &= _MASK
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
+    return value ^ (value >> 31)
+
+
+class Permutation:
+    """A bijection of [0, size), determined by `ROUNDS` keys of 64 bits each.
+
+    A generalised Feistel network over Z_a x Z_b, with a and b near the square root of `size` and a*b just
+    above it, and cycle walking for the points in between (Black and Rogaway, "Ciphers with arbitrary finite
+    domains", 2002). Each round adds to one half a function of the other, which can be subtracted again, so it
+    is a bijection for any `mix`. For shuffling, not for secrets.
+    """
+
+    def __init__(self, size: int, keys: Sequence[int]) -> None:
+        self.size = size
+        self.a = math.isqrt(size - 1) + 1
+        self.b = -(-size // self.a)
+        self.rounds = tuple(zip(keys[::2], keys[1::2], strict=True))
+
+    def __call__(self, point: int) -> int:
+        a, b = self.a, self.b
+        while True:
+            left, right = divmod(point, b)
+            for key, next_key in self.rounds:
+                left = (left + mix(right + key)) % a
+                right = (right + mix(left + next_key)) % b
+            point = left * b + right
+            if point < self.size:  # fewer than one point in sqrt(size) needs another round
+                return point
+
+
+def keyed_permutation(size: int, name: str, key: bytes) -> Permutation:
+    """Return the permutation of [0, size) determined by a name and a key of at most 64 bytes."""
+    digest = hashlib.blake2b(name.encode(), digest_size=8 * ROUNDS, key=key).digest()
+    return Permutation(size, struct.unpack(f"<{ROUNDS}Q", digest))
+
+
+def keyed_numbers(name: str, key: bytes) -> Iterator[int]:
+    """Yield endless pseudo-random integers of 64 bits, determined by a name and a key of at most 64 bytes."""
+    state = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest(), "little")
+    while True:
+        state = (state + _STEP) & _MASK
+        yield mix(state)
+
+
+_MOST_SLOTS = 4_000  # of a pass with weights, unless it has more entries
+_ERA = 100  # passes
 _EXACT = 1e-7  # tolerance, in slots, for an exact number of copies
 
 
@@ -30,41 +86,98 @@ class Passes:
 
     def __init__(self, weights: Sequence[float], groups: Sequence[int] | None, name: str, key: bytes) -> None:
         self._entries = [at for at, weight in enumerate(weights) if weight]
-        self._copies = whole_numbers([weights[at] for at in self._entries])
-        self._slots = sum(self._copies)
-        self._equal = self._slots == len(self._copies)
+        self._copies = _Copies([weights[at] for at in self._entries])
         self._groups = groups
-        self._of_group: dict[int, int] = {}  # draws of each group in a pass
-        for at, many in zip(self._entries, self._copies, strict=True):
-            if groups is not None:
-                self._of_group[groups[at]] = self._of_group.get(groups[at], 0) + many
         self._name = name
         self._key = key
         self._latest = -1
         self._order: list[int] = []  # of the latest pass
-        self._before: list[int] = []  # earlier draws of the same group in it, by slot
+        self._before: list[int] = []  # earlier draws of the same group, by slot
 
     def draw(self, index: int) -> tuple[int, int]:
         """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
-        number, slot = divmod(index, self._slots)
+        number, slot = divmod(index, self._copies.slots)
         if number != self._latest:
             numbers = keyed_numbers(f"{self._name}/{number}", self._key)
-            chosen = shuffle(self._slots, numbers) if self._equal else weighted_order(self._copies, numbers)
+            copies, earlier = self._copies.of_pass(number)
+            equal = self._copies.slots == len(copies) == sum(map(bool, copies))
+            chosen = shuffle(len(copies), numbers) if equal else weighted_order(copies, numbers)
             self._order = [self._entries[one] for one in chosen]
             if self._groups is not None:
-                self._before = self._count_before(self._groups)
+                self._before = self._count_before(self._groups, earlier)
             self._latest = number
-        entry = self._order[slot]
-        if self._groups is None:
-            return entry, index
-        return entry, number * self._of_group[self._groups[entry]] + self._before[slot]
+        return self._order[slot], index if self._groups is None else self._before[slot]
 
-    def _count_before(self, groups: Sequence[int]) -> list[int]:
-        counts, before = dict.fromkeys(self._of_group, 0), []
+    def _count_before(self, groups: Sequence[int], earlier: Sequence[int]) -> list[int]:
+        counts = dict.fromkeys(groups, 0)
+        for entry, many in zip(self._entries, earlier, strict=True):
+            counts[groups[entry]] += many
+        before = []
         for entry in self._order:
             before.append(counts[groups[entry]])
             counts[groups[entry]] += 1
         return before
+
+
+class _Copies:
+    """The number of times that each entry occurs in each pass.
+
+    If the weights are in the ratio of small whole numbers, these are the copies of every pass. If not, each
+    pass has the shares rounded down, and the slots that are left go to the entries in turn by what was cut
+    off: the earliest deadline first (Tijdeman, "The chairman assignment problem", Discrete Mathematics 32,
+    1980). Then the copies of all passes so far are within one of the share. This repeats after `_ERA` passes,
+    so that any pass is found in a moment.
+    """
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        exact = whole_numbers(weights)
+        self.slots = sum(exact) if exact else max(_MOST_SLOTS, len(weights))
+        shares = [weight / sum(weights) * self.slots for weight in weights]
+        self._least = exact or [int(share) for share in shares]
+        self._left = self.slots - sum(self._least)  # slots of each pass
+        rest = [(share - least) * _ERA for share, least in zip(shares, self._least, strict=True)]
+        self._more = _round_to_sum(rest, self._left * _ERA)  # copies beyond the least, in an era
+        self._pass = 0  # within an era
+        self._given = [0] * len(weights)  # of these, before this pass
+
+    def of_pass(self, number: int) -> tuple[list[int], list[int]]:
+        """Return the copies of each entry in a pass, from 0, and in all passes before it."""
+        if not self._left:
+            return self._least, [number * many for many in self._least]
+        era, place = divmod(number, _ERA)
+        if place < self._pass:
+            self._pass, self._given = 0, [0] * len(self._given)
+        while self._pass < place:
+            self._given = self._give()
+            self._pass += 1
+        given, after = self._given, self._give()
+        ones = range(len(given))
+        return (
+            [self._least[one] + after[one] - given[one] for one in ones],
+            [number * self._least[one] + era * self._more[one] + given[one] for one in ones],
+        )
+
+    def _give(self) -> list[int]:
+        """Return `_given` after the present pass."""
+        given = [*self._given]
+        entries = [one for one, more in enumerate(self._more) if more]
+        margin = 1 / max(2, 2 * len(entries) - 2)
+        for step in range(1, self._left + 1):
+            turn = (self._pass + step / self._left) / _ERA
+            owed = {one: turn * self._more[one] - given[one] for one in entries}
+            due = [one for one in entries if owed[one] >= margin - _EXACT]
+            wait = {one: (1 - margin - owed[one]) / self._more[one] for one in due or entries}
+            given[min(wait, key=wait.__getitem__)] += 1
+        return given
+
+
+def _round_to_sum(numbers: Sequence[float], total: int) -> list[int]:
+    """Round numbers up or down so that they sum to `total`, the largest fractions up."""
+    rounded = [int(number) for number in numbers]
+    by_fraction = sorted(range(len(numbers)), key=lambda one: rounded[one] - numbers[one])
+    for one in by_fraction[: total - sum(rounded)]:
+        rounded[one] += 1
+    return rounded
 
 
 def shuffle(size: int, numbers: Iterator[int]) -> list[int]:
@@ -77,13 +190,12 @@ def shuffle(size: int, numbers: Iterator[int]) -> list[int]:
     return order
 
 
-def whole_numbers(weights: Sequence[float]) -> list[int]:
-    """Return the smallest whole numbers in the ratio of positive weights; rounded if they would sum to too
-    many slots."""
+def whole_numbers(weights: Sequence[float]) -> list[int] | None:
+    """Return the smallest whole numbers in the ratio of positive weights; None if they would sum to too many
+    slots."""
     total = sum(weights)
     shares = [weight / total for weight in weights]
-    most = max(_MOST_SLOTS, len(weights))
-    for slots in range(len(weights), most + 1):
+    for slots in range(len(weights), max(_MOST_SLOTS, len(weights)) + 1):
         numbers = []
         for share in shares:
             number = round(share * slots)
@@ -92,7 +204,7 @@ def whole_numbers(weights: Sequence[float]) -> list[int]:
             numbers.append(number)
         else:
             return numbers
-    return [max(1, round(share * most)) for share in shares]
+    return None
 
 
 def weighted_order(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
@@ -110,8 +222,10 @@ def weighted_order(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
             heapq.heappop(tight)
         open_now = []
         for one, many in enumerate(copies):
+            if used[one] == many:
+                continue
             first, last = used[one] * slots // many + 1, -(-(used[one] + 1) * slots // many)
-            if used[one] < many and first <= slot and last <= tight[0]:
+            if first <= slot and last <= tight[0]:
                 left = (used[one] + 1) * slots - (slot - 1) * many  # of the window, in fractions of a slot
                 open_now.append((many / left, one, last))
         one, last = _choose(open_now, next(numbers))

@@ -1,14 +1,93 @@
-"""A space as immutable values: dimensions with entries, and roles with what each may know."""
+"""A space as immutable values: dimensions with entries, and roles with what each may know.
+
+Sections are parts of a space that domains add (`SpaceSection`). Five dimensions with fixed names are the form
+of the published data set (`DIMENSIONS`): their file lists values only.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from edgen.core import registry
+from edgen.core.errors import Problem
+from edgen.core.values import Scenario
 from edgen.space.knowledge import Knowledge
+
+
+class SpaceSection:
+    """A section of space files."""
+
+    name: ClassVar[str]
+    """Its key in the file."""
+    help: ClassVar[str]
+    """One sentence for the reference of space files."""
+    shown: ClassVar[tuple[str, ...]] = ()
+    """Names of template variables that roles see through it, beyond the dimensions."""
+    structs: ClassVar[tuple[type[msgspec.Struct], ...]]
+    """The structs of its values, for the JSON Schema of space files."""
+    root: ClassVar[str]
+    """The name of the outermost struct."""
+
+    @abstractmethod
+    def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Any:
+        """Return the parsed section of a space with these dimensions; None if it is invalid, after adding to
+        `problems`."""
+
+    def widen(self, definitions: dict[str, Any]) -> None:
+        """Add the short forms that `read` also accepts to the definitions of a JSON Schema."""
+
+    @abstractmethod
+    def content(self, section: Any) -> Any:
+        """Return the part of a section that shapes conversations, as JSON-able values, for the space's
+        digest."""
+
+    @abstractmethod
+    def check(self, space: Space) -> None:
+        """Raise SpaceError if the section does not fit the rest of the space."""
+
+    @abstractmethod
+    def dimensions(self, section: Any) -> frozenset[str]:
+        """Return the dimensions that roles see through the section."""
+
+    @abstractmethod
+    def describe(self, space: Space, examples: int) -> dict[str, Any]:
+        """Return the facts for `edgen space show --json`, with this many examples."""
+
+    @abstractmethod
+    def render(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the lines of these facts for `edgen space show`."""
+
+    @abstractmethod
+    def draw(self, space: Space, folder: Path, examples: int) -> tuple[int, Path]:
+        """Draw this many examples into a new folder. Return the number of pictures, and the page that shows
+        them.
+
+        Raises UsageError if the section has no pictures or the folder is not empty.
+        """
+
+
+def section_names() -> list[str]:
+    """Return the keys that space files may have beyond edgen's own."""
+    return registry.names("space_section")
+
+
+def section(name: str) -> SpaceSection:
+    """Return the section with this key. Raises PluginError."""
+    found: SpaceSection = registry.find("space_section", name)
+    return found
+
+
+def sections_of(space: Space) -> Iterator[tuple[SpaceSection, Any]]:
+    """Yield each section of a space, with its content."""
+    for name, content in space.sections.items():
+        yield section(name), content
+
 
 Combination = dict[str, tuple[str, ...]]  # one of these values of each of these dimensions
 
@@ -65,7 +144,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[Combination, ...] = ()
     """Combinations that do not occur."""
     sections: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """The sections of domains, by key (see `edgen.space.section`)."""
+    """The sections of domains, by key (see `SpaceSection`)."""
     knowledge: Knowledge | None = None
     """The file of facts on its values."""
 
@@ -97,3 +176,48 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
             for one in self.dimensions
         )
         return msgspec.structs.replace(self, dimensions=dimensions)
+
+
+# A file's name of each list, by dimension.
+LISTS = {
+    "topic": "topics",
+    "student_preference": "student_preferences",
+    "student_reaction": "student_reactions",
+    "teacher_preference": "teacher_preferences",
+    "teacher_reaction": "teacher_reactions",
+}
+DIMENSIONS = tuple(LISTS)
+TOPIC_FIELDS = ("subject", "level")  # possible fields of a topic
+DEFAULT_VARIABLES = ("index", *DIMENSIONS, *TOPIC_FIELDS)
+ROLES = (
+    SpaceRole("Teacher", ("topic", "teacher_preference", "teacher_reaction")),
+    SpaceRole("Student", ("topic", "student_preference", "student_reaction")),
+)
+
+
+def has_five_dimensions(space: Space) -> bool:
+    """Return whether the space has the five dimensions, possibly with others, and the roles Teacher and
+    Student."""
+    names = [role.name for role in space.roles]
+    return {*DIMENSIONS} <= {*space.names} and names == [role.name for role in ROLES]
+
+
+def five_list_scenario(
+    index: int, values: Mapping[str, str], subject: str | None = None, level: str | None = None
+) -> Scenario:
+    """Return the scenario with these values of the five dimensions, and its topic's fields."""
+    said = {name: text for name, text in zip(TOPIC_FIELDS, (subject, level), strict=True) if text is not None}
+    return Scenario(index, {name: values[name] for name in DIMENSIONS}, {"topic": said} if said else {})
+
+
+def template_variables(space: Space, sees: Collection[str] | None = None) -> tuple[str, ...]:
+    """Return the variables of a template, all or those of a role that sees these dimensions. The index comes
+    first."""
+    seen = [name for name in space.names if sees is None or name in sees]
+    said = TOPIC_FIELDS if "topic" in seen and {*DIMENSIONS} <= {*space.names} else ()
+    return tuple(dict.fromkeys(("index", *seen, *said)))
+
+
+def template_fields(space: Space) -> dict[str, tuple[str, ...]]:
+    """Return the fields of entries, by dimension: `{{ topic.grade }}`."""
+    return {dimension.name: dimension.fields for dimension in space.dimensions}

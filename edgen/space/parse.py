@@ -3,24 +3,47 @@
 A file has `dimensions:`, each a list of entries, or Education Dialogue's five lists. An entry is a plain
 text, or a mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain
 text. Two values that look the same to a reader count as one value listed twice.
+
+`space_files` writes a run's copy, and `content_sha256` names all that shapes conversations.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from edgen.core.errors import Problem, SpaceError
+from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened
 from edgen.space.conditions import condition_problems
-from edgen.space.entries import read_combination, read_entries
-from edgen.space.five_lists import LISTS, TOPIC_FIELDS
+from edgen.space.entries import (
+    dimension_problem,
+    read_combination,
+    read_entries,
+    remark_problems,
+    role_problem,
+    text_problems,
+)
 from edgen.space.knowledge import Knowledge, is_file_name, read_knowledge
-from edgen.space.model import Combination, Dimension, Space, SpaceRole
-from edgen.space.section import section, section_names
-from edgen.space.text_rules import dimension_problem, remark_problems, role_problem
+from edgen.space.model import (
+    DIMENSIONS,
+    LISTS,
+    ROLES,
+    TOPIC_FIELDS,
+    Combination,
+    Dimension,
+    Entry,
+    Space,
+    SpaceRole,
+    section,
+    section_names,
+    sections_of,
+)
 
 MAX_DIMENSIONS = 64
 MAX_TOTAL = 40_000  # entries of a space
@@ -255,3 +278,123 @@ def _read_exclude(value: Any, problems: list[Problem]) -> tuple[Combination, ...
         problems.append(Problem("$.exclude", message))
         return ()
     return tuple(read_combination(one, f"$.exclude[{i}]", problems) for i, one in enumerate(value))
+
+
+def dump_space(space: Space, *, lists: bool = True) -> str:
+    """Return the text of a space file, as five lists if these suffice and `lists` is true. Every text is
+    quoted and unprintable characters are escaped, so it is safe to print."""
+    lines = [f"name: {as_text(space.name)}"]
+    if space.description is not None:
+        lines.append(f"description: {as_text(space.description)}")
+    if space.source is not None:
+        lines.append(f"source: {as_text(space.source)}")
+    if space.knowledge is not None:
+        lines.append(f"knowledge: {as_text(space.knowledge.file)}")
+    if space.duplicates != "refuse":
+        lines.append(f"duplicates: {space.duplicates}")
+    lists = lists and is_five_lists(space)
+    if not lists:
+        lines += ["", "dimensions:"]
+    for dimension in space.dimensions:
+        weighted = any(entry.weight != 1 for entry in dimension.entries)
+        lines += ["", f"{LISTS[dimension.name]}:"] if lists else _heading(dimension)
+        indent = "  " if lists else "    " if dimension.label is None else "      "
+        lines += [f"{indent}- {_dumped(entry, weighted)}" for entry in dimension.entries]
+    if not lists:
+        lines += ["", "roles:"]
+        lines += [
+            f"  {as_key(role.name)}: {{sees: [{', '.join(map(as_key, role.sees))}]}}" for role in space.roles
+        ]
+    if space.exclude:
+        lines += ["", "exclude:", *(f"  - {flow(combination)}" for combination in space.exclude)]
+    for name, said in space.sections.items():
+        lines += ["", f"{name}:"]
+        for key, value in msgspec.to_builtins(said).items():
+            lines += (
+                [f"  {key}:", *_block(value, "    ")]
+                if isinstance(value, dict)
+                else [f"  {key}: {flow(value)}"]
+            )
+    return "\n".join(lines) + "\n"
+
+
+def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
+    """Return the texts of a space's files by name: its own, and its knowledge file."""
+    beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
+    return {name: dump_space(space), **beside}
+
+
+def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
+    """Yield a mapping of names, with a line per value of a name."""
+    for name, one in named.items():
+        yield f"{indent}{as_key(name)}:"
+        if isinstance(one, dict):
+            yield from (f"{indent}  {as_key(key)}: {flow(value)}" for key, value in one.items())
+        else:
+            yield from (f"{indent}  - {flow(value)}" for value in one)
+
+
+def _heading(dimension: Dimension) -> list[str]:
+    head = [f"  {as_key(dimension.name)}:"]
+    return (
+        head if dimension.label is None else [*head, f"    label: {as_text(dimension.label)}", "    values:"]
+    )
+
+
+def _dumped(entry: Entry, weighted: bool) -> str:
+    value = as_text(entry.value)
+    extra = [f"weight: {as_number(entry.weight)}"] if weighted else []
+    extra += [f"when: {flow(entry.when)}"] if entry.when else []
+    names = sorted(entry.fields, key=lambda name: TOPIC_FIELDS.index(name) if name in TOPIC_FIELDS else -1)
+    extra += [f"{name}: {flow(entry.fields[name])}" for name in names]
+    return f"{{value: {value}, {', '.join(extra)}}}" if extra else value
+
+
+def content_sha256(space: Space) -> str:
+    """Return the SHA-256, in hex, of the entries with all their contents in order, the exclusions, the
+    sections of domains, and the knowledge file. Name, description, source, roles, labels and layout are not
+    included."""
+    if has_list_content(space) and space.knowledge is None:
+        content: Any = [
+            [
+                LISTS[one.name],
+                [[*_base(entry), *map(entry.fields.get, ("subject", "level"))] for entry in one.entries],
+            ]
+            for one in space.dimensions
+        ]
+    else:
+        dimensions = [
+            [one.name, [[*_base(entry), entry.when, entry.fields] for entry in one.entries]]
+            for one in space.dimensions
+        ]
+        content = {"dimensions": dimensions, "exclude": space.exclude}
+        if space.knowledge is not None:
+            content["knowledge"] = space.knowledge.sha256
+        content |= {section.name: section.content(said) for section, said in sections_of(space)}
+    text = json.dumps(content, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _base(entry: Entry) -> tuple[str, float]:
+    # Adding 0.0 turns -0.0 into 0.0.
+    return entry.value, float(entry.weight) + 0.0
+
+
+def has_list_content(space: Space) -> bool:
+    """Return whether five lists can express everything that determines the space's scenarios."""
+    return space.names == DIMENSIONS and not space.conditional and all(map(_is_list, space.dimensions))
+
+
+def is_five_lists(space: Space) -> bool:
+    """Return whether five lists can express the whole space."""
+    labelled = any(dimension.label is not None for dimension in space.dimensions)
+    return has_list_content(space) and space.roles == ROLES and not labelled and space.knowledge is None
+
+
+def _is_list(dimension: Dimension) -> bool:
+    allowed = TOPIC_FIELDS if dimension.name == "topic" else ()
+    return all(
+        name in allowed and isinstance(said, str) and not [*text_problems(said, "$")]
+        for entry in dimension.entries
+        for name, said in entry.fields.items()
+    )

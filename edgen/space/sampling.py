@@ -31,10 +31,10 @@ from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import in_dependency_order, parents
 from edgen.space.covering import covering_array
-from edgen.space.dump import content_sha256
 from edgen.space.even import EvenDraws
+from edgen.space.even_passes import Permutation, keyed_permutation
 from edgen.space.model import Dimension, Space
-from edgen.space.permutation import Permutation, keyed_permutation
+from edgen.space.parse import content_sha256
 
 Design = Literal["even", "balanced", "random", "pairwise"]
 MAX_DRAWS = 100_000  # draws of one scenario with excluded values

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Literal
 
-from edgen.space.text_rules import likeness
+from edgen.space.entries import likeness
 
 SAME_WORDS = 0.8  # minimum share of common words of nearly equal values
 SAME_PIECES = 0.65  # minimum share of common three-letter pieces

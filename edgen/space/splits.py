@@ -17,8 +17,7 @@ import msgspec
 
 from edgen.core.values import Scenario
 from edgen.core.yaml_values import nearest
-from edgen.space.five_lists import DIMENSIONS
-from edgen.space.model import Space
+from edgen.space.model import DIMENSIONS, Space
 
 By = str | tuple[str, ...]  # `scenario`, `persona`, or names of dimensions
 PERSONA = DIMENSIONS[1:]  # all but the topic

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config.run_inputs import is_input
+from edgen.config import is_input
 from edgen.core.digest import fingerprint, sha256
 from edgen.core.errors import DamagedError, EdgenError
 from edgen.core.files import read_regular
-from edgen.core.kept_files import find_damage, read_digests, write_kept_texts
+from edgen.core.kept_files import DIGESTS, find_damage, read_digests, write_kept_texts
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.run_folder import RunFolder
 
@@ -43,8 +43,11 @@ def keep_copy(ledger: Ledger, run: RunFolder) -> None:
 
 
 def restore_inputs(run: RunFolder) -> list[Path]:
-    """Restore every changed input of a run and its arms; return their paths. A damaged digests.json is
-    rewritten for the inputs. The caller holds the run's lock. Raises DamagedError if no ledger has a copy."""
+    """Restore every changed input of a run and its arms; return their paths.
+
+    A damaged or missing digests.json is rewritten for the inputs, and is among the paths. The caller holds
+    the run's lock. Raises DamagedError if no ledger has a copy.
+    """
     arms = [RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir()]
     ledgers = [(run.path, run.ledger), *((arm.path, arm.ledger) for arm in arms)]
     copies = {folder: _read_copy(path) for folder, path in ledgers}
@@ -55,15 +58,18 @@ def restore_inputs(run: RunFolder) -> list[Path]:
 
 
 def _restore(folder: Path, copies: list[dict[str, str]]) -> list[Path]:
+    copied = sorted({name for copy in copies for name in copy if is_input(name)})
     try:
         damaged = [damage.name for damage in find_damage(folder, is_input)]
         entries = read_digests(folder)
+        if not (folder / DIGESTS).exists():
+            damaged = copied
     except DamagedError:  # of digests.json: the copies define the inputs
-        damaged = sorted({name for copy in copies for name in copy if is_input(name)})
-        entries = {}
+        damaged, entries = copied, {}
         if not damaged:
             raise
-    texts, restored = {}, []
+    texts = dict[Path, str]()
+    restored = [folder / DIGESTS] if copied and not entries else []
     for name in damaged:
         held = {digest.sha256 for digest in entries[name].digests if digest} if name in entries else None
         found = {copy[name] for copy in copies if name in copy}
@@ -74,13 +80,20 @@ def _restore(folder: Path, copies: list[dict[str, str]]) -> list[Path]:
                 "copy of the run, or `edgen generate` the job from its project again: it writes the run's inputs anew, and pays "
                 "only for what they change."
             )
-        texts[folder / name] = good.pop()
-        restored.append(folder / name)
+        text = good.pop()
+        texts[folder / name] = text
+        if not _is(folder / name, text):
+            restored.append(folder / name)
     for path in texts:
         path.parent.mkdir(exist_ok=True)
     if texts:
         write_kept_texts(folder, texts)
     return restored
+
+
+def _is(path: Path, text: str) -> bool:
+    """Return whether the file has this content."""
+    return path.is_file() and read_regular(path, _LARGEST) == text.encode()
 
 
 def _texts(folder: Path) -> dict[str, str]:

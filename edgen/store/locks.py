@@ -2,6 +2,7 @@
 
 A lock belongs to the operating system and ends with its holder's process, so the file of a dead process locks
 nothing. Unlocking clears the holder's name, so a name in an unlocked file is that of a killed process.
+`alone_at` keeps this process from working on a run twice.
 """
 
 from __future__ import annotations
@@ -144,3 +145,22 @@ def _name_holder(taken: str, lock: Path) -> str:
 def _holder(lock: Path) -> str:
     holder = Holder.read(lock)
     return "it left no name" if holder is None else str(holder)
+
+
+_under_way: set[Path] = set()  # the folders that this process works on
+
+
+@contextlib.contextmanager
+def alone_at(folder: Path) -> Iterator[None]:
+    """Mark a run as worked on by this process. Raises LockedError if it is already."""
+    place = folder.resolve()
+    if place in _under_way:
+        raise LockedError(
+            f"{folder}: this process works on this run already. Wait for it, or name another folder "
+            "(output= in Python, -o on the command line)."
+        )
+    _under_way.add(place)
+    try:
+        yield
+    finally:
+        _under_way.discard(place)

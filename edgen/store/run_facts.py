@@ -50,7 +50,7 @@ def noted_of(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
 def _digest(file: Path, text: bytes) -> str:
     """Return the digest of a run's own copy of a template; of its text alone if the schema next to it cannot
     be read."""
-    from edgen.prompting.answer_schema import read_answer_schema, template_digest
+    from edgen.prompting.prompt import read_answer_schema, template_digest
 
     try:
         return template_digest(text, read_answer_schema(file))

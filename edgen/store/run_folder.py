@@ -111,15 +111,13 @@ class RunFolder:
         """Return every ledger in this run: its own or its arms', and those of judges, pairs, adherence,
         rollouts, annotators, writers and other askers."""
         own = [path for path in (self.ledger, *sorted(self.arms_folder.glob("*/run.db"))) if path.exists()]
-        return (
-            own
-            + self.judge_ledgers()
-            + self.rollout_ledgers()
-            + _begun(self.adherence)
-            + self.annotator_ledgers()
-            + self.writer_ledgers()
-            + self.asked_ledgers()
-        )
+        return own + [path for folder in self.asked_folders() for path in _begun(folder)]
+
+    def asked_folders(self) -> list[Path]:
+        """Return the folders of ledgers of judges, pairs, adherence, rollouts, annotators, writers and other
+        askers."""
+        annotators = sorted(self.layers.glob("*/annotators"))
+        return [self.judged, self.rollouts, self.adherence, *annotators, *self.writers(), *self.askers()]
 
     def judge_ledgers(self) -> list[Path]:
         """Return the ledger of each judge of pairs."""

@@ -22,7 +22,7 @@ def inputs_named(job: Mapping[str, Any]) -> set[str]:
 
 def inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
     """Return the files next to a run's inputs: schemas of templates, and knowledge files of spaces."""
-    from edgen.prompting.answer_schema import schema_file
+    from edgen.prompting.prompt import schema_file
     from edgen.space import load_space
 
     beside = {str(schema_file(Path(name))) for name in inputs if name.endswith(".j2")}

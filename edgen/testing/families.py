@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.values import Conversation, Turn, Usage
-from edgen.families.base import Family, FiledRecord, Provenance, Recorded, record_id
-from edgen.families.read_back import find_change
+from edgen.families.base import Family, FiledRecord, Provenance, Recorded, find_change, record_id
 from edgen.space import Space
 from edgen.space.sampling import Sampler
 from edgen.testing.check import SPACE, Check, name_of, space_of

@@ -139,7 +139,7 @@ def _always(reply: Reply) -> Callable[[Request], Reply]:
 
 
 def _simulator() -> Callable[[Request], str]:
-    from edgen.simulator.provider import SimulatorConfig
+    from edgen.simulator.config import SimulatorConfig
 
     backend = make(SimulatorConfig(), timeout=30.0, connections=1, environ={})
 

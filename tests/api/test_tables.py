@@ -53,6 +53,7 @@ def test_a_measure_of_an_arm(tmp_path: Path) -> None:
     run = edgen.generate({**JOB, "arms": arms}, backends=SIMULATOR, output=tmp_path / "run")
     stats = run.stats(["lengths"])
     assert stats.arms["one"]["lengths"].turns.n == 4
+    assert [*stats.arms["one"]] == ["lengths"]
     with pytest.raises(UsageError, match="'overviw' was not measured"):
         stats.arms["one"]["overviw"]
 

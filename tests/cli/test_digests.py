@@ -287,6 +287,59 @@ class TestValidate:
         ended = command("validate", run)
         assert (ended.code, "edgen generate" in ended.out) == (3, True), ended
 
+    @pytest.mark.parametrize("lost", [["job.yaml"], ["job.yaml", DIGESTS]])
+    def test_a_run_without_its_job_is_still_a_run(self, command: Command, run: Path, lost: list[str]) -> None:
+        before = {name: (run / name).read_bytes() for name in lost}
+        for name in lost:
+            (run / name).unlink()
+        ended = command("validate", run)
+        assert (ended.code, f"{run / 'job.yaml'}: $: it is missing" in ended.out) == (3, True), ended
+        ended = command("validate", run, "--restore", "--json")
+        assert {Path(path).name for path in json.loads(ended.out)["restored"]} == {*lost}
+        assert (run / "job.yaml").read_bytes() == before["job.yaml"]
+        assert (run / DIGESTS).is_file()
+        assert command("validate", run).code == 0
+
+    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")])
+    def test_a_ledger_of_answers_that_is_missing_or_empty_is_damage(
+        self, command: Command, run: Path, damage: Callable[[Path], object]
+    ) -> None:
+        ledgers = [path for path in run.rglob("*.db") if path.parent != run]
+        assert {path.relative_to(run).parts[0] for path in ledgers} == {"pairs", "layers", "candidates"}
+        for ledger in ledgers:
+            damage(ledger)
+        ended = command("validate", run, "--json")
+        found = {Path(file["path"]) for file in json.loads(ended.out)["files"] if file["problems"]}
+        assert (ended.code, found) == (3, {*ledgers})
+
+    def test_the_ledger_that_a_file_accompanies_is_missed(self, command: Command, run: Path) -> None:
+        (ledger,) = run.glob("layers/moves/annotators/*.db")
+        for path in ledger.parent.glob(f"{ledger.name}*"):
+            path.unlink()
+        ended = command("validate", run)
+        assert (ended.code, f"{ledger}: $: the ledger is missing" in ended.out) == (0, True)
+
+    def test_the_folder_of_an_arm_is_missed(self, command: Command, tmp_path: Path) -> None:
+        (tmp_path / "job.yaml").write_text(JOB + "arms: {plain: {}, longer: {selfplay: {max_turns: 5}}}\n")
+        assert command("generate", tmp_path / "job.yaml", "-o", tmp_path / "run").code == 0
+        gone = tmp_path / "run" / "arms" / "longer"
+        shutil.rmtree(gone)
+        ended = command("validate", tmp_path / "run")
+        assert (ended.code, f"{gone}: $: the folder of this arm is missing" in ended.out) == (0, True)
+
+    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: flip(path, 20)])
+    def test_a_damaged_count_of_stored_answers_is_named(
+        self, command: Command, run: Path, damage: Callable[[Path], object]
+    ) -> None:
+        count = run / "run.db-acked"
+        damage(count)
+        ended = command("validate", run)
+        assert (ended.code, f"{count}: $: there is no valid count" in ended.out) == (0, True), ended
+
+    def test_lost_digests_are_named(self, command: Command, run: Path) -> None:
+        (run / DIGESTS).unlink()
+        assert f"{run / DIGESTS}: $: there are no digests" in command("validate", run).out
+
     def test_a_run_of_an_older_edgen_is_taken_and_told_of(self, command: Command, run: Path) -> None:
         (run / DIGESTS).unlink()
         ended = command("validate", run)
@@ -306,6 +359,21 @@ class TestValidate:
 def test_a_short_campaign_finds_nothing_silent(whole: Path) -> None:
     readings = tuple(one for one in flips.SELFPLAY.readings if one.name == "pairs")
     assert flips.flips(1, run=whole / "run", kind=flips.SELFPLAY._replace(readings=readings)) == []
+
+
+def test_an_annotator_whose_ledger_was_removed_hears_it(command: Command, run: Path) -> None:
+    (ledger,) = run.glob("layers/moves/annotators/*.db")
+    ledger.unlink()
+    ended = command("annotate", run, *LABELS)
+    assert (
+        ended.code,
+        f"{ledger.name}: " in ended.err,
+        "answers that were stored are missing" in ended.err,
+    ) == (
+        0,
+        True,
+        True,
+    )
 
 
 def test_stats_of_a_run_without_its_ledger_says_what_was_read(command: Command, run: Path) -> None:

@@ -185,6 +185,11 @@ def test_a_family_that_does_not_read_back_its_records(
         ("return Reply(text=3)", "returned a Reply with a field of a wrong type"),
         ("return Reply('text', usage=(1, 2))", "returned a Reply with a field of a wrong type"),
         ("raise KeyError('choices')", "raised KeyError: 'choices' in place of a CallError"),
+        ("raise SystemExit(3)", "raised SystemExit: 3 in place of a CallError"),
+        (
+            "import asyncio; raise asyncio.CancelledError()",
+            "raised CancelledError in place of a CallError",
+        ),
     ],
 )
 def test_a_provider_that_returns_or_raises_something_else(
@@ -196,6 +201,55 @@ def test_a_provider_that_returns_or_raises_something_else(
     assert "The provider 'odd' of odd-pack 1.0" in ended.err
     assert said in ended.err
     assert "bug in edgen" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("identity", "said"),
+    [
+        ("{'type': object()}", "has an `identity` that is no JSON"),
+        ("['odd']", "returned ['odd'], a list, not a mapping as `identity`"),
+    ],
+)
+def test_a_provider_whose_backend_has_no_usable_identity(
+    command: Command, site: Site, job: Path, tmp_path: Path, identity: str, said: str
+) -> None:
+    code = PROVIDER.replace("ANSWER", "return Reply('text')").replace("{'type': 'odd'}", identity)
+    site.add("providers", "odd", code.replace('{"type": "odd"}', identity))
+    ended = command("generate", job, "--set", "backends={default: {type: odd}}", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert f"The provider 'odd' of odd-pack 1.0 {said}" in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "method", "said"),
+    [
+        (
+            "generate",
+            "def templates(self, job, space): return ['x']",
+            "['x'], a list, not a dict of templates",
+        ),
+        ("preview", "def opening(self, *_): return None", "None, a NoneType, not a dict of messages"),
+        ("estimate", "def expected(self, *_): return None", "None, a NoneType, not a tuple of ExpectedCall"),
+    ],
+)
+def test_a_protocol_whose_methods_return_something_else(
+    command: Command, site: Site, job: Path, verb: str, method: str, said: str
+) -> None:
+    code = PROTOCOL.replace("WORK", "return (yield from work)")
+    site.add("protocols", "odd", code.replace("\nIT =", f"\n    {method}\n\nIT ="))
+    ended = command(verb, job, "--set", "protocol=odd")
+    assert ended.code == 2, ended.err
+    assert f"The protocol 'odd' of odd-pack 1.0 returned {said}" in ended.err
+
+
+def test_a_family_whose_schema_is_missing(command: Command, site: Site, job: Path, tmp_path: Path) -> None:
+    code = FAMILY.replace("CHANGE", "pass").replace('"swapped"', '"swapped"\n    schema = "./none.json"')
+    site.add("families", "swapped", code)
+    ended = command("generate", job, "--set", "family=swapped", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert "The family 'swapped' of odd-pack 1.0 has the schema" in ended.err
+    assert "there is no such file" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_a_topic_that_is_a_template_or_an_escape_code(command: Command, tmp_path
 
 
 def test_model_text_cannot_drive_the_terminal(command: Command, tmp_path: Path) -> None:
-    from edgen.core.safe_text import safe
+    from edgen.core.text import safe
 
     assert safe("a\x1b[2Jb\u202ec\ttab\nline") == "a\\x1b[2Jb\\u202ec\ttab\nline"
 

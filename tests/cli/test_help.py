@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from edgen.cli import old_names
 from edgen.cli.app import SECTIONS, app
-from edgen.cli.groups import first_sentence
+from edgen.cli.options import first_sentence
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 

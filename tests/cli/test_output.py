@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgen.cli.output import fold_behind, json_text, note
-from edgen.core.safe_text import replace_surrogates, safe, safe_json
+from edgen.core.text import replace_surrogates, safe, safe_json
 from tests import fork_server
 
 # ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.

@@ -17,7 +17,7 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import Allowed, decide_trust
 from edgen.runtime.trust import Trust, remember_consent
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from tests.cli.command import Command
 from tests.cli.terminal import at_terminal
 from tests.execution.service import Service, job_text, serve, write

@@ -22,7 +22,7 @@ from edgen.core.errors import EdgenError, FileError, JobError
 from edgen.core.values import ROLES
 from edgen.core.yaml_values import _plain_number
 from edgen.providers.openai.config import OpenAIConfig
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from tests import ROOT
 
 GOOD = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgen.core.count_text import round_usd
+from edgen.core.text import round_usd
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from edgen.evaluation.aggregates import (
 )
 from edgen.evaluation.figures import Bars, Histograms, Intervals, Picture, Table
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel, figure_kinds
-from edgen.evaluation.rows import render_lines
 from edgen.evaluation.sample import Sample, Words, cut
+from edgen.evaluation.terminal import render_lines
 from edgen.space import Space
 from tests.evaluation.said import count_of, lesson, measured
 

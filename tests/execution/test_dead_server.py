@@ -19,7 +19,7 @@ from edgen.core.values import Address, Message, Reply, Request
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.watchdog import START, Watchdog
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from tests.clock import run_virtual
 from tests.execution.service import Ended, Service, edgen, equation, error, files, job_text, serve, write

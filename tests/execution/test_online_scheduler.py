@@ -17,10 +17,10 @@ from edgen.core.resources import find
 from edgen.core.values import Reply, Request
 from edgen.planning.plan import Plan
 from edgen.prompting import load_prompt
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from edgen.space import load_space
-from edgen.space.five_lists import DEFAULT_VARIABLES
+from edgen.space.model import DEFAULT_VARIABLES
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
 from tests.execution.making import begin

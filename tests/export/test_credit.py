@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from edgen.core.pair import ProbabilitySignal, RolloutSignal, Signals
-from edgen.export.credit_note import ALL, CUT, FILE, CreditFigures, credit_notes, read_figures, table
+from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, credit_notes, read_figures, table
 from edgen.export.rows import Row
 from edgen.export.write import export
 from edgen.store.run_reader import Compared

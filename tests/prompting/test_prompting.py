@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.core.answer_kinds import answer_kinds
 from edgen.core.errors import TemplateError
+from edgen.core.registry import answer_kinds
 from edgen.core.resources import find, shipped
 from edgen.core.values import Message
 from edgen.planning import catalogue
@@ -21,7 +21,7 @@ from edgen.prompting import FrontMatter, Prompt, load_prompt, scenario_variables
 from edgen.prompting.front_matter import read_front
 from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
-from edgen.space.five_lists import DEFAULT_VARIABLES
+from edgen.space.model import DEFAULT_VARIABLES
 from tests.scenarios import scenario_of
 
 SCENARIO = scenario_of(

@@ -14,10 +14,10 @@ from edgen.prompting import load_prompt
 from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, Expanded, draw_shown, expansion
 from edgen.reading.answers.values import LONGEST, read_values
 from edgen.space import load_space
-from edgen.space.five_lists import DIMENSIONS
-from edgen.space.five_lists import LISTS as FILE_LISTS
+from edgen.space.entries import value_problem
+from edgen.space.model import DIMENSIONS
+from edgen.space.model import LISTS as FILE_LISTS
 from edgen.space.similar_values import KnownValues, PlainForm
-from edgen.space.text_rules import value_problem
 
 SPACE = load_space(resources.find("preference_space", "education_dialogue"))
 PROMPT = load_prompt(resources.find("prompts", "space_expand"), VARIABLES, expects="values")

@@ -23,7 +23,7 @@ from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.stage import Stage
 from edgen.protocols.writing import VARIABLES, writing_messages
 from edgen.space import load_space
-from edgen.space.five_lists import DEFAULT_VARIABLES, five_list_scenario
+from edgen.space.model import DEFAULT_VARIABLES, five_list_scenario
 from tests.domains import modules_of
 from tests.protocols.fenced import HERE, render
 

@@ -22,7 +22,7 @@ from edgen.protocols import oracle as guarded
 from edgen.protocols.base import Rules
 from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
 from edgen.space import load_space
-from edgen.space.five_lists import DEFAULT_VARIABLES
+from edgen.space.model import DEFAULT_VARIABLES
 from tests.protocols.play import SCENARIO
 
 

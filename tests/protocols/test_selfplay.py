@@ -15,7 +15,7 @@ from edgen.core.values import Conversation, Message, Rejection, RejectionReason,
 from edgen.prompting import load_prompt
 from edgen.protocols.selfplay import CLOSING_STEP
 from edgen.simulator.text import respond
-from edgen.space.five_lists import ROLES
+from edgen.space.model import ROLES
 from tests.protocols.play import SCENARIO, VARIABLES, play, prompts
 from tests.scenarios import scenario_of
 

@@ -22,7 +22,7 @@ from edgen.providers.openai.answer_schema import is_strict, schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from tests.providers.schema_server import SchemaServer, serving_schemas
 
 SCHEMA: dict[str, Any] = {

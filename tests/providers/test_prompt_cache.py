@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from edgen.config import Price, load_job
 from edgen.core.errors import InputError
 from edgen.core.values import Message, Usage
-from edgen.execution.client.charge import cost_of
+from edgen.prompting.token_bound import cost_of
 from edgen.providers import provider_of
 from edgen.providers.anthropic import online as anthropic
 from edgen.providers.anthropic.config import AnthropicConfig

@@ -85,6 +85,37 @@ def test_one_side_alone_is_never_a_conversation_and_splits_no_other(language: st
             assert said(read(within)) == [("Teacher", f"Well.\n{word}: yes"), ("Student", "I see.")]
 
 
+@pytest.mark.parametrize("form", ['{0}: "Yes."', "{0}: ¿Sí?", "**{0}:** Yes.", "- {0}: 3 of them."])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_speaker_in_other_words_is_no_part_of_another_s_turn(language: str, form: str) -> None:
+    """Once such a line became part of the turn before it, and no repair said so."""
+    articles = {
+        "German": "Der ",
+        "French": "Le ",
+        "Spanish": "El ",
+        "Italian": "Il ",
+        "Dutch": "De ",
+        "Portuguese": "O ",
+    }
+    for word in {word for words in LANGUAGES[language] for word in words.split()}:
+        for name in (word, articles.get(language, "The ") + word):
+            result = read(f"Teacher: Well.\n{form.format(name)}\nStudent: I see.\n\nProbability: 0.3")
+            assert isinstance(result, Conversation)
+            assert [turn.text for turn in result.turns][::2] == ["Well.", "I see."]
+            assert {*result.repairs} == {"layout", "role_alias"} - (
+                {"role_alias"} if name in ("student", "teacher") else set()
+            )
+
+
+def test_the_student_with_an_article_is_no_part_of_the_teacher_s_turn() -> None:
+    result = read(
+        'Teacher: Well.\nthe student: "I see."\nTeacher: Good.\nThe Teacher: a history\nStudent: Bye.'
+    )
+    assert said(result) == [
+        ("Teacher", "Well."), ("Student", "I see."), ("Teacher", "Good.\nThe Teacher: a history"), ("Student", "Bye."),
+    ]  # fmt: skip
+
+
 @each("case", [case for case in CASES if not case.startswith("languages/")])
 def test_what_the_reader_knew_already_reads_as_before(case: str) -> None:
     facts = expected(case)

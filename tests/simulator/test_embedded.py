@@ -14,7 +14,7 @@ from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Address, Reply, Request
 from edgen.providers import Backend, make
 from edgen.simulator.backend import Simulator
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from tests.simulator.prompts import every_scenario, prompt
 
 

@@ -13,7 +13,7 @@ from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.simulator import judge
 from edgen.simulator.backend import Simulator
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.server import serving
 from tests.late import Late
 from tests.simulator import lessons

@@ -12,7 +12,7 @@ from edgen.core.values import Message
 from edgen.protocols.fence import fence_text
 from edgen.simulator import planted
 from edgen.simulator.backend import Simulator
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from tests.simulator import lessons
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.space import Dimension, Entry, Space, load_space
-from edgen.space.even_passes import Passes, whole_numbers
+from edgen.space.even_passes import Passes, _Copies, whole_numbers
 from edgen.space.sampling import Design, Sampler
 from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
 
@@ -95,6 +95,28 @@ def test_weights_are_kept_within_one_in_every_prefix(weights: list[float], seed:
     # A pass rounds shares to 1 in 4,000 slots, which shifts less than half a value in 200 draws.
     space = weighted_space(weights)
     assert furthest_from_share(space, values_of(space, seed, 200)) < 1.5
+
+
+@pytest.mark.parametrize(
+    "weights", [(4871, 3312, 127, 41923), (48211, 2999, 1), (1, 1e-9), (1, 1 / 3, 2**0.5)]
+)
+def test_weights_in_any_ratio_are_kept_however_many_are_drawn(weights: Sequence[float]) -> None:
+    """They were rounded to 1 in 4,000 once, so that every pass added to the difference."""
+    space = weighted_space(weights)
+    assert furthest_from_share(space, values_of(space, 3, 20_000)) < 2
+
+
+@given(st.lists(st.floats(0.001, 1000), min_size=1, max_size=9), st.integers(0, 400))
+@RELAXED
+def test_the_copies_of_all_passes_are_within_one_of_the_shares(weights: list[float], number: int) -> None:
+    copies = _Copies(weights)
+    here, before = copies.of_pass(number)
+    copies.of_pass(number // 2)
+    assert _Copies(weights).of_pass(number) == copies.of_pass(number) == (here, before)
+    assert sum(here) == copies.slots
+    assert min(here) >= 0
+    for weight, many in zip(weights, before, strict=True):
+        assert abs(many - number * copies.slots * weight / sum(weights)) < 1 + number / 100
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -14,8 +14,8 @@ from edgen.protocols.oneshot import ONESHOT
 from edgen.protocols.oracle import ORACLE
 from edgen.protocols.selfplay import SELFPLAY
 from edgen.space import Dimension, Entry, Space, SpaceRole, content_sha256, dump_space, parse_space
-from edgen.space.five_lists import DEFAULT_VARIABLES, template_fields, template_variables
-from edgen.space.text_rules import OF_EDGEN
+from edgen.space.entries import OF_EDGEN
+from edgen.space.model import DEFAULT_VARIABLES, template_fields, template_variables
 from tests.space.spaces import conditional_spaces
 
 pytestmark = pytest.mark.unit

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.core.values import Scenario
 from edgen.space import Dimension, Entry, Space, load_space, parse_space
-from edgen.space.five_lists import DIMENSIONS, LISTS, ROLES
-from edgen.space.permutation import ROUNDS, Permutation, mix
+from edgen.space.even_passes import ROUNDS, Permutation, mix
+from edgen.space.model import DIMENSIONS, LISTS, ROLES
 from edgen.space.sampling import Sampler
 
 Design = Literal["balanced", "random"]

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import SpaceError
 from edgen.space import Dimension, Entry, Space, content_sha256, dump_space, load_space, parse_space
-from edgen.space.entries import MAX_ENTRIES
-from edgen.space.five_lists import DIMENSIONS, ROLES
+from edgen.space.entries import MAX_ENTRIES, is_blank, is_forbidden, likeness
+from edgen.space.model import DIMENSIONS, ROLES
 from edgen.space.parse import MAX_TOTAL
-from edgen.space.text_rules import is_blank, is_forbidden, likeness
 
 LISTS = {
     "topics": "- Tides",

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from edgen.api.status import Status
-from edgen.core.count_text import describe_counts
-from edgen.core.text import dollars
+from edgen.core.text import describe_counts, dollars
 from edgen.core.values import Scenario, Turn
 
 if TYPE_CHECKING:

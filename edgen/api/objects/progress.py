@@ -9,7 +9,7 @@ from typing import Any
 
 from edgen.api.objects.html import escape
 from edgen.core.events import Event, Listener
-from edgen.core.safe_text import safe
+from edgen.core.text import safe
 from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
 
 _NOTES = 5  # of the last remarks that a notebook shows

@@ -13,8 +13,8 @@ from edgen.planning.sizes import conversations_needed, count_values, strata
 from edgen.space import Dimension, Entry, Space, content_sha256, load_space
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import parents
+from edgen.space.model import section, section_names, sections_of
 from edgen.space.sampling import Design
-from edgen.space.section import section, section_names, sections_of
 
 _PER_CELL = (1, 2, 5)
 _DESIGNS: tuple[Design, ...] = ("even", "balanced", "random")

@@ -15,8 +15,8 @@ from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, ch
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space
+from edgen.space.entries import dimension_problem, field_problem, likeness
 from edgen.space.parse import default_roles
-from edgen.space.text_rules import dimension_problem, field_problem, likeness
 
 Weights = Literal["counts", "equal"]
 

@@ -19,9 +19,9 @@ from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, ch
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space, SpaceRole
-from edgen.space.five_lists import DIMENSIONS, LISTS, TOPIC_FIELDS
+from edgen.space.entries import is_blank, likeness
+from edgen.space.model import DIMENSIONS, LISTS, TOPIC_FIELDS
 from edgen.space.parse import default_roles
-from edgen.space.text_rules import is_blank, likeness
 
 # A space's dimension -> the key of `background_info` that it is counted from: ED's own spelling
 # first, then the correct one.

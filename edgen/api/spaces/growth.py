@@ -16,13 +16,13 @@ from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.yaml_values import nearest
 from edgen.planning.allowed_files import unlimited
-from edgen.planning.answer_schemas import asked_with
+from edgen.planning.load import asked_with
 from edgen.protocols.space_growth import BARREN, BATCH
 from edgen.runtime.control import Control
-from edgen.runtime.usage import Calls, Tokens, Usage
+from edgen.runtime.snapshot import Calls, Tokens, Usage
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES
-from edgen.space.five_lists import LISTS
+from edgen.space.model import LISTS
 from edgen.store.ledger import run_status
 
 

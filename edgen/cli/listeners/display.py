@@ -10,7 +10,7 @@ from typing import Any
 from edgen.cli.output import note
 from edgen.core.durations import span
 from edgen.core.events import Event
-from edgen.core.safe_text import safe
+from edgen.core.text import safe
 from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
 
 _UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone

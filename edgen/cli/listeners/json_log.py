@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from edgen.core.events import Event
-from edgen.core.safe_text import safe_json
+from edgen.core.text import safe_json
 from edgen.runtime.snapshot import Snapshot, StatusEvent
 
 _PROGRESS_EVERY = 10.0  # seconds

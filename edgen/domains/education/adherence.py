@@ -9,19 +9,17 @@ from edgen.asking.answering import Answerer, AskOptions
 from edgen.asking.needs import NeededCalls
 from edgen.asking.places import open_for_reading
 from edgen.asking.start import Start
-from edgen.config import Job
-from edgen.core.errors import RunError, TemplateError, UsageError
+from edgen.core.errors import RunError, TemplateError
 from edgen.domains.education.adherence_asker import AdherenceAsker
 from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets
-from edgen.domains.education.measures.adherence import Adherence
+from edgen.domains.education.keywords import Adherence
 from edgen.evaluation.measuring import judged_measure, measures_of_other_families
 from edgen.planning.allowed_files import unlimited
+from edgen.plugin import Backend, Job, RunReader, UsageError
 from edgen.prompting import Prompt, load_prompt
-from edgen.providers import Backend
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
 
 
 def judge_adherence(

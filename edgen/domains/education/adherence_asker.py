@@ -11,11 +11,10 @@ import msgspec
 
 from edgen.asking.answering import Answerer
 from edgen.asking.units import UnitAsker
-from edgen.config import Job
 from edgen.domains.education.adherence_protocol import adherence
 from edgen.domains.education.keywords import Verdicts
+from edgen.plugin import Job, RunReader
 from edgen.protocols.task import Task
-from edgen.store.run_reader import RunReader
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,16 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.forms import form_of, one_of
-from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Scenario, TaskId, Turn
+from edgen.core.values import TaskId
 from edgen.domains.education.keywords import MEASURES, Verdicts
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask, transcript_of
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Prompting,
+    Question,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Rules,
+    Scenario,
+    Simulation,
+    Turn,
+    ask,
+    scenario_variables,
+)
+from edgen.plugin.forms import form_of, one_of
+from edgen.protocols.base import Protocol, transcript_of
 from edgen.protocols.fence import FENCED, fence_turns
 from edgen.reading.answers.body import object_in
 from edgen.reading.text.thinking import drop_thinking
-from edgen.space.five_lists import DEFAULT_VARIABLES
+from edgen.space.model import DEFAULT_VARIABLES
 
 VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"

@@ -9,12 +9,11 @@ import msgspec
 
 from edgen.core.pair import Candidate
 from edgen.domains.education.adherence_asker import Sheet
-from edgen.domains.education.keywords import MEASURES, Verdicts, verdicts
-from edgen.domains.education.measures.adherence import KEYWORDS, Adherence, VerdictCount
+from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, Verdicts, verdicts
 from edgen.evaluation.sample import cut
+from edgen.plugin import RunReader
 from edgen.stats.agreement import agreement
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_reader import RunReader
 
 _decode = msgspec.json.Decoder(Sheet).decode
 

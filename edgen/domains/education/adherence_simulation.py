@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgen.core.values import Message, Role, Scenario, Turn
+from edgen.core.values import Role
 from edgen.domains.education.keywords import MEASURES, verdicts
-from edgen.protocols.base import Simulation
+from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.reading.detect import spoken, words
 from edgen.simulator.judge import find_fenced
-from edgen.space.five_lists import five_list_scenario
+from edgen.space.model import five_list_scenario
 
 _WRONG = 0.1
 _DESCRIBED = re.compile(r"^(Student|Teacher)'s (preference|reaction): (.*)$", re.MULTILINE)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import Shards
-from edgen.export.files import Patterns, RowFiles, Staging
-from edgen.export.format import DEFAULT, Chat, Format, Item, LeftOut, Row, RunReader, SplitName, tried
+from edgen.export.files import Patterns
+from edgen.export.format import DEFAULT, SplitName, tried
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RowFiles, RunReader, Staging
 from edgen.store.shards import MANIFEST, Counts, write_shards
 from edgen.validation.schema import conforms
 

@@ -15,22 +15,23 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Conversation, Role, Scenario, Turn
-from edgen.families.base import (
+from edgen.core.values import Role
+from edgen.families.base import filed_index, with_marker, without_marker
+from edgen.plugin import (
+    Conversation,
     Family,
     FiledRecord,
     Provenance,
     Recorded,
-    filed_index,
+    Scenario,
+    Space,
+    Turn,
     filed_record,
     filed_turns,
     read_values,
-    with_marker,
-    without_marker,
     write_values,
 )
-from edgen.space.five_lists import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
-from edgen.space.model import Space
+from edgen.space.model import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
 
 
 class BackgroundInfo(msgspec.Struct, frozen=True):

@@ -27,12 +27,16 @@ import itertools
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from edgen.core.values import Role, Scenario, Turn
+import msgspec
+
+from edgen.core.values import Role
+from edgen.plugin import Estimate, Sample, Scenario, Turn, Words
 from edgen.reading import phrase_kinds as ways
+from edgen.stats.intervals import ShareCount
 
 MEASURES = ("student_asks", "student_reaction", "teacher_reaction", "teacher_keeps", "teacher_leaves")
 
@@ -291,3 +295,59 @@ def _signs(
     taken = {_WAYS[name].form for name in other}
     forms = dict.fromkeys(form for name in names if (form := _WAYS[name].form) and form not in taken)
     return tuple(_WAYS[name].taught for name in names), tuple(forms)
+
+
+KEYWORDS = "keywords"
+
+
+_NOTE = (
+    "Keywords are a baseline: they know no irony, no negation and no context, and only English. On simulated "
+    "conversations they flatter, since the simulator sorts preferences into families by the same table."
+)
+
+
+class Adherence(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the conversations keep to their scenarios, as shares of those that can be decided; `untold`
+    counts those that cannot, by question. `by` is "keywords" or a judge's name."""
+
+    by: str
+    n: int
+    student_asks: Estimate | None  # the student asks for the way it prefers
+    student_reaction: Estimate | None  # the student's stated reaction shows
+    teacher_reaction: Estimate | None
+    teacher_keeps: Estimate | None  # the teacher's preferred way shows, to the end
+    teacher_leaves: Estimate | None  # the teacher goes over to the student's way
+    untold: dict[str, int] = {}
+    agreement: dict[str, float | None] = {}  # of a judge with the keywords, Cohen's kappa by question
+    note: str | None = None
+
+
+class VerdictCount:
+    """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._decided = {name: ShareCount() for name in MEASURES}
+
+    def see(self, sample: Sample, words: Words) -> None:
+        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
+
+    def add(self, scenario: int, given: Verdicts) -> None:
+        """Count the verdicts on one conversation of a scenario."""
+        self._n += 1
+        for counted, yes in zip(self._decided.values(), given, strict=True):
+            counted.add(scenario, bool(yes), yes is not None)
+
+    def result(self) -> tuple[Adherence, ...]:
+        return (self.shares(KEYWORDS, _NOTE),)
+
+    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
+        """Return the shares, with their intervals."""
+        return Adherence(
+            by=by,
+            n=self._n,
+            **{name: counted.result() for name, counted in self._decided.items()},
+            untold={name: self._n - counted.of for name, counted in self._decided.items()},
+            agreement=dict(agreement),
+            note=note,
+        )

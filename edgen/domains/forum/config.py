@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import Text
+from edgen.plugin import Text
 from edgen.protocols.fence import FENCED
 
 MODERATOR = "moderator"  # the role whose backend chooses who speaks next

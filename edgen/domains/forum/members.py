@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.core.values import Scenario
 from edgen.domains.forum.config import Actor, Forum, Member
-from edgen.space.model import Space, SpaceRole
+from edgen.plugin import Scenario, Space, SpaceRole
 
 PLACEHOLDER = "PERSON_PLACEHOLDER"  # MSDialog's, where a text names somebody
 COMMON_USER = "Common User"  # MSDialog's word for who belongs to nobody

@@ -11,21 +11,24 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.config import Job, settings_of
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.errors import JobError, Problem
 from edgen.core.yaml_values import nearest
 from edgen.domains.forum.config import MODERATOR, OF_MEMBER, OF_MODERATOR, Forum, Member
-from edgen.families import family_of
-from edgen.protocols.base import (
+from edgen.families.base import family_of
+from edgen.plugin import (
+    AnswerKind,
     ExpectedCall,
+    Job,
+    JobError,
+    PlayedProtocol,
+    Problem,
+    Session,
     Simulation,
+    Space,
     Starter,
     Template,
+    settings_of,
+    template_variables,
 )
-from edgen.protocols.session import PlayedProtocol, Session
-from edgen.space.five_lists import template_variables
-from edgen.space.model import Space
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)

@@ -12,23 +12,27 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.forms import Form
-from edgen.core.values import (
+from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
+from edgen.domains.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
+from edgen.plugin import (
     Conversation,
+    Conversing,
     Event,
     Message,
+    Prompting,
     Rejection,
     RejectionReason,
     Reply,
     Request,
+    Rules,
     Scenario,
+    Session,
     Turn,
+    ask,
 )
-from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
-from edgen.domains.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
-from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended
+from edgen.plugin.forms import Form
+from edgen.protocols.base import ended
 from edgen.protocols.fence import fence_turns
-from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message
 from edgen.reading.answers.choice import Chosen, choice_form, read_choice
 from edgen.reading.answers.post import Post, post_form, read_post

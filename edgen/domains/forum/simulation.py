@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.protocols.base import Simulation
+from edgen.plugin import Simulation
 
 _MEMBER = re.compile(r"(?m)^You are a member of a forum\b")
 _ABOUT = re.compile(r"(?m)^- ([^:\n]{1,80}): (.+)$")

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.groups import CommandGroup, DomainCommand
+from edgen.cli.options import CommandGroup, DomainCommand
 from edgen.cli.output import count_noun, first_of, note, print_value, wrap_behind
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import Share, Text
+from edgen.config.backends import Share
+from edgen.plugin import Text
 from edgen.protocols.fence import FENCED
 
 PARAPHRASER = "paraphrase"  # the role whose backend rewords

@@ -19,10 +19,10 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edgen.core.values import Event, Turn
 from edgen.domains.guided.machines.model import Effect, End, Lock, Machine, State, Value, holds
 from edgen.domains.guided.machines.slots import fill, slots_in
 from edgen.domains.guided.machines.world import changes, first_world, opens, seen_by
+from edgen.plugin import Event, Turn
 
 # Why a conversation ends where the machine does not say so.
 TIME_OUT = "time_out"

@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Event, Scenario, Turn
-from edgen.families.base import FiledRecord, filed_record
 from edgen.families.event_log import text
+from edgen.plugin import Event, FiledRecord, Scenario, Turn, filed_record
 
 SCHEMA = "crwiz_log"
 _BOTS = 2  # users up to this number

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.guided import crwiz_files
-from edgen.families.base import FiledRecord
 from edgen.families.dialogue import Dialogue
-from edgen.space.model import Space
+from edgen.plugin import FiledRecord, Space
 
 
 class CrwizLogs(Dialogue):

@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from edgen.config import Job, settings_of
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.errors import JobError, Problem
 from edgen.domains.guided.config import (
     OF_CHOICE,
     OF_PARAPHRASE,
@@ -22,21 +19,27 @@ from edgen.domains.guided.config import (
     PARAPHRASER,
     Guided,
 )
-from edgen.families import family_of
-from edgen.protocols.base import (
+from edgen.families.base import family_of
+from edgen.plugin import (
+    AnswerKind,
     ExpectedCall,
-    FindFile,
+    Job,
+    JobError,
+    PlayedProtocol,
+    Problem,
+    Session,
     Simulation,
+    Space,
     Starter,
     Template,
+    settings_of,
+    template_variables,
 )
-from edgen.protocols.session import PlayedProtocol, Session
-from edgen.space.five_lists import template_variables
-from edgen.space.model import Space
+from edgen.protocols.base import FindFile
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine
-    from edgen.protocols.session import Session
+    from edgen.plugin import Session
 
 # Tokens of an answer: low, expected, high.
 _CHOICE = (1.0, 3.0, 40.0)

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from edgen.core.errors import JobError, Problem
 from edgen.core.yaml_values import build, read_text, read_yaml
+from edgen.plugin import JobError, Problem
 from edgen.reading.answers.ratings import Scale
 
 _Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}\Z")]

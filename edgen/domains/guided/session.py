@@ -12,31 +12,37 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.core.forms import Form, turn_form
-from edgen.core.values import (
-    Conversation,
-    Message,
-    Rejection,
-    RejectionReason,
-    Reply,
-    Request,
-    Scenario,
-)
 from edgen.domains.guided.config import PARAPHRASER, Guided
 from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
 from edgen.domains.guided.machines.model import Machine
 from edgen.domains.guided.machines.slots import as_text
 from edgen.domains.guided.questionnaire import Questionnaire, token_of
-from edgen.protocols.base import Conversing, Prompting, Rules, ask, ended, transcript_of
+from edgen.plugin import (
+    Conversation,
+    Conversing,
+    Message,
+    Prompting,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Rules,
+    Scenario,
+    Session,
+    Space,
+    SpaceRole,
+    ask,
+    read_turn,
+)
+from edgen.plugin.forms import Form, turn_form
+from edgen.protocols.base import ended, transcript_of
 from edgen.protocols.fence import fence_turns
-from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message, in_one_message, too_little
 from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
 from edgen.reading.answers.answer_time import read_seconds
 from edgen.reading.answers.choice import Chosen, choice_form, read_choice
 from edgen.reading.answers.ratings import ratings_form, read_ratings
-from edgen.reading.one_turn.reader import TurnReply, read_turn
-from edgen.space.model import Space, SpaceRole
+from edgen.reading.one_turn.reader import TurnReply
 
 KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the machine has it
 UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.protocols.base import Simulation
+from edgen.plugin import Simulation
 
 _OFFERED = re.compile(r"(?m)^(?:You may say|Or a short reply\b.*):\n((?:\d+\. .*\n?)+)")
 _NUMBERED = re.compile(r"(?m)^(\d+)\. ")

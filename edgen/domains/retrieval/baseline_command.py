@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Argument, Option
 
 from edgen.cli import options as o
-from edgen.cli.groups import DomainCommand
+from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
-from edgen.core.count_text import describe_counts
-from edgen.core.errors import UsageError
+from edgen.core.text import describe_counts
+from edgen.plugin import UsageError
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.ranking import Baseline

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from edgen.core.errors import UsageError
 from edgen.core.events import Listener
 from edgen.core.extras import require_extra
 from edgen.domains.retrieval.ranking import MODEL, Baseline, ModelOptions, rank_examples
+from edgen.plugin import UsageError
 from edgen.runtime.control import Control
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from edgen.core.values import Rejection, RejectionReason, Reply
+from edgen.plugin import Rejection, RejectionReason, Reply
 from edgen.reading.answers.body import body_of
 from edgen.reading.text.characters import excerpt
 

@@ -16,12 +16,10 @@ from typing import Any
 import msgspec
 
 from edgen.asking.asker import FileAsker
-from edgen.config import Job
-from edgen.core.count_text import describe_counts
 from edgen.core.digest import sha256
 from edgen.core.errors import ShortError, TemplateError
 from edgen.core.files import write_lines
-from edgen.core.values import Address, Rejection, Reply, Request, Turn
+from edgen.core.text import describe_counts
 from edgen.domains.retrieval.baseline import Example, Frequencies, entry_of, first_order, read_examples
 from edgen.domains.retrieval.ranking_protocol import (
     SHOWN,
@@ -34,10 +32,11 @@ from edgen.domains.retrieval.ranking_protocol import (
 )
 from edgen.domains.retrieval.truth import NONE
 from edgen.planning.allowed_files import unlimited
+from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.task import Spent, Task
 from edgen.reading.text.characters import replace_surrogates
-from edgen.runtime.usage import Calls, Tokens, Usage
+from edgen.runtime.snapshot import Calls, Tokens, Usage
 from edgen.store.ledger import LedgerReader, RunPlan
 
 FIRST = "bm25"  # the order that a model begins with

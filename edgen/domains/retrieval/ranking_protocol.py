@@ -15,11 +15,22 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.forms import form, listed, whole_number
-from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.domains.retrieval.ranking_answers import Order, read_order
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, ask
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Prompting,
+    Question,
+    Rejection,
+    Reply,
+    Request,
+    Rules,
+    Simulation,
+    Turn,
+    ask,
+)
+from edgen.plugin.forms import form, listed, whole_number
+from edgen.protocols.base import Protocol
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.reading.detect import words
 

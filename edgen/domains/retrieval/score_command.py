@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from edgen.cli.groups import DomainCommand
-from edgen.cli.options import JsonOption
+from edgen.cli.options import DomainCommand, JsonOption
 from edgen.cli.output import align_columns, count_noun, print_value
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.findings import Finding
     from edgen.domains.retrieval.score import LabelScore, RankingScore
-    from edgen.stats.intervals import Estimate
+    from edgen.plugin import Estimate
 
 _PLACES = 3  # findings of a kind that are shown
 

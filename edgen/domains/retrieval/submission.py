@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.safe_text import replace_surrogates
+from edgen.core.text import replace_surrogates
 from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
 from edgen.domains.retrieval.truth import NONE
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Scenario, Turn
-from edgen.families.base import FiledRecord, filed_record
+from edgen.plugin import FiledRecord, Scenario, Turn, filed_record
 
 # The order of the booleans, by the release's README; the paper lists the tutor's otherwise.
 STUDENT_ACTIONS = ("Guess", "Question", "Affirmation", "Other")

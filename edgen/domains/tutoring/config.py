@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import Text
 from edgen.config.label_set import LabelSet, find_label_set, inline_set
 from edgen.domains.tutoring.pool_config import PoolSettings
+from edgen.plugin import Text
 
 # What templates may use besides what their role sees; none that it does not see is told.
 EXTRA_VARIABLES = (

@@ -13,14 +13,13 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Turn
 from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
 from edgen.export.files import SplitFiles, WriteRow
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, tried
-from edgen.space.model import Space
+from edgen.export.format import tried
+from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
 
 PICTURES = "pictures"  # the folder of them
 MOST_TURNS = 10  # of a context, as in the release

@@ -9,10 +9,10 @@ from typing import Any
 
 from edgen.core.errors import SpaceError
 from edgen.domains.tutoring import cima_files as cima
-from edgen.domains.tutoring.exercises.section import exercises_of
-from edgen.families.base import FiledRecord, Recorded, Scenes
+from edgen.domains.tutoring.exercises.model import exercises_of
+from edgen.families.base import Scenes
 from edgen.families.dialogue import Dialogue
-from edgen.space.model import Space, SpaceRole
+from edgen.plugin import FiledRecord, Recorded, Space, SpaceRole
 
 MOST_PICTURES = 40  # of a session that is shown
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.forms import Form, form, one_of
-from edgen.core.values import Address, Rejection, Reply, Request, Turn
-from edgen.protocols.base import Prompting, Question, Rules, ask, ended
+from edgen.plugin import Address, Prompting, Question, Rejection, Reply, Request, Rules, Turn, ask
+from edgen.plugin.forms import Form, form, one_of
+from edgen.protocols.base import ended
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.reading.answers.best_worst import read_best_worst
 

@@ -11,9 +11,8 @@ from typing import Literal
 import msgspec
 
 from edgen.config.label_set import LabelSet
-from edgen.core.values import Address, Rejection, Reply, Request, Turn
 from edgen.domains.tutoring.served import LABELLER
-from edgen.protocols.base import Prompting, Rules
+from edgen.plugin import Address, Prompting, Rejection, Reply, Request, Rules, Turn
 from edgen.protocols.labelling import Unit, label_units
 
 UNLABELLED = "unlabelled"  # a flag of a conversation

@@ -9,9 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import Text
-from edgen.core.errors import Problem
-from edgen.core.values import Rejection
+from edgen.plugin import Problem, Rejection, Text
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 
 SOLVED = "solved"  # templates for turns that solve an exercise, whatever the student's actions are

@@ -13,28 +13,31 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, settings_of
 from edgen.config.label_set import load_label_set, name_problems
-from edgen.core.answer_kinds import AnswerKind
-from edgen.core.errors import JobError, Problem
 from edgen.core.yaml_values import shortened
 from edgen.domains.tutoring.config import EXTRA_VARIABLES, Tutoring
-from edgen.domains.tutoring.exercises.model import SHOWN
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import SHOWN, exercises_of
 from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
 from edgen.domains.tutoring.served import LABELLER
-from edgen.families.base import Recorded
-from edgen.protocols.base import (
+from edgen.plugin import (
+    AnswerKind,
     ExpectedCall,
-    FindFile,
+    Job,
+    JobError,
+    PlayedProtocol,
+    Problem,
+    Recorded,
     Rounds,
+    Session,
     Simulation,
+    Space,
+    SpaceRole,
     Starter,
     Template,
+    settings_of,
 )
+from edgen.protocols.base import FindFile
 from edgen.protocols.labelling import labelling_template
-from edgen.protocols.session import PlayedProtocol, Session
-from edgen.space.model import Space, SpaceRole
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
 _OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's

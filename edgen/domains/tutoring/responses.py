@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.values import Turn
 from edgen.domains.tutoring.exercises.answers import words_of
 from edgen.domains.tutoring.pool_config import PoolSettings
 from edgen.domains.tutoring.served import Origin, origin_of, responses_to
-from edgen.families.base import Recorded
-from edgen.space.model import Space
+from edgen.plugin import Recorded, Space, Turn
 
 _LISTED = 64  # responses in a list of the index
 _MOST_CHARACTERS = 2_000  # of a response that is kept

@@ -8,7 +8,7 @@ turn before it, since nothing else was left. What tutors responded to that turn 
 
 from __future__ import annotations
 
-from edgen.core.values import Turn
+from edgen.plugin import Turn
 
 SOURCES = ("pool", "template", "dry", "new")
 LABELLER = "labeller"  # the backend, what its template is for, and the key of its labels in a turn's data

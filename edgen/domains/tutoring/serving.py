@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Turn
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.pool_config import SOLVED, read_template
 from edgen.domains.tutoring.responses import Moment, Response, ResponsePool
+from edgen.plugin import Turn
 from edgen.reading.answers.acted_turn import ActedTurn
 
 DRY = "pool_dry"  # a flag of a conversation

@@ -13,8 +13,6 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.forms import Form
-from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Request, Scenario, Turn
 from edgen.domains.tutoring.config import Tutoring
 from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
@@ -31,15 +29,29 @@ from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, shown_to_la
 from edgen.domains.tutoring.responses import ResponsePool
 from edgen.domains.tutoring.served import LABELLER
 from edgen.domains.tutoring.serving import DRY, Serving
-from edgen.prompting import scenario_variables
+from edgen.plugin import (
+    Address,
+    Conversation,
+    Conversing,
+    Message,
+    Prompting,
+    Rejection,
+    Reply,
+    Request,
+    Rules,
+    Scenario,
+    Session,
+    SpaceRole,
+    Turn,
+    ask,
+    scenario_variables,
+)
+from edgen.plugin.forms import Form
 from edgen.prompting.sandbox import ValueWithFields
-from edgen.protocols.base import Conversing, Prompting, Rules, ask
 from edgen.protocols.labelling import labelling_variables, labels_form
-from edgen.protocols.session import Session
 from edgen.protocols.stage import append_message, in_one_message
 from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
 from edgen.reading.answers.unit_labels import Choice
-from edgen.space.model import SpaceRole
 
 # Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.
 MISSING = "missing_response"

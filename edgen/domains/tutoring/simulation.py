@@ -16,9 +16,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from edgen.core.values import Message
 from edgen.domains.tutoring.exercises.answers import words_of
-from edgen.protocols.base import Simulation
+from edgen.plugin import Message, Simulation
 from edgen.protocols.fence import CONTINUED
 from edgen.protocols.labelling_simulated import true_labels
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from edgen.core.count_text import round_usd
 from edgen.core.errors import ShortError
+from edgen.core.text import round_usd
 from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, align, count_near_duplicates, groups
 from edgen.evaluation.comparison.blocks import in_blocks
 from edgen.evaluation.comparison.caveats import caveats, find_not_compared

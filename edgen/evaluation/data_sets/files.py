@@ -17,8 +17,7 @@ import msgspec
 
 from edgen.core.errors import DataError
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
-from edgen.families import family_of_record
-from edgen.families.base import Family
+from edgen.families.base import Family, family_of_record
 from edgen.space import load_space
 from edgen.validation.checker import decode
 from edgen.validation.reading import find_inputs, printable, read_records

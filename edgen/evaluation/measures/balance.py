@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import msgspec
 
 from edgen.core.values import ROLES
-from edgen.evaluation.aggregates import ByKey, Histogram, Tally
+from edgen.evaluation.aggregates import ByKey
 from edgen.evaluation.figures import (
     SHARES,
     Block,
@@ -23,8 +23,7 @@ from edgen.evaluation.figures import (
     series_colour,
 )
 from edgen.evaluation.figures import Histogram as Drawn
-from edgen.evaluation.measure import ArmResult, Measure, Shared
-from edgen.evaluation.sample import Sample, Words
+from edgen.plugin import ArmResult, Histogram, Measure, Sample, Shared, Tally, Words
 from edgen.stats.distributions import Distribution, summarize_shares
 
 

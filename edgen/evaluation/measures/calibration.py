@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.core.text import number, quantity
-from edgen.evaluation.figures import Block, Picture, label_with_arm
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.figures import Block, label_with_arm
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import LABEL, rows, shorten_line
+from edgen.plugin import ArmResult, Measure, Picture, Sample, Shared, Words
 
 Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration", "logprobs"?}]}
 

@@ -11,8 +11,6 @@ from edgen.evaluation.figures import (
     Block,
     Cells,
     Intervals,
-    Picture,
-    Table,
     describe_rows,
     interval_of,
     label_with_arm,
@@ -20,7 +18,6 @@ from edgen.evaluation.figures import (
     shade_of,
     share_of,
 )
-from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.measures.coverage_count import (
     Coverage,
     CoverageCount,
@@ -28,6 +25,7 @@ from edgen.evaluation.measures.coverage_count import (
     ValueCount,
 )
 from edgen.evaluation.terminal import LABEL, join_counts, row, rows, shorten_line
+from edgen.plugin import ArmResult, Measure, Picture, Shared, Table
 from edgen.stats.significance import SIGNIFICANT
 
 _FEW = 5  # values that a list names
@@ -242,7 +240,7 @@ def _dimension_table(found: Found) -> Table:
     cells = (
         (
             readable_name(each.name), *[one.arm] * arms, number(each.size), number(each.planned), number(each.seen),
-            number(each.evenness), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
+            number(each.evenness, 3), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
         )
         for one in found
         for each in one.value.dimensions

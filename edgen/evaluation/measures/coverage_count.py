@@ -21,11 +21,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.evaluation.sample import PlannedOutcome, Sample, Words
-from edgen.space import Space, SpaceRole
+from edgen.evaluation.sample import PlannedOutcome
+from edgen.plugin import Estimate, Sample, Space, SpaceRole, Words, share
 from edgen.space.cells import AllowedCells
-from edgen.space.five_lists import ROLES, TOPIC_FIELDS
-from edgen.stats.intervals import Estimate, share
+from edgen.space.model import ROLES, TOPIC_FIELDS
 from edgen.stats.significance import fisher, holm, log_factorials
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30

@@ -15,26 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.text import number
-from edgen.evaluation.figures import (
-    Bar,
-    Block,
-    Curve,
-    Curves,
-    Picture,
-    Table,
-    bars_picture,
-    label_with_arm,
-    sentence_of_arm,
-    series_colour,
-)
-from edgen.evaluation.measure import ArmResult, Measure, Shared, figure_kinds
-from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.figures import Bar, Block, Curve, Curves, label_with_arm, sentence_of_arm, series_colour
 from edgen.evaluation.terminal import row
 from edgen.evaluation.texts.corpus import Codes, Corpus, narrowed, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
-from edgen.expressions.language import Value
-from edgen.space import Space
+from edgen.plugin import (
+    ArmResult,
+    Measure,
+    Picture,
+    Sample,
+    Shared,
+    Space,
+    Table,
+    Value,
+    Words,
+    bars_picture,
+    figure_kinds,
+)
 
 BLOCK_WORDS = 1000
 ORDERS = (1, 2, 3)
@@ -118,7 +116,7 @@ class DiversityMeasure(Measure[Diversity]):
             yield _growth_picture(grown[:_MOST_CURVES], len(grown))
         for place, (title, get, caption) in enumerate(_BARS):
             rows = [
-                Bar(label_with_arm(label, one.arm), value, number(value), series_colour(arm))
+                Bar(label_with_arm(label, one.arm), value, number(value, 3), series_colour(arm))
                 for arm, one in enumerate(found)
                 for label, value in get(one.value).items()
                 if value is not None

@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
 from edgen.core.text import number, percent, quantity
-from edgen.core.values import Turn
-from edgen.evaluation.figures import Block, Table, sentence_of_arm
-from edgen.evaluation.measure import ArmResult, Measure, Shared
-from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.figures import Block, sentence_of_arm
 from edgen.evaluation.terminal import row, share_with_interval, shorten_middle, wrap
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
-from edgen.stats.intervals import Estimate
+from edgen.plugin import ArmResult, Estimate, Measure, Sample, Shared, Table, Turn, Words
 
 EXAMPLES = 10
 _SIDES = ("train", "test", "none")

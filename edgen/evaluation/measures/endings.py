@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.evaluation.aggregates import Columns, Histogram, Share, Tally, Total
-from edgen.evaluation.measure import Compared, Measure, Panel, figure_kinds
-from edgen.evaluation.sample import Sample, Words
 from edgen.families.event_log import GuidedEvents
-from edgen.space import Space
+from edgen.plugin import (
+    Columns,
+    Compared,
+    Histogram,
+    Measure,
+    Panel,
+    Sample,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
 
 
 class EndingsMeasure(Measure[Any]):

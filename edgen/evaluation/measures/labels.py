@@ -9,10 +9,8 @@ from edgen.core.text import percent, quantity
 from edgen.evaluation.figures import Block
 from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
 from edgen.evaluation.layer_pictures import layer_blocks
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Shared
-from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, rows, share_with_interval, shorten_line, with_interval
-from edgen.space import Space
+from edgen.plugin import ArmResult, Compared, Measure, Sample, Shared, Space, Words
 from edgen.stats.clusters import Clusters
 
 Found = dict[str, LayerFigures]

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.core.text import number
-from edgen.evaluation.aggregates import Columns, Histogram, roles_of
-from edgen.evaluation.measure import Measure, Panel, figure_kinds
-from edgen.evaluation.sample import Sample, Words
-from edgen.space import Space
+from edgen.evaluation.aggregates import roles_of
+from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Space, Words, figure_kinds
 
 
 class LengthsMeasure(Measure[Any]):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.evaluation.aggregates import Columns, Tally, Total, roles_of, sort_counts
-from edgen.evaluation.measure import Measure, Panel, Shared
-from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.aggregates import roles_of, sort_counts
 from edgen.evaluation.terminal import rows
-from edgen.space import Space
+from edgen.plugin import Columns, Measure, Panel, Sample, Shared, Space, Tally, Total, Words
 
 MARKERS = ("suffix", "own_turn", "inside", "absent")
 

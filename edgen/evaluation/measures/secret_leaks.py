@@ -18,19 +18,32 @@ from typing import Any, NamedTuple
 
 from edgen.core.registry import find
 from edgen.core.text import readable_name
-from edgen.core.values import Role, Turn
-from edgen.evaluation.aggregates import Columns, Examples, Share, Tally, Total
+from edgen.core.values import Role
 from edgen.evaluation.figures import Block
-from edgen.evaluation.measure import ArmResult, Measure, Panel, Shared, figure_kinds
 from edgen.evaluation.panels import draw_panels
-from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import join_counts, rows, wrap
+from edgen.plugin import (
+    ArmResult,
+    Columns,
+    Examples,
+    Measure,
+    Panel,
+    Sample,
+    Share,
+    Shared,
+    Space,
+    SpaceRole,
+    Tally,
+    Total,
+    Turn,
+    Words,
+    figure_kinds,
+)
 from edgen.reading import phrase_kinds as ways
 from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.detect import words as cut_words
 from edgen.reading.phrase_kinds import MOST
-from edgen.space import Space, SpaceRole
-from edgen.space.five_lists import ROLES
+from edgen.space.model import ROLES
 
 _LEADING = re.compile(r"(?:(?:and|but|or|then|who|might|may|he|she|they|will)\s+){1,5}", re.IGNORECASE)
 _TRAILING = re.compile(r"\s+otherwise\W{0,5}\Z", re.IGNORECASE)

@@ -23,17 +23,16 @@ from typing import Any
 import msgspec
 
 from edgen.config import CallSettings
-from edgen.core.clock import wall_time
 from edgen.core.digest import sha256
 from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.core.events import Events
+from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.ownership import own_file
 from edgen.execution.batch.results import ResultCounts, read_results
 from edgen.execution.batch.round import new_token
 from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, service_error
 from edgen.execution.rollout import GO_ON, describe_failure
-from edgen.providers.base import MAX_ANSWER
 from edgen.providers.batches import (
     BatchService,
     OversizedError,
@@ -43,6 +42,7 @@ from edgen.providers.batches import (
     is_id,
 )
 from edgen.store.ledger import Batch, Ledger
+from edgen.store.ledger.schema import wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
 _LONGER = 1.5  # factor for each further pause, up to batch.poll

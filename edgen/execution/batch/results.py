@@ -16,9 +16,8 @@ from typing import BinaryIO
 import msgspec
 
 from edgen.config import Price
-from edgen.core.values import Reply
-from edgen.execution.client.charge import MAYBE_CHARGED, cost_of, floored
-from edgen.providers.base import MAX_ANSWER
+from edgen.core.values import MAX_ANSWER, Reply
+from edgen.prompting.token_bound import MAYBE_CHARGED, cost_of, floored
 from edgen.providers.batches import LineResult, NeverBegun, read_custom_id
 from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 

@@ -19,12 +19,11 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import without_bounds
 from edgen.core.values import Reply, Request
-from edgen.prompting.answer_schema import fits_schema
+from edgen.prompting.prompt import fits_schema
 from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:
     from edgen.core.events import Events
-    from edgen.execution.client.model_client import ModelClient
     from edgen.store.ledger import Ledger
 
 Way = Literal["schema", "no_bounds", "prose"]
@@ -160,11 +159,11 @@ def _is_about_the_schema(failure: CallError, request: Request) -> bool:
     return refused and _ABOUT_SCHEMAS.search(failure.message) is not None
 
 
-def restore_forms(clients: Iterable[ModelClient], ledger: Ledger, events: Events) -> None:
-    """Let clients continue in the ways that earlier sessions of the ledger found, and note there what they
+def restore_forms(supports: Iterable[FormSupport], ledger: Ledger, events: Events) -> None:
+    """Let backends continue in the ways that earlier sessions of the ledger found, and note there what they
     find."""
     known = decode_fact(ledger.fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
-    for support in {id(client): client.form_support for client in clients}.values():
+    for support in supports:
         if (way := known.get(support.identity)) is not None:
             support.restore(way)
 

@@ -22,18 +22,20 @@ from edgen.config import BackendConfig, Limits
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission, AdmissionClosed, Ticket
-from edgen.execution.client.attempt import complete_once, count_slots
 from edgen.execution.client.budget import Budget
-from edgen.execution.client.charge import cost_of, floored, may_be_charged, to_picodollars
 from edgen.execution.client.form_support import FormSupport
-from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
+from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries, complete_once, count_slots
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
+    cost_of,
+    floored,
+    may_be_charged,
     prompt_token_bound,
     prompt_token_estimate,
     prompt_token_floor,
     text_token_bound,
     text_token_floor,
+    to_picodollars,
 )
 from edgen.providers import Backend, provider_of
 from edgen.providers.base import CountsSlots

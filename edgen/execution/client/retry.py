@@ -2,7 +2,8 @@
 
 Adapters make one attempt and classify failures; SDK retries are off; tenacity decides here. Only failures
 that waiting may fix (errors.RETRYABLE) are retried, a limited number of times and for a limited time, with
-jitter, and never sooner than the server asked. Times are by the running event loop's clock.
+jitter, and never sooner than the server asked. Times are by the running event loop's clock. `complete_once`
+makes one attempt, and `count_slots` asks about the server; both report what a plugin's backend does wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from edgen.core.errors import RETRYABLE, CallError, most_attempts
+from edgen.core.plugin_faults import blame, require_value
+from edgen.core.registry import plugin_of
+from edgen.core.values import Reply, Request
+from edgen.providers import Backend
+from edgen.providers.base import CountsSlots
 
 T = TypeVar("T")
 
@@ -126,3 +132,36 @@ def _failure(state: RetryCallState) -> CallError:
     error = state.outcome.exception() if state.outcome is not None else None
     assert isinstance(error, CallError)
     return error
+
+
+async def complete_once(backend: Backend, provider: str, request: Request) -> Reply:
+    """Return the backend's reply to one attempt.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
+    """
+    try:
+        reply = await backend.complete(request)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    if plugin_of("provider", provider) is not None:
+        require_value("provider", provider, reply, Reply, "a Reply")
+    return reply
+
+
+async def count_slots(backend: CountsSlots, provider: str) -> int | None:
+    """Return how many calls the backend's server answers at once; None if it does not say.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no number.
+    """
+    try:
+        slots = await backend.slots()
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    if slots is not None and plugin_of("provider", provider) is not None:
+        require_value("provider", provider, slots, int, "a number of slots or None")
+    return slots

@@ -14,7 +14,9 @@ from typing import Any
 from edgen.reading.assembly import Found
 from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
 from edgen.reading.lines.halves import has_half, unadorned
-from edgen.reading.lines.role_lines import Lines, RoleLine, split_lines
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers
+from edgen.reading.lines.other_words import cut_at_other_words
+from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -39,7 +41,6 @@ _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[
 _CODE = re.compile(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _BLOCKQUOTE = re.compile(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
-_RULES = ("---", "***", "___", "===")
 _STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = re.compile(r"(?i)\][^\S\n]{1,9}Probability")
 
@@ -65,11 +66,17 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     """Return the conversation in a text: the first in which two roles speak, one under a heading before
     others; None if no line starts a turn."""
     found = split_lines(text, roles)
-    inline = len(found.lines) < 2 and _INLINE.of(roles).search(text) is not None
+    inline = (
+        len(found.lines) < 2
+        and any(f"{name}:" in text for name in roles.names)
+        and _INLINE.of(roles).search(text) is not None
+    )
     if inline:
         found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
     if not found.lines:
         return None
+    if count_speakers(found.lines) > 1:
+        found = cut_at_other_words(found, roles)
     quoted = ">" in found.lines[0].prefix and all(
         line.prefix.lstrip().startswith(">") for line in found.lines
     )
@@ -230,20 +237,12 @@ class _Reader:
                 entries.append((line.role, said, False))
 
     def _without_rule(self, said: str) -> str:
-        """Return the text of a turn without a rule at its end; nothing if another line may end it."""
-        while said.endswith(_RULES) and "```" not in said:
-            last = said.rfind("\n")
-            if last < 0 or len({*said[last:].strip()}) != 1:
-                break
-            said = said[:last].rstrip()
+        """Return the text of a turn without the rules at its end; nothing if another line may end it."""
+        said = said[: surroundings.rules_start(said)].rstrip()
         start = said.find("\n")
         if start < 0 or ("\n" not in said.lstrip() and said.lstrip()[:1] not in _STOPPERS):
             return said
-        found = surroundings.STOP.search(said, start)
-        if found is None:
-            return said
-        ends = found.lastgroup == "rule" and surroundings.RULES.match(said, found.start())
-        return said[: found.start()] if ends else ""
+        return said if surroundings.STOP.search(said, start) is None else ""
 
     def turn(self, line: RoleLine, body: str, *, last: bool) -> str:
         """Add the turn; what is behind it is returned, and named where it is words."""
@@ -274,7 +273,7 @@ class _Reader:
         self.block.entries.append((line.role, text, False))
         if last:
             return body[end:]
-        if surroundings.has_words(between):
+        if surroundings.has_words(between[: surroundings.rules_start(between)]):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
 
@@ -324,7 +323,7 @@ class _Reader:
             return last or self.bracketed
         newline = said.find("\n", at)
         if kind == "rule":
-            return last or newline < 0 or surroundings.RULES.match(said, at - 1) is not None
+            return last or at > surroundings.rules_start(said)
         if kind == "likely":
             line = said[at : newline if newline >= 0 else len(said)]
             return last and surroundings.value_of_line(line) is not None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.reading.lines.role_lines import Lines, RoleLine, keep
+from edgen.reading.lines.line import Lines, RoleLine, keep
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, may_mark

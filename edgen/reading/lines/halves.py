@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgen.reading.lines.role_lines import RoleLine
+from edgen.reading.lines.line import RoleLine
 from edgen.reading.roles import RoleWords
 
 _HALVES = frozenset("*_|")

@@ -11,18 +11,17 @@ import contextlib
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep
 from edgen.reading.roles import RolePattern, RoleWords
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
-# Decoration, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
+# Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
 _KEYS = "role|speaker|name|who|from|author|character"
 _BEFORE = r"""
-    (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
+    (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
     (?>(?:(?=[\d\#tler])(?>(?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,7}))?)
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
@@ -36,7 +35,7 @@ _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
     |([^\S\n]{{0,3}}(?:[|>→]|[-=]>)|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
-        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t)
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ][^\s:：–—|>→=-]))
     |([^\S\n]{{1,3}}[-–—]{{1,2}}(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
@@ -47,7 +46,7 @@ _NAME = rf"""
     ([ ]?{_NOTE})?
     (?:[*_"'”`\])]){{0,4}})
 """
-_WORD = r"[^\W\d_][\w.'’-]{0,24}+"
+_WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
 # The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
@@ -72,52 +71,8 @@ _KEY = re.compile(
 )
 _UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
 _SCANNER = json.JSONDecoder()
-_BOLD = frozenset("*_")
+_BOLD = frozenset("*_'")
 _KINDS = ("colon", "tag", "alone", "dash")
-
-
-class RoleLine(msgspec.Struct, gc=False):
-    """A line that starts a turn, and what stands between it and the next one.
-
-    role: who speaks.
-    label: the text of the label, from the line break before it on.
-    body: the text between this label and the next one.
-    prefix: what stands before the role's name.
-    kind: what separates the name from the text: a colon, a tag, a line break ("alone") or a dash.
-    named: whether a name or a note stands next to the role.
-    aliased: whether another word stands for the role.
-    form: how the role is written, "" for the bare word.
-    start, text: where the line and its text start; only `find_role_lines` sets them.
-    """
-
-    role: str
-    label: str
-    body: str
-    prefix: str
-    kind: str = "colon"
-    named: bool = False
-    aliased: bool = False
-    form: str = ""
-    start: int = 0
-    text: int = 0
-
-
-class Lines(msgspec.Struct):
-    """A text cut at the lines that start a turn.
-
-    lead: what stands before the first of them, from a line break on.
-    lines: the lines that start a turn.
-    plain: whether each is a role's bare name and a colon.
-    """
-
-    lead: str
-    lines: list[RoleLine]
-    plain: bool = False
-
-    @property
-    def head(self) -> str:
-        """The text before the first turn."""
-        return self.lead[1:]
 
 
 # No conversation has more; what follows is left in the last turn.
@@ -155,28 +110,6 @@ def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
         line.text = at - 1
         at += len(line.body)
     return found.lines
-
-
-def count_speakers(lines: Iterable[RoleLine]) -> int:
-    """How many roles speak in some lines."""
-    return len({line.role for line in lines})
-
-
-def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
-    """Return the text cut at some of its lines only; the others become part of what stands before them."""
-    if len(kept) == len(found.lines):
-        return found
-    left = {id(line) for line in kept}
-    pieces = [found.lead]
-    bodies: list[list[str]] = [pieces]
-    for line in found.lines:
-        if id(line) in left:
-            bodies.append([line.body])
-        else:
-            bodies[-1] += (line.label, line.body)
-    for line, body in zip(kept, bodies[1:], strict=True):
-        line.body = "".join(body)
-    return Lines("".join(pieces), list(kept))
 
 
 def _without_odd_forms(found: Lines) -> Lines:
@@ -259,7 +192,7 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
                 line.kind = "dash" if dash is not None else "alone"
             if line.kind == "alone":
                 _open_value(line)
-            if _is_prose(line, article, tag):
+            if _is_prose(line, article, tag) or (tag == "." and not word.isupper()):
                 line.role, odd = "", True
         if article is not None:
             plain, line.form = False, "article"
@@ -274,6 +207,11 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         elif (colon is None or "-" in prefix) and line.body.lstrip()[:1] == '"':
             _decode_text(line)
         lines.append(line)
+    if lines and all(
+        line.kind == "tag" and line.body.startswith("\n") and _KEY.match(line.body) for line in lines
+    ):
+        for line in lines:
+            _open_key(line)
     found = Lines(lead, lines, plain)
     return (keep(found, [line for line in lines if line.role]) if odd else found), names or _people(lines)
 
@@ -287,7 +225,7 @@ def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | Non
     spoken = [roles.by_name[word.lower()] for word in words]
     lines = list(map(RoleLine, spoken, labels, parts[11::12], prefixes))
     before = "".join(prefixes)
-    if "-" in before or "*" in before or "_" in before:
+    if any(map(before.__contains__, "-*_'")):
         for line in lines:
             if line.body[:1] in _BOLD and line.body[0] in line.prefix:
                 _open(line)
@@ -317,16 +255,22 @@ def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
 
 def _open_value(line: RoleLine) -> None:
     """Give the label what stands between a name that fills its line and the text: the key of the text, or a rule under
-    the name. A text that JSON or YAML wrote is decoded."""
-    found = (
-        _KEY.match(line.body)
-        if line.prefix.rstrip(" \t\"'")[-1:] in (":", "=")
-        else _UNDERLINE.match(line.body)
-    )
-    if found is not None:
-        line.label += found[0]
-        line.body = line.body[found.end() :]
-    if found is not None and found.lastgroup == "block":
+    the name."""
+    if line.prefix.rstrip(" \t\"'")[-1:] in (":", "="):
+        _open_key(line)
+    elif (rule := _UNDERLINE.match(line.body)) is not None:
+        line.label += rule[0]
+        line.body = line.body[rule.end() :]
+
+
+def _open_key(line: RoleLine) -> None:
+    """Give the label the key of the text. A text that YAML wrote as a block loses its margin."""
+    found = _KEY.match(line.body)
+    if found is None:
+        return
+    line.label += found[0]
+    line.body = line.body[found.end() :]
+    if found["block"] is not None and "\n" in line.body.strip():
         line.body = textwrap.dedent(line.body.lstrip("\n"))
 
 
@@ -344,6 +288,8 @@ def _decode_text(line: RoleLine) -> None:
 def _open(line: RoleLine) -> None:
     """Give the label the marks that close a bold name, which stand at the beginning of the body."""
     mark = line.body[:1]
+    if mark == "'" and not (line.body.startswith("'''") and line.prefix.endswith("'''")):
+        return
     if mark in _BOLD and mark in line.prefix:
         count = 2 if line.body[1:2] == mark else 1
         count += count == 2 and line.body[2:3] == mark
@@ -354,10 +300,14 @@ def _open(line: RoleLine) -> None:
 def _at_names(found: Lines, names: dict[str, str]) -> Lines:
     """Return the text cut at lines under somebody's name as well. Where two lines only say who is who
     (`Teacher: Ms. R`), they are no turns themselves."""
-    lead, named = _cut_at_names(found.lead, names)
+
+    def role_of(name: str, _: str) -> str | None:
+        return names.get(name.rstrip(".").lower()) or names.get(name.lower())
+
+    lead, named = cut_at_names(found.lead, role_of)
     lines = [*named]
     for line in found.lines:
-        body, inside = _cut_at_names(line.body, names)
+        body, inside = cut_at_names(line.body, role_of)
         named += inside
         line.body = body
         lines += (line, *inside)
@@ -368,8 +318,9 @@ def _at_names(found: Lines, names: dict[str, str]) -> Lines:
     return every
 
 
-def _cut_at_names(text: str, names: dict[str, str]) -> tuple[str, list[RoleLine]]:
-    """What stands before the first line under one of the names, and these lines."""
+def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[str, list[RoleLine]]:
+    """What stands before the first line under a name of which `role_of`, which is given the name and the text after it,
+    knows the role; and these lines."""
     parts = _NAMED.split(text, MAX_LINES)
     if len(parts) == 1:
         return text, []
@@ -377,7 +328,7 @@ def _cut_at_names(text: str, names: dict[str, str]) -> tuple[str, list[RoleLine]
     bodies = [[parts[0]]]
     rest = iter(parts[1:])
     for label, prefix, name, body in zip(*[rest] * 4, strict=True):
-        role = names.get(name.rstrip(".").lower()) or names.get(name.lower())
+        role = role_of(name, body)
         if role is None:
             bodies[-1] += (label, body)
         else:

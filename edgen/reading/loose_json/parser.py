@@ -50,10 +50,10 @@ class Parsed:
 
 
 _START = RolePattern(
-    r"(?i)\n[^\S\n]{0,200}(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
+    r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
-_BETWEEN = compile_later(r"[\s,]*")
+_BETWEEN = compile_later(r"[\s,]*(?:-[^\S\n](?={))?")
 # Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
 _ESCAPE = compile_later(
     r"\\(?:[\\\"'/]|u[0-9a-fA-F]{4}|(?P<latex>[bfr](?=[a-zA-Z])"

@@ -36,5 +36,5 @@ def fold(text: str) -> bytes:
 
 def excerpt(text: str) -> str:
     """Return the beginning of a text on one line."""
-    words = " ".join(_SURROGATE.sub("\ufffd", text[:400]).split())
+    words = " ".join(replace_surrogates(text[:400], []).split())
     return words if len(words) <= 60 else words[:57] + "..."

@@ -29,7 +29,7 @@ _RULE = (
 _SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
 # Within a conversation.
 STOP = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL})")
-RULES = compile_later(rf"(?i)(?:\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|(?=\n|\Z)))+\Z")
+_RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>', ':')}|\Z)")
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
@@ -62,6 +62,14 @@ _NEUTRAL = frozenset({
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
 _EDGES = _DECORATION + "\u200b\u2060\ufeff"
+
+
+def rules_start(text: str) -> int:
+    """Where the rules and blank lines at the end of a text begin, at a line break."""
+    end = len(text)
+    while (line := text.rfind("\n", 0, end)) >= 0 and _RULE_LINE.fullmatch(text, line, end) is not None:
+        end = line
+    return end
 
 
 def may_head(words: bytes) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RolePattern, RoleWords
+from edgen.reading.text.characters import fold
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
 _OPEN = re.compile(rf"(?i)\n[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
@@ -25,14 +26,23 @@ _SPOKEN = RolePattern(r"(?im)^(?>(?:[^\w\n<]|_){0,20})(?:ROLE)\b[^:\n]{0,40}:")
 _FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
 
 
+_TAGS = tuple(
+    (mark + stem).encode()
+    for mark in "<[/"
+    for stem in ("think", "thought", "reason", "reflection", "scratchpad", "analysis", "plan")
+)
+
+
 def may_hold_thinking(text: str) -> bool:
-    """Return whether a text may hold the end of a block: cheap, as it is asked of every reply."""
-    return ("<" in text and ("</" in text or "<|" in text)) or ("/" in text and "[/" in text)
+    """Return whether a text may hold a block: cheap, as it is asked of every reply."""
+    if "<" not in text and ("/" not in text or "[/" not in text):
+        return False
+    return "<|channel|>" in text or any(map(fold(text).__contains__, _TAGS))
 
 
 def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUDENT) -> str:
     """Return the text without its reasoning blocks."""
-    if ("<" not in text and ("/" not in text or "[/" not in text)) or _json(text):
+    if not may_hold_thinking(text) or _json(text):
         return text
     final = _FINAL.search(text)
     left = "\n" + (text if final is None else text[final.end() :])

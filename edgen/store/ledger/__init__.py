@@ -14,13 +14,28 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.clock import wall_time
 from edgen.core.values import Address, Reply, Status, TaskId
-from edgen.store.ledger.acknowledged import COUNT, Acknowledgement, lost_replies_sentence, read_acknowledged
-from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.checked_reader import (
+    REPLIES,
+    CheckedReader,
+    Natural,
+    ReplyRow,
+    checksum_of,
+    record_checksum,
+)
 from edgen.store.ledger.checking import find_ledger_damage
-from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
-from edgen.store.ledger.logprobs import add_table, has_logprobs, store_tokens, with_tokens
+from edgen.store.ledger.facts import (
+    LOST,
+    SELECTION,
+    Clause,
+    Selection,
+    SplitRule,
+    drop_damaged_facts,
+    put_fact,
+    read_fact,
+    read_selection,
+)
+from edgen.store.ledger.logprobs import TABLE, add_table, store_tokens, with_tokens
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.opening import check, connect, empty_error
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
@@ -37,8 +52,7 @@ from edgen.store.ledger.reader import (
     run_status,
     summary_at,
 )
-from edgen.store.ledger.rows import REPLIES, Natural, ReplyRow, checksum_of, record_checksum
-from edgen.store.ledger.selection import SELECTION, Clause, Selection, SplitRule, read_selection
+from edgen.store.ledger.schema import wall_time
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,
@@ -52,7 +66,16 @@ from edgen.store.ledger.status import (
     read_status,
     sum_charges,
 )
-from edgen.store.ledger.writer import Statement, Writer
+from edgen.store.ledger.writer import (
+    ACKNOWLEDGED,
+    COUNT,
+    Acknowledgement,
+    Statement,
+    Writer,
+    has_acknowledgement,
+    lost_replies_sentence,
+    read_acknowledged,
+)
 
 _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
@@ -90,7 +113,7 @@ class Ledger:
     ) -> None:
         self.path = path
         self._before_commit = before_commit
-        acknowledged = read_acknowledged(path) if path.exists() else 0  # a new ledger has lost nothing
+        acknowledged = read_acknowledged(path)
         connection = connect(path, create=create)
         self._book = CheckedReader(connection, path)
         try:
@@ -102,7 +125,7 @@ class Ledger:
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
             if logprobs:
                 add_table(self._book)
-            self._keeps_tokens = has_logprobs(self._book)
+            self._keeps_tokens = self._book.has_table(TABLE)
         except BaseException:
             connection.close()
             raise
@@ -328,8 +351,8 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 
 
 __all__ = [
-    "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
+    "ACKNOWLEDGED", "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
-    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
+    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
     "summary_at",
 ]  # fmt: skip

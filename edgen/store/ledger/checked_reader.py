@@ -1,6 +1,8 @@
 """Reader of a ledger that checks each value and words each error.
 
 Raises DamagedError for a row that edgen would not have written, and EdgenError for SQLite's errors.
+
+Rows of tables are named tuples, whose fields say which values are allowed. Checksums cover each row.
 """
 
 from __future__ import annotations
@@ -9,21 +11,157 @@ import contextlib
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple, TypeVar
+from zlib import crc32
 
 import msgspec
+from msgspec import Meta
 
 from edgen.core.errors import DamagedError
-from edgen.core.values import Reply, Status, TaskId, Usage
+from edgen.core.values import FinishReason, Reply, Status, TaskId, Usage
 from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error
-from edgen.store.ledger.rows import WITH_ANY_RECORDS, OutcomeRow, ReplyRow, Row, is_sound, take, take_fitting
+from edgen.store.ledger.schema import EARLIEST, LATEST
 from edgen.store.ledger.writer import when_free
+
+Row = TypeVar("Row")
+Natural = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0.0, le=1e18)]  # seconds, US dollars: finite
+Moment = Annotated[float, Meta(ge=EARLIEST, le=LATEST)]  # seconds since the epoch
+Task = Natural | Annotated[str, Meta(min_length=1)]
+
+_encode = msgspec.msgpack.Encoder().encode
+_any_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+class ReplyRow(NamedTuple):
+    """A reply, in the columns of REPLIES."""
+
+    scenario: Natural
+    task: Task
+    step: Natural
+    attempt: Natural
+    key: bytes
+    finish_reason: FinishReason
+    refusal: str | None
+    model: str | None
+    simulated: Natural
+    prompt_tokens: Natural | None
+    completion_tokens: Natural | None
+    cache_read_tokens: Natural | None
+    cache_write_tokens: Natural | None
+    text: str
+    checksum: Natural
+
+    @property
+    def is_sound(self) -> bool:
+        return checksum_of(*self[:-1]) == self.checksum
+
+
+class OutcomeRow(NamedTuple):
+    """An outcome in the columns of OUTCOMES, with its record if selected and present."""
+
+    scenario: Natural
+    task: Task
+    status: Status
+    reason: str | None
+    detail: str | None
+    grp: Natural
+    reply_key: bytes | None
+    checksum: Natural
+    data: bytes | None = None
+    record_checksum: Natural | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """True if the outcome's own checksum matches."""
+        return checksum_of(*self[:7]) == self.checksum
+
+    @property
+    def has_sound_record(self) -> bool:
+        """True if there is a JSON record with a matching checksum."""
+        if self.data is None or record_checksum(self.scenario, self.task, self.data) != self.record_checksum:
+            return False
+        try:
+            self.data.decode()
+            _any_json(self.data)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+
+class UnitRow(NamedTuple):
+    """An accepted outcome."""
+
+    scenario: Natural
+    task: Task
+
+
+class AnsweredRow(NamedTuple):
+    """The outcome of a task with an answer."""
+
+    scenario: Natural
+    task: Task
+    status: Status
+    reason: str | None
+
+
+class GroupRow(NamedTuple):
+    """The accepted outcomes of a group."""
+
+    group: Natural
+    outcomes: Natural
+
+
+REPLIES = f"SELECT {', '.join(ReplyRow._fields)} FROM replies"  # noqa: S608 - ours
+_OUTCOME = "SELECT scenario, task, status, reason, detail, grp, reply_key, o.checksum"
+OUTCOMES = f"{_OUTCOME} FROM outcomes o"
+WITH_RECORDS = f"{_OUTCOME}, data, r.checksum FROM outcomes o JOIN records r USING (scenario, task)"
+WITH_ANY_RECORDS = WITH_RECORDS.replace("JOIN", "LEFT JOIN")
+
+
+def take(values: Sequence[Any], row: type[Row]) -> Row:
+    """Convert a row. Raises msgspec.ValidationError, which is a ValueError, with the place of an invalid
+    value."""
+    return msgspec.convert(values, row, builtin_types=(bytes,))
+
+
+def take_fitting(values: Sequence[Any], row: type[Row]) -> Row | None:
+    """Convert a row; None if a value is invalid, such as a text with a lone surrogate."""
+    try:
+        _encode(values)
+        return take(values, row)
+    except ValueError:
+        return None
+
+
+def checksum_of(*values: Any) -> int:
+    """Return the checksum of a reply or an outcome: of its columns in reading order. Raises
+    UnicodeEncodeError for a lone surrogate."""
+    return crc32(_encode(values))
+
+
+def record_checksum(scenario: int, task: TaskId, data: bytes) -> int:
+    return crc32(data, crc32(_encode((scenario, task))))
+
+
+def is_sound(values: Sequence[Any]) -> bool:
+    """Return whether an outcome of WITH_ANY_RECORDS and its record are unchanged."""
+    outcome = take_fitting(values, OutcomeRow)
+    if outcome is None or not outcome.is_sound:
+        return False
+    if outcome.data is None and outcome.record_checksum is None:
+        return outcome.status != Status.ACCEPTED
+    return outcome.has_sound_record
+
 
 Values = Sequence[Any] | Mapping[str, Any]
 
 _STATUSES = ", ".join(f"'{status}'" for status in Status)
 _OF_NO_STATUS = f"SELECT scenario, task FROM outcomes WHERE status NOT IN ({_STATUSES}) LIMIT 1"  # noqa: S608 - ours
 _HELD = 8 << 20  # bytes of a page of rows, about
+
+
+_TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 
 
 class CheckedReader:
@@ -85,6 +223,10 @@ class CheckedReader:
         one = self.row(sql, row, values)
         assert one is not None, "a sum is always there"
         return one
+
+    def has_table(self, name: str) -> bool:
+        """Return whether the ledger has a table of this name."""
+        return self.one(_TABLES, tuple[Natural], (name,))[0] > 0
 
     def write(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
         with self.explain_errors():

@@ -7,21 +7,34 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from edgen.core.errors import DamagedError, EdgenError
-from edgen.store.ledger.checked_reader import CheckedReader, open_to_read
+from edgen.store.ledger.checked_reader import (
+    REPLIES,
+    CheckedReader,
+    Natural,
+    ReplyRow,
+    open_to_read,
+    take_fitting,
+)
 from edgen.store.ledger.facts import find_damaged_facts
 from edgen.store.ledger.opening import check
-from edgen.store.ledger.rows import REPLIES, ReplyRow, take_fitting
 from edgen.store.ledger.status import read_status
+from edgen.store.ledger.writer import COUNT, lost_replies_sentence, read_acknowledged
 
 _MOST = 5  # rows of a kind that are listed
 
 
 def find_ledger_damage(path: Path) -> Iterator[str]:
-    """Yield a sentence for each damage in a ledger, without changing it. Raises RunError for a file that is
-    not a ledger. Memory: one row."""
+    """Yield a sentence for each damage in a ledger, without changing it. Memory: one row."""
+    acknowledged = read_acknowledged(path)  # first: a writer may continue meanwhile
+    if not path.exists():
+        if acknowledged:
+            yield lost_replies_sentence(path, acknowledged)
+        return
     try:
         with open_to_read(path) as book:
             check(book.connection, path)
+            if (lost := acknowledged - book.one(COUNT, tuple[Natural])[0]) > 0:
+                yield lost_replies_sentence(path, lost)
             yield from map(str, find_damaged_facts(book))
             read_status(book)
             yield from _few(_unsound_replies(book))
@@ -31,8 +44,7 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
     except DamagedError as problem:
         yield str(problem)
     except EdgenError as problem:
-        if path.stat().st_size:
-            yield str(problem)
+        yield str(problem)
 
 
 def _unsound_replies(book: CheckedReader) -> Iterator[str]:

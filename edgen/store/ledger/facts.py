@@ -2,24 +2,40 @@
 
 The checksum of a fact is a row of the same table, so the layout of a ledger is unchanged. A fact of an older
 edgen has no checksum and is accepted.
+
+Facts with a form of their own follow: why a session ended, retries by reason, the selection a run was made
+by, and how far its rounds are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 from zlib import crc32
+
+import msgspec
+from msgspec import Meta
 
 from edgen.core.errors import DamagedError
 from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.selection import SELECTION
+from edgen.store.ledger.opening import decode_fact
 from edgen.store.ledger.writer import Statement
+
+
+class NoteTaker(Protocol):
+    """A ledger that is open for work."""
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Queue a fact."""
+
 
 LOST = "lost_replies"
 PLAN = "plan"
 OWNER = "budget owner"  # by which a shared budget knows the ledger
 MEASURES = "measures"  # JSON: the files of the job's own measures
 SIMULATED = "simulated"  # the fingerprint of what a simulator had a part in
+SELECTION = "selection"
 _CHECKSUM = "crc32 of "  # and the fact's name
 _PUT = "INSERT OR REPLACE INTO meta VALUES (?,?)"
 _ALL = "SELECT name, value FROM meta"
@@ -94,3 +110,125 @@ def _damaged(book: CheckedReader, name: str) -> DamagedError:
     return DamagedError(
         f"{book.path}: the note {name!r} in this ledger is damaged: its checksum does not fit. {repair}"
     )
+
+
+END, RETRIES, TIMEOUTS = "end", "retries", "timeouts"  # the facts' names
+
+
+class _End(msgspec.Struct, frozen=True):
+    """The reason why a session ended, in one word."""
+
+    session: int
+    reason: str
+
+
+def note_end(ledger: NoteTaker, session: int, reason: str) -> None:
+    """Queue the reason why a session ended early."""
+    ledger.set_fact(END, msgspec.json.encode(_End(session, reason)).decode())
+
+
+def read_end(noted: str | None, session: int, path: Path) -> str | None:
+    """Return why a session ended; None if it noted nothing, as after a kill."""
+    end = decode_fact(noted, _End, path, "why it ended")
+    return end.reason if end is not None and end.session == session else None
+
+
+def note_retries(ledger: NoteTaker, counts: Mapping[str, int]) -> None:
+    """Queue the total number of retries, by reason."""
+    ledger.set_fact(RETRIES, msgspec.json.encode(dict(sorted(counts.items()))).decode())
+
+
+def read_retries(noted: str | None, path: Path) -> dict[str, int]:
+    """Return the total number of retries, by reason."""
+    return decode_fact(noted, dict[str, int], path, "its retries") or {}
+
+
+def note_timeouts(ledger: NoteTaker, count: int) -> None:
+    """Queue the total number of attempts that got no answer in time."""
+    ledger.set_fact(TIMEOUTS, str(count))
+
+
+def read_timeouts(noted: str | None, path: Path) -> int:
+    """Return the total number of attempts that got no answer in time."""
+    return decode_fact(noted, int, path, "its timeouts") or 0
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """One condition of a selection."""
+
+    name: str
+    """The reason of conversations that it rejected."""
+    says: str
+    """The condition in words."""
+    of: int
+    """Conversations that it was applied to."""
+    took: int
+    """Conversations that it rejected."""
+
+
+class SplitRule(msgspec.Struct, frozen=True):
+    """A split that replaces the job's: by the values of a name. `test` is the share of the test side.
+    `in_order`: the latest values are the test side, and groups are numbered, latest first; else groups are
+    hashes of values."""
+
+    by: str
+    test: Annotated[float, Meta(ge=0, lt=1)]
+    in_order: bool = False
+
+    @property
+    def words(self) -> str:
+        """The split's criterion, for people."""
+        return f"test {self.test:.4g} by {self.by}{', the latest' if self.in_order else ''}"
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """The origin of a selected run."""
+
+    run: str
+    """The name of the source run's folder."""
+    sha256: str
+    """The digest of its accepted records, in order."""
+    accepted: int
+    kept: int
+    clauses: tuple[Clause, ...]
+    options: tuple[str, ...]
+    """The options of `edgen select`."""
+    split: SplitRule | None = None
+    """The split of `--split-by`, from this selection or an earlier one."""
+    tested: int = 0
+    """Conversations on the test side."""
+    before: Selection | None = None
+    """The source run's own selection."""
+
+    @property
+    def depth(self) -> int:
+        """The number of successive selections."""
+        return 1 if self.before is None else 1 + self.before.depth
+
+
+def read_selection(noted: str | None, path: Path) -> Selection | None:
+    """Decode the fact; None if missing. Raises DamagedError for an invalid one."""
+    return decode_fact(noted, Selection, path, "what it says of its selection")
+
+
+class RoundEnd(msgspec.Struct, frozen=True):
+    """The end of a round. `fingerprint`: of the job when last noted; `failed`: (scenario, task), in order."""
+
+    fingerprint: str
+    failed: tuple[tuple[int, int], ...]
+
+
+def fact_of_round(number: int, size: int, replicates: int) -> str:
+    """Return the name of the fact that round `number`, of that many scenarios and replicates, has ended."""
+    return f"end of round {number} of {size}, {replicates} each"
+
+
+def read_round_end(noted: str | None, path: Path) -> RoundEnd | None:
+    """Return the end of a round, if the ledger has it."""
+    return decode_fact(noted, RoundEnd, path, "a note about a round")
+
+
+def ended_rounds(facts: Mapping[str, str], fingerprint: str, path: Path) -> int:
+    """Return the number of rounds that have ended under a fingerprint."""
+    ends = [read_round_end(noted, path) for name, noted in facts.items() if name.startswith("end of round ")]
+    return sum(end is not None and end.fingerprint == fingerprint for end in ends)

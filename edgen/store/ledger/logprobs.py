@@ -13,14 +13,13 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.core.values import Address, Reply, TaskId, Token
-from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.rows import Natural, Task, checksum_of
+from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, checksum_of
 from edgen.store.ledger.schema import LOGPROBS
 from edgen.store.ledger.writer import Statement
 
 _INSERT = "INSERT OR REPLACE INTO logprobs VALUES (?,?,?,?,?,?,?)"
 _OF_TASK = "SELECT * FROM logprobs WHERE scenario = ? AND task = ?"
-_THERE = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'logprobs'"
+TABLE = "logprobs"
 _LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service returns
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(tuple[Token, ...]).decode
@@ -36,15 +35,10 @@ class _Row(NamedTuple):
     checksum: Natural
 
 
-def has_logprobs(book: CheckedReader) -> bool:
-    """Return whether the ledger has the table."""
-    return book.one(_THERE, tuple[Natural])[0] > 0
-
-
 def add_table(book: CheckedReader) -> None:
     """Create the table if missing."""
     with book.transaction("BEGIN IMMEDIATE"):
-        if not has_logprobs(book):
+        if not book.has_table(TABLE):
             book.write(LOGPROBS)
 
 

@@ -19,14 +19,13 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.clock import wall_time
 from edgen.core.errors import EdgenError
 from edgen.core.files import refuse_links
 from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
-from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, checksum_of
 from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
-from edgen.store.ledger.logprobs import add_table, has_logprobs
+from edgen.store.ledger.logprobs import TABLE, add_table
 from edgen.store.ledger.opening import (
     check,
     connect,
@@ -38,7 +37,7 @@ from edgen.store.ledger.opening import (
     still_uri,
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
-from edgen.store.ledger.rows import REPLIES, ReplyRow, checksum_of
+from edgen.store.ledger.schema import wall_time
 from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_sessions, read_status
 
 Drop = Callable[[dict[str, Any]], None]
@@ -90,7 +89,7 @@ class SourceLedger:
                 self.batches: list[Batch] = read_batches(book)
                 self.facts: dict[str, str] = read_facts(book)
                 self.sessions = read_sessions(book)
-                self.logprobs = has_logprobs(book)
+                self.logprobs = book.has_table(TABLE)
                 _require_sound(book)
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None

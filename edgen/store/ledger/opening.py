@@ -258,7 +258,7 @@ def empty_error(path: Path) -> RunError:
     """Return the error for a ledger at `path` without any content."""
     return RunError(
         f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
-        "answers, its log (run.db-wal) is missing: restore it next to the ledger, or use another run folder."
+        f"answers, its log ({path.name}-wal) is missing: restore it next to the ledger, or use another run folder."
     )
 
 

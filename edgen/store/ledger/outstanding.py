@@ -13,12 +13,10 @@ from typing import Literal
 
 import msgspec
 
-from edgen.core.clock import wall_time
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
-from edgen.store.ledger.checked_reader import CheckedReader
-from edgen.store.ledger.rows import Amount, Moment, Natural, Task
-from edgen.store.ledger.schema import PICO, total, total_pico
+from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural, Task
+from edgen.store.ledger.schema import PICO, total, total_pico, wall_time
 from edgen.store.ledger.writer import Statement, Writer
 
 State = Literal[

@@ -14,18 +14,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.core.values import Address, Reply, Status, TaskId, Usage
-from edgen.store.ledger.acknowledged import COUNT, read_acknowledged
-from edgen.store.ledger.checked_reader import CheckedReader, open_to_read
-from edgen.store.ledger.facts import SIMULATED, read_fact, read_facts
-from edgen.store.ledger.opening import connect
-from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
-from edgen.store.ledger.rows import (
+from edgen.store.ledger.checked_reader import (
     OUTCOMES,
     REPLIES,
     WITH_ANY_RECORDS,
     WITH_RECORDS,
     Amount,
     AnsweredRow,
+    CheckedReader,
     GroupRow,
     Moment,
     Natural,
@@ -34,9 +30,12 @@ from edgen.store.ledger.rows import (
     Row,
     Task,
     UnitRow,
+    open_to_read,
 )
+from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_facts, read_selection
+from edgen.store.ledger.opening import connect
+from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
 from edgen.store.ledger.schema import PICO, total
-from edgen.store.ledger.selection import SELECTION, Selection, read_selection
 from edgen.store.ledger.status import (
     IN_SCOPE,
     RunPlan,
@@ -50,6 +49,7 @@ from edgen.store.ledger.status import (
     sum_lost,
     sum_out,
 )
+from edgen.store.ledger.writer import COUNT, read_acknowledged
 
 BESIDE = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
 _PAGE = 500

@@ -3,10 +3,12 @@
 A call is addressed by (scenario, task, step, attempt). `task` distinguishes the results of one scenario: a
 number or a text, which the ledger compares and does not interpret; numbers come before texts. Rows of
 `replies` are never updated. `outcomes` and `records` are derived from it and may be made again. Each row of
-these three has a checksum (`ledger/checksums`).
+these three has a checksum (`checked_reader`).
 
 A ledger whose calls request log probabilities has an additional table, `logprobs`, from their first session
 on; other ledgers do not change.
+
+`wall_time` is the clock of notes. A machine without a battery may report 1970, so it is bounded.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sqlite3
+import time
 
 APPLICATION_ID = 0x65646765  # "edge"
 VERSION = 5
@@ -144,3 +147,14 @@ def _made() -> sqlite3.Connection:
         f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
     )
     return connection
+
+
+# Seconds since the epoch that Python supports in every calendar and time zone: from year 1 to 9999, without
+# two days at each end.
+EARLIEST = -62_135_596_800.0 + 2 * 86_400
+LATEST = 253_402_300_799.0 - 2 * 86_400
+
+
+def wall_time() -> float:
+    """Return the seconds since the epoch, clamped to these bounds."""
+    return min(max(time.time(), EARLIEST), LATEST)

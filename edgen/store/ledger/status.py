@@ -12,10 +12,9 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from edgen.core.values import Status, Usage
-from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural
 from edgen.store.ledger.facts import LOST, PLAN, read_fact
 from edgen.store.ledger.opening import damaged_error, decode_fact
-from edgen.store.ledger.rows import Amount, Moment, Natural
 from edgen.store.ledger.schema import PICO, SCENARIOS, total, total_pico
 
 _Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]

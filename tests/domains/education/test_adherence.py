@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Turn
-from edgen.domains.education.keywords import MEASURES, Verdicts, asks, stated, tells, verdicts
-from edgen.domains.education.measures.adherence import VerdictCount
+from edgen.domains.education.keywords import MEASURES, VerdictCount, Verdicts, asks, stated, tells, verdicts
 from edgen.evaluation.sample import Sample, cut
 from edgen.reading.phrase_kinds import families
 from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALES, TALK, lesson, measured, samples

@@ -10,8 +10,7 @@ import pytest
 
 from edgen.core.errors import LockedError, RunError, StoppedError, UsageError, UselessError
 from edgen.domains.education.adherence import judge_adherence
-from edgen.domains.education.keywords import MEASURES
-from edgen.domains.education.measures.adherence import Adherence
+from edgen.domains.education.keywords import MEASURES, Adherence
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from edgen.core.errors import JobError
 from edgen.core.values import Conversation, Event, Scenario, Turn, Usage
 from edgen.domains.education.family import EDUCATION
-from edgen.families import family_of
-from edgen.families.base import FiledRecord, Provenance, Recorded, with_marker
+from edgen.families.base import FiledRecord, Provenance, Recorded, family_of, with_marker
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
-from edgen.space.five_lists import DIMENSIONS, ROLES, five_list_scenario
+from edgen.space.model import DIMENSIONS, ROLES, five_list_scenario
 from edgen.validation.schema import is_valid
 from edgen.validation.speech import read_speech
 

@@ -19,7 +19,7 @@ from edgen.domains.guided.family import CRWIZ_LOGS
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet
-from edgen.families import family_of_record
+from edgen.families.base import family_of_record
 from edgen.families.dialogue import DIALOGUE
 from edgen.validation.schema import conforms
 from tests.domains.guided.records import records, sample, turns_of

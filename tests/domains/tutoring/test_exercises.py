@@ -23,8 +23,7 @@ from edgen.domains.tutoring.exercises.answers import is_right, numbers_of, words
 from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.exercises.check import all_values, check_exercises
 from edgen.domains.tutoring.exercises.grammar import Grammar
-from edgen.domains.tutoring.exercises.model import Exercise
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import Exercise, exercises_of
 from edgen.space import Space, content_sha256, dump_space, load_space, parse_space
 from edgen.space.sampling import Sampler
 

@@ -22,7 +22,7 @@ from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import Quality, measure, render
 from edgen.evaluation.sample import Sample
-from edgen.families import family_of_record
+from edgen.families.base import family_of_record
 from edgen.report.gather import gather
 from edgen.report.page import page
 from edgen.validation.reading import cut

@@ -16,7 +16,7 @@ from edgen.reading import read
 from edgen.simulator.faults import Fault, parse, struck
 from edgen.simulator.text import request_key, respond
 from edgen.space import load_space
-from edgen.space.five_lists import DEFAULT_VARIABLES
+from edgen.space.model import DEFAULT_VARIABLES
 from edgen.space.sampling import Sampler
 from edgen.stats.ratios import paired_differences
 from tests.evaluation.comparison.values import sample

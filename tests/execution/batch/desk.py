@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Message, Reply, Request
-from edgen.providers.base import MAX_ANSWER
+from edgen.core.values import MAX_ANSWER, Message, Reply, Request
 from edgen.providers.batches import (
     BatchLimits,
     LineResult,

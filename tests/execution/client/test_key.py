@@ -11,7 +11,7 @@ from edgen.config import CallSettings, Job
 from edgen.core.values import Address, Message, Request
 from edgen.execution.client.clients import make_clients
 from edgen.providers import make
-from edgen.simulator.provider import SimulatorConfig
+from edgen.simulator.config import SimulatorConfig
 
 pytestmark = pytest.mark.unit
 

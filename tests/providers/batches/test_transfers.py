@@ -17,7 +17,8 @@ from yarl import URL
 
 from edgen.core.errors import FailureKind
 from edgen.core.files import temporary
-from edgen.providers.base import MAX_ANSWER, Key
+from edgen.core.values import MAX_ANSWER
+from edgen.providers.base import Key
 from edgen.providers.batches import OversizedError, Sending, is_id
 from edgen.providers.credentials import Credentials
 from edgen.providers.openai import online as online_openai

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.store.ledger.rows import ReplyRow, checksum_of, record_checksum
+from edgen.store.ledger.checked_reader import ReplyRow, checksum_of, record_checksum
 
 # What SQLite keeps in any column, whatever its type. "=…" is an expression.
 VALUES: tuple[Any, ...] = (

@@ -14,28 +14,18 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from edgen.core.text import quantity
-from edgen.domains.education.keywords import MEASURES, Verdicts, verdicts
+from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, verdicts
 from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import ArmResult, JudgeAsking, Measure, figure_kinds
+from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.panels import share_intervals
-from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, share_with_interval, wrap
-from edgen.expressions.language import Value
-from edgen.space import Space
-from edgen.space.five_lists import DIMENSIONS
-from edgen.stats.intervals import Estimate, ShareCount
+from edgen.plugin import ArmResult, Estimate, Measure, Sample, Space, Value, Words, figure_kinds
+from edgen.space.model import DIMENSIONS
 
 if TYPE_CHECKING:
     from edgen.asking.needs import NeededCalls
 
-KEYWORDS = "keywords"
-_NOTE = (
-    "Keywords are a baseline: they know no irony, no negation and no context, and only English. On simulated "
-    "conversations they flatter, since the simulator sorts preferences into families by the same table."
-)
 _QUESTIONS = {  # on a terminal, in a report
     "student_asks": ("student asks for its way", "Student asks for its way"),
     "student_reaction": ("student's reaction shows", "Student's reaction shows"),
@@ -43,53 +33,6 @@ _QUESTIONS = {  # on a terminal, in a report
     "teacher_keeps": ("teacher keeps its way", "Teacher keeps to its way"),
     "teacher_leaves": ("teacher goes over", "Teacher adopts the student's way"),
 }
-
-
-class Adherence(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the conversations keep to their scenarios, as shares of those that can be decided; `untold`
-    counts those that cannot, by question. `by` is "keywords" or a judge's name."""
-
-    by: str
-    n: int
-    student_asks: Estimate | None  # the student asks for the way it prefers
-    student_reaction: Estimate | None  # the student's stated reaction shows
-    teacher_reaction: Estimate | None
-    teacher_keeps: Estimate | None  # the teacher's preferred way shows, to the end
-    teacher_leaves: Estimate | None  # the teacher goes over to the student's way
-    untold: dict[str, int] = {}
-    agreement: dict[str, float | None] = {}  # of a judge with the keywords, Cohen's kappa by question
-    note: str | None = None
-
-
-class VerdictCount:
-    """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._decided = {name: ShareCount() for name in MEASURES}
-
-    def see(self, sample: Sample, words: Words) -> None:
-        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
-
-    def add(self, scenario: int, given: Verdicts) -> None:
-        """Count the verdicts on one conversation of a scenario."""
-        self._n += 1
-        for counted, yes in zip(self._decided.values(), given, strict=True):
-            counted.add(scenario, bool(yes), yes is not None)
-
-    def result(self) -> tuple[Adherence, ...]:
-        return (self.shares(KEYWORDS, _NOTE),)
-
-    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
-        """Return the shares, with their intervals."""
-        return Adherence(
-            by=by,
-            n=self._n,
-            **{name: counted.result() for name, counted in self._decided.items()},
-            untold={name: self._n - counted.of for name, counted in self._decided.items()},
-            agreement=dict(agreement),
-            note=note,
-        )
 
 
 class AdherenceMeasure(Measure[tuple[Adherence, ...]]):

@@ -10,12 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edgen.core.values import Turn
 from edgen.domains.education.keywords import Cues, asks, tells
-from edgen.evaluation.aggregates import Columns, Share, Total
-from edgen.evaluation.measure import Measure, Panel, figure_kinds
-from edgen.evaluation.sample import Sample, Words
-from edgen.space import Space
+from edgen.plugin import Columns, Measure, Panel, Sample, Share, Space, Total, Turn, Words, figure_kinds
 
 _REQUESTS = Cues(
     "just tell me|just tell us|just told me|just tell it|just explain|just teach|just give me|just give us|just say it"

@@ -27,11 +27,10 @@ from edgen.evaluation.figures import (
     mean_of,
     sentence_of_arm,
 )
-from edgen.evaluation.measure import ArmResult, Measure
-from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import row, sparkline, with_interval
+from edgen.plugin import ArmResult, Estimate, Measure, Sample, Words, share
 from edgen.stats.distributions import Distribution, summarize_shares
-from edgen.stats.intervals import FEWEST_SCENARIOS, Estimate, Floats, difference_of_means, share
+from edgen.stats.intervals import FEWEST_SCENARIOS, Floats, difference_of_means
 
 KINDS = ("match", "mismatch", "untold")
 _WORDS = {"match": "preferences match", "mismatch": "they do not"}

@@ -13,19 +13,20 @@ from edgen.core.files import write_new
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
 from edgen.domains.guided.machines.model import Machine
-from edgen.export.files import JsonLines, Patterns
-from edgen.export.format import (
+from edgen.export.files import Patterns
+from edgen.export.format import tried
+from edgen.families.event_log import GuidedEvents
+from edgen.plugin import (
     AcceptedConversation,
     Chat,
     DataTable,
     Format,
     Item,
+    JsonLines,
     LeftOut,
     Row,
     RunReader,
-    tried,
 )
-from edgen.families.event_log import GuidedEvents
 
 LOGS, ANSWERS = "logs", "questionnaires"
 STATES = "dialogue_states"

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.values import Event, Turn
 from edgen.domains.guided.export.analysis import HELPER, PARTNER, WIZARD, analyse
 from edgen.families import event_log as guided
 from edgen.families.event_log import GuidedEvents
+from edgen.plugin import Event, Turn
 
 START = 1_577_836_800.0
 """When each conversation begins, in seconds: 2020-01-01T00:00:00Z."""

@@ -10,7 +10,7 @@ import msgspec
 
 from edgen.core.errors import MachineError
 from edgen.core.files import explain_write_errors, new_folder
-from edgen.core.yaml_dump import as_key, as_number, as_text, flow
+from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.domains.guided.machines.load import FIXED, HEAD
 from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Machine, State
 

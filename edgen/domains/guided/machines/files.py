@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from edgen.core.errors import Problem
 from edgen.core.yaml_values import convert
 from edgen.domains.guided.machines.model import (
     Act,
@@ -24,6 +23,7 @@ from edgen.domains.guided.machines.model import (
     Variable,
 )
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+from edgen.plugin import Problem
 
 MAX_SUBTASKS = 50
 MAX_VARIABLES = 200

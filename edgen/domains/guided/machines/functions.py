@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.config import protocol_of
 from edgen.core import resources
-from edgen.core.errors import MachineError, RunError, ShortError, UsageError
+from edgen.core.errors import MachineError, RunError, ShortError
 from edgen.core.files import explain_write_errors, write_whole
 from edgen.core.yaml_values import nearest
 from edgen.domains.guided.machines.check import Finding, check_machine
@@ -19,9 +19,9 @@ from edgen.domains.guided.machines.learn import Counts, Learned, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import unlimited
+from edgen.plugin import RunReader, UsageError, template_variables
 from edgen.space import load_space
-from edgen.space.five_lists import template_fields, template_variables
-from edgen.store.run_reader import RunReader
+from edgen.space.model import template_fields
 
 
 class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,10 +7,9 @@ from collections import Counter, defaultdict
 
 import msgspec
 
-from edgen.evaluation.aggregates import ByKey, Histogram, Tally, Total
-from edgen.evaluation.measure import Measure, Panel
-from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.aggregates import ByKey
 from edgen.families.event_log import ACTS, GuidedEvents, acts_of
+from edgen.plugin import Histogram, Measure, Panel, Sample, Tally, Total, Words
 from edgen.stats.distributions import Distribution, summarize_counts
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.evaluation.aggregates import Columns, Mean, Share, Total
-from edgen.evaluation.measure import Compared, Measure, Panel, figure_kinds
-from edgen.evaluation.sample import Sample, Words
 from edgen.families.event_log import GuidedEvents
-from edgen.space import Space
+from edgen.plugin import (
+    Columns,
+    Compared,
+    Mean,
+    Measure,
+    Panel,
+    Sample,
+    Share,
+    Space,
+    Total,
+    Words,
+    figure_kinds,
+)
 
 _FIGURES = ("offered", "fixed", "typed", "hinted", "followed")
 

@@ -21,16 +21,14 @@ from edgen.evaluation.figures import (
     Block,
     Histogram,
     Interval,
-    Table,
     histograms_picture,
     intervals_picture,
     label_with_arm,
     series_colour,
 )
-from edgen.evaluation.measure import ArmResult, Measure
-from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.terminal import SUMMARY_HEAD, summary, wrap
 from edgen.families.event_log import ACTS, GuidedEvents, acts_of
+from edgen.plugin import ArmResult, Measure, Sample, Table, Words
 from edgen.stats.distributions import Distribution, summarize_counts
 from edgen.stats.ranks import RankTest, spearman, superiority
 from edgen.stats.significance import SIGNIFICANT, holm

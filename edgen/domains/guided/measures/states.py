@@ -13,10 +13,9 @@ import msgspec
 
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.evaluation.aggregates import Aggregate
-from edgen.evaluation.figures import Block, Drawing, Table, label_with_arm
-from edgen.evaluation.measure import ArmResult, Measure, Shared
-from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.figures import Block, Drawing, label_with_arm
 from edgen.families.event_log import GuidedEvents
+from edgen.plugin import ArmResult, Measure, Sample, Shared, Table, Words
 
 MOST = 100_000  # transitions that are counted
 DRAWN = 150  # states of a machine that the report draws

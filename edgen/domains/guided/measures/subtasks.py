@@ -12,12 +12,10 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 
-from edgen.evaluation.aggregates import MOST_NUMBER, ByKey, Histogram, Share
-from edgen.evaluation.measure import Measure, Panel
-from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.aggregates import MOST_NUMBER, ByKey
 from edgen.families.event_log import GuidedEvents
+from edgen.plugin import Estimate, Histogram, Measure, Panel, Sample, Share, Words, share
 from edgen.stats.distributions import Distribution, summarize_counts
-from edgen.stats.intervals import Estimate, share
 
 MOST = 100  # sub-tasks that are told of
 

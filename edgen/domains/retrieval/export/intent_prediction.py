@@ -17,7 +17,7 @@ from typing import Any
 from edgen.core.digest import hash64
 from edgen.domains.retrieval.export.msdialog import LABELS, WHO, actor_of, one_line, tags_of
 from edgen.export.files import SplitFiles, WriteRow
-from edgen.export.format import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 
 DROPPED = ("GG", "O", "JK")
 KEPT = 32

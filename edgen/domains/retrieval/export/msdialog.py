@@ -10,12 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.core.values import Turn
-from edgen.export.chat import Chat
 from edgen.export.files import SplitFiles, WriteRow
 from edgen.export.format import Rows
-from edgen.export.rows import Item, LeftOut, Row
-from edgen.store.run_reader import AcceptedConversation, RunReader
+from edgen.plugin import AcceptedConversation, Chat, Item, LeftOut, Row, RunReader, Turn
 
 Actor = Literal["User", "Agent"]
 

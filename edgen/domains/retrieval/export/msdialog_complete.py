@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, DialogFiles, rows_of_dialogs
-from edgen.export.format import Format
+from edgen.plugin import Format
 
 COLUMNS = {
     "id": "the dialog's id, by which it stands in the file: the conversation's",

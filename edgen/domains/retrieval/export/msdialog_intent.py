@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgen.domains.retrieval.export.msdialog import DEFAULTS, LABELS, WHO, DialogFiles, rows_of_dialogs
-from edgen.export.format import Format
+from edgen.plugin import Format
 
 FORMAT = Format(
     name="msdialog-intent",

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, key_of
 from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, one_line
 from edgen.export.files import SplitFiles, WriteRow
-from edgen.export.format import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, tried
+from edgen.export.format import tried
+from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
 
 NEGATIVES = 9
 FEWEST_TURNS, MOST_TURNS = 3, 99

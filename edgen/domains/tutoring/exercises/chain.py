@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from edgen.core.values import Scenario
 from edgen.domains.tutoring.exercises.grammar import Grammar, Values
 from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.plugin import Scenario
 from edgen.space.model import Entry
 
 _TRIES = 40  # draws before all that are left are gone through

@@ -7,12 +7,14 @@ answer, two that ask the same and have different answers, and mistakes that are 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 
-from edgen.core.errors import Problem, SpaceError, TemplateError
+from edgen.core.errors import SpaceError, TemplateError
 from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.grammar import Grammar, RuleError
 from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.plugin import Problem
 from edgen.space.model import Entry
 
 MAX_EXERCISES = 20_000  # of a tier, with every value that they depend on
@@ -124,3 +126,10 @@ def _listed(exercise: Exercise) -> str:
 
 def _told(values: dict[str, Entry]) -> str:
     return ", ".join(f"{name} {entry.value!r}" for name, entry in values.items())
+
+
+def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
+    """Return so many exercises of a tier, the same ones at each call, spread over all of them."""
+    every = list(all_values(grammar, tier))
+    places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
+    return [grammar.tiers[tier].make(every[place]) for place in places]

@@ -14,16 +14,15 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import Problem, SpaceError, TemplateError
-from edgen.core.values import Scenario
+from edgen.core.errors import SpaceError, TemplateError
 from edgen.core.yaml_values import nearest, shortened
 from edgen.domains.tutoring.exercises.drawing import thing_problem
-from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, exercises_of
+from edgen.plugin import Problem, Scenario, Space
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.prompting.snippet import Snippet, make_sandbox
 from edgen.space.cells import AllowedCells
-from edgen.space.model import Entry, Space
+from edgen.space.model import Entry
 
 Values = Mapping[str, Entry]  # the entry of each dimension
 _ROOT = "$.exercises"

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from edgen.plugin import Space
+
 When = dict[str, tuple[str | int | float | bool, ...]]
 
 # What an exercise says, by the names that roles may see and templates may use.
@@ -102,3 +104,12 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     def answer(self) -> str:
         """The right answer that is shown."""
         return self.answers[0]
+
+
+SECTION = "exercises"  # the key of a space's section
+
+
+def exercises_of(space: Space) -> Exercises | None:
+    """Return the grammar of a space's exercises; None where it has none."""
+    found: Exercises | None = space.sections.get(SECTION)
+    return found

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from edgen.core.errors import Problem
 from edgen.core.yaml_values import convert, nearest, shortened
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercises
-from edgen.space.text_rules import dimension_problem
+from edgen.plugin import Problem
+from edgen.space.entries import dimension_problem
 
 MAX_TIERS = 10
 MAX_RULES = 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.core.errors import Problem
-from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
-from edgen.space.section import SpaceSection
+from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercises, Point, Thing, Tier
+from edgen.plugin import Problem
+from edgen.space.model import SpaceSection
 
 if TYPE_CHECKING:
-    from edgen.domains.tutoring.exercises.grammar import Grammar
-    from edgen.space.model import Space
+    from edgen.plugin import Space
 
 _COLUMNS = 80
 
@@ -69,7 +67,7 @@ class ExercisesSection(SpaceSection):
 
     def describe(self, space: Space, examples: int) -> dict[str, Any]:
         """Return each tier's number of exercises, its dimensions, and some exercises."""
-        from edgen.domains.tutoring.exercises.check import check_exercises
+        from edgen.domains.tutoring.exercises.check import check_exercises, example_exercises
         from edgen.domains.tutoring.exercises.grammar import Grammar
 
         grammar = Grammar(space)
@@ -102,21 +100,6 @@ class ExercisesSection(SpaceSection):
 
 
 SECTION = ExercisesSection()
-
-
-def exercises_of(space: Space) -> Exercises | None:
-    """Return the grammar of a space's exercises; None where it has none."""
-    found: Exercises | None = space.sections.get(SECTION.name)
-    return found
-
-
-def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
-    """Return so many exercises of a tier, the same ones at each call, spread over all of them."""
-    from edgen.domains.tutoring.exercises.check import all_values
-
-    every = list(all_values(grammar, tier))
-    places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
-    return [grammar.tiers[tier].make(every[place]) for place in places]
 
 
 def _wrap(label: str, text: str) -> list[str]:

@@ -14,12 +14,21 @@ import msgspec
 
 from edgen.core.text import percent
 from edgen.domains.tutoring.served import responses_to
-from edgen.evaluation.aggregates import Aggregate, ByKey, Crossed, Total
-from edgen.evaluation.figures import Bar, Block, bars_picture, label_with_arm, series_colour
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel
+from edgen.evaluation.aggregates import Aggregate, ByKey
+from edgen.evaluation.figures import Bar, Block, label_with_arm, series_colour
 from edgen.evaluation.panels import draw_panels
-from edgen.evaluation.sample import Sample, Words
-from edgen.space import Space
+from edgen.plugin import (
+    ArmResult,
+    Compared,
+    Crossed,
+    Measure,
+    Panel,
+    Sample,
+    Space,
+    Total,
+    Words,
+    bars_picture,
+)
 
 _SHOWN = 8  # sets of a role
 

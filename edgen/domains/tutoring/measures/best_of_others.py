@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from edgen.core.errors import UsageError
 from edgen.core.extras import require_extra
-from edgen.stats.intervals import Estimate
+from edgen.plugin import Estimate, UsageError
 from edgen.stats.resampling import bootstrap, interval, ratios
 
 RESAMPLES = 2000

@@ -13,15 +13,24 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Turn
 from edgen.domains.tutoring.exercises.answers import is_right
-from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, exercises_of
 from edgen.domains.tutoring.served import responses_to
-from edgen.evaluation.aggregates import Columns, Histogram, Mean, Share, Total
-from edgen.evaluation.measure import Compared, Measure, Panel, figure_kinds
-from edgen.evaluation.sample import Sample, Words
-from edgen.space import Space
+from edgen.plugin import (
+    Columns,
+    Compared,
+    Histogram,
+    Mean,
+    Measure,
+    Panel,
+    Sample,
+    Share,
+    Space,
+    Total,
+    Turn,
+    Words,
+    figure_kinds,
+)
 
 
 class ExercisesMeasure(Measure[Any]):

@@ -11,14 +11,23 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from edgen.core.values import Turn
 from edgen.domains.tutoring.served import LABELLER
-from edgen.evaluation.aggregates import Aggregate, ByKey, Columns, Share
-from edgen.evaluation.figures import Block, Table, label_with_arm
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel
-from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.aggregates import Aggregate, ByKey
+from edgen.evaluation.figures import Block, label_with_arm
 from edgen.evaluation.terminal import share_with_interval
-from edgen.space import Space
+from edgen.plugin import (
+    ArmResult,
+    Columns,
+    Compared,
+    Measure,
+    Panel,
+    Sample,
+    Share,
+    Space,
+    Table,
+    Turn,
+    Words,
+)
 from edgen.stats.label_figures import LabelCounts, LabelFigures, LabelScores
 
 

@@ -11,12 +11,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edgen.core.values import Turn
 from edgen.domains.tutoring.served import SOURCES, origin_of, source_of
-from edgen.evaluation.aggregates import Aggregate, Columns, Crossed, Share, Tally, Total
-from edgen.evaluation.measure import Compared, Measure, Panel, Shared
-from edgen.evaluation.sample import Sample, Words
-from edgen.space import Space
+from edgen.evaluation.aggregates import Aggregate
+from edgen.plugin import (
+    Columns,
+    Compared,
+    Crossed,
+    Measure,
+    Panel,
+    Sample,
+    Share,
+    Shared,
+    Space,
+    Tally,
+    Total,
+    Turn,
+    Words,
+)
 
 
 def _compared(name: str, title: str, top: str, definition: str) -> Compared:

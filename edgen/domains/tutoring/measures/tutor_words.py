@@ -11,12 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from edgen.domains.tutoring.exercises.section import exercises_of
+from edgen.domains.tutoring.exercises.model import exercises_of
 from edgen.domains.tutoring.served import responses_to
-from edgen.evaluation.aggregates import Columns, Histogram
-from edgen.evaluation.measure import Measure, Panel, Shared
-from edgen.evaluation.sample import Sample, Words
-from edgen.space.model import Space
+from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Shared, Space, Words
 
 _WORD = re.compile(r"\w+")
 

@@ -6,11 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edgen.core.values import Turn
-from edgen.evaluation.aggregates import Columns, Share
-from edgen.evaluation.measure import Compared, Measure, Panel, figure_kinds
-from edgen.evaluation.sample import Sample, Words
-from edgen.space import Space
+from edgen.plugin import Columns, Compared, Measure, Panel, Sample, Share, Space, Turn, Words, figure_kinds
 
 
 class WantedActionsMeasure(Measure[Any]):

@@ -9,7 +9,8 @@ from edgen.domains.retrieval.export.dstc7.examples import rows
 from edgen.domains.retrieval.export.dstc7.files import ExampleFiles
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.msdialog import WHO
-from edgen.export.format import DataTable, Format, tried
+from edgen.export.format import tried
+from edgen.plugin import DataTable, Format
 
 FORMAT = Format(
     name="dstc7",

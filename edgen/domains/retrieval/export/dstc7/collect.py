@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from edgen.core.digest import hash64
-from edgen.core.errors import ShortError, UsageError
-from edgen.core.values import Turn
+from edgen.core.errors import ShortError
 from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, keys_of
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
-from edgen.export.chat import Chat
-from edgen.export.format import AcceptedConversation, LeftOut, RunReader
+from edgen.plugin import AcceptedConversation, Chat, LeftOut, RunReader, Turn, UsageError
 from edgen.space.splits import HeldOutGroups
 
 Side = Literal["train", "dev", "test"]

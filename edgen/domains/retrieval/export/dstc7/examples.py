@@ -18,8 +18,7 @@ from edgen.domains.retrieval.export.dstc7.reworded import Rewordings
 from edgen.domains.retrieval.export.msdialog import one_line
 from edgen.domains.retrieval.negatives import WrongAnswers
 from edgen.domains.retrieval.truth import NONE
-from edgen.export.chat import Chat
-from edgen.export.format import Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Item, LeftOut, Row, RunReader
 from edgen.store.written_texts import WrittenTexts
 
 Candidate = dict[str, str]  # `candidate-id` and `utterance`

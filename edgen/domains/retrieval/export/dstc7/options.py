@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgen.core.errors import UsageError
-from edgen.export.format import FormatOptions
-from edgen.export.own_options import flag_of
+from edgen.export.options import flag_of
+from edgen.plugin import FormatOptions, UsageError
 
 Negatives = Literal["random", "same-topic", "bm25", "written"]
 Share = Annotated[float, Meta(ge=0, le=1)]

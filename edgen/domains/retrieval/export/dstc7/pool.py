@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from edgen.core.digest import hash64
-from edgen.core.errors import ShortError, UsageError
+from edgen.core.errors import ShortError
 from edgen.domains.retrieval.export.dstc7.collect import Example, Known
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.domains.retrieval.near_duplicates import AlikeTexts
-from edgen.export.format import RunReader
+from edgen.plugin import RunReader, UsageError
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_texts import WrittenTexts
 

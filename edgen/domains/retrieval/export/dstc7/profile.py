@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from edgen.core.errors import UsageError
-from edgen.core.values import Scenario
 from edgen.domains.retrieval.export.dstc7.collect import Example
-from edgen.export.format import RunReader
-from edgen.space import Space
+from edgen.plugin import RunReader, Scenario, Space, UsageError
 
 _COURSES = {"prior": ("Prior", ("offering",)), "suggested": ("Suggested", ("offering", "instructor"))}
 _ALONE = {"term": "Term", "standing": "Standing"}

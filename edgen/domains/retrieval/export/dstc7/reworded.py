@@ -11,10 +11,9 @@ import msgspec
 
 from edgen.core.errors import ShortError
 from edgen.core.files import read_regular
-from edgen.core.values import Turn
 from edgen.domains.retrieval.export.dstc7.collect import Known
 from edgen.domains.retrieval.export.msdialog import one_line
-from edgen.export.format import Row
+from edgen.plugin import Row, Turn
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_texts import WrittenTexts, read_written
 

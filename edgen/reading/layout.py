@@ -1,0 +1,270 @@
+"""A layout of replies as strings: what stands before the first turn, between turns and after the last one.
+
+`Layout.read` cuts a reply at these strings. It returns a conversation only if the general reader would give exactly
+this one: nothing in a turn can belong to a layout, name a speaker, end the conversation or give a probability.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from edgen.core.values import Conversation, Turn
+from edgen.reading.answers.probability import parse_probability
+from edgen.reading.text.characters import fold
+from edgen.reading.text.marker import find_marker, may_mark
+from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
+
+_LEAST = 3  # turns; two lines alone may only say who is who, which the general reader decides
+MOST = 200  # turns
+_MOST_TAILS = 32  # of a layout
+_WORD = 12  # characters of the longest word for a probability, and one more
+_SHORT = 60  # characters; a tag may be around a shorter label
+
+# Stand for the texts between turns while a reply is cut.
+CUTS = "\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"
+DIGITS = re.compile("[0-9]+")
+_ZERO_LED = re.compile(r"0(?<![\w.]0)[0-9]")  # no number in JSON
+_CLOSING = '"“”„＂'
+_ENDS = frozenset(".!?…。！？")
+# The place inside a line where another language's label could be: in a list, before a colon.
+_LISTED = re.compile(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
+TOKEN = re.compile(r"[^\W\d_]+")
+_SPOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+VALUE = re.compile(r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}[ ]?%)")
+# Words at the beginning of a line that may head or end a turn, or be the key of a text.
+_OPENERS = frozenset({
+    "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character", "text", "content",
+    "message", "utterance", "says", "said", "value", "speech", "t", "s",
+})  # fmt: skip
+# How a layout writes a turn: with backslashes before quotation marks, as JSON, or with quotation marks doubled.
+PLAIN, QUOTED, JSON, DOUBLED = range(4)
+_WRITTEN = ("", "\\", "\\", '""')
+_QUOTE = re.compile(r'\\"')
+_ESCAPES = (
+    _QUOTE,
+    _QUOTE,
+    re.compile(r"\\(?:\"|u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})"),
+    re.compile('""'),
+)
+
+
+Behind = tuple[str, str, bool]
+
+
+class Tail(NamedTuple):
+    """The meaning of the texts before and after the probability that follow the last turn."""
+
+    repairs: tuple[str, ...]
+    ended: bool
+    ended_by: str | None  # the role of a label that has only the end marker
+
+
+class Layout(msgspec.Struct):
+    """A layout.
+
+    head, first: the text before the first turn, and the role of that turn.
+    gaps: the texts between two turns, digits as zeros, with the role of the second turn; longer ones first.
+    unfit: characters that no turn may hold.
+    numbered: whether a gap holds a digit.
+    begins: whether each turn begins a line.
+    several: whether a turn may have several lines.
+    tagged: whether the layout has tags.
+    translated: whether its labels are in another language.
+    named: whether its labels hold more than a role, which may be a person's name.
+    edges: marks with which a turn may begin and end like a word.
+    code: how it writes quotation marks and letters beyond ASCII.
+    tails: the texts before and after the probability, and whether it is a percentage.
+    """
+
+    head: str
+    first: str
+    gaps: dict[str, str]
+    unfit: str
+    numbered: bool
+    begins: bool
+    several: bool
+    tagged: bool
+    translated: bool
+    named: bool
+    edges: frozenset[str]
+    code: int
+    tails: dict[Behind, Tail]
+
+    def read(self, text: str, labels: frozenset[str]) -> Conversation | None:
+        """Return the conversation in a text that begins with `head`; None if it departs from the layout anywhere.
+        `labels` are words that may name a speaker."""
+        if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
+            return None
+        cut = self._cut(text[len(self.head) :])
+        if cut is None:
+            return None
+        said, speakers = cut
+        behind = self._split_tail(said[-1])
+        if behind is None or not _LEAST <= len(said) <= MOST or len({*speakers}) < 2:
+            return None
+        said[-1], value, tail = behind
+        probability = parse_probability(value)
+        if probability is None or not self._decode(said) or not self._is_plain(said, labels):
+            return None
+        ended_by = (tail.ended_by or speakers[-1]) if tail.ended else None
+        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs)
+
+    def is_like(self, other: Layout) -> bool:
+        """Return whether another layout is the same but for the number of digits, the code and what follows the turns."""
+        return (
+            self.head == other.head
+            and {skeleton(gap): role for gap, role in self.gaps.items()}
+            == {skeleton(gap): role for gap, role in other.gaps.items()}
+            and self.translated == other.translated
+            and self.named == other.named
+        )
+
+    def extend(self, other: Layout) -> None:
+        """Take what another layout like this one knows more."""
+        if len(self.gaps | other.gaps) <= len(CUTS):
+            self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
+        if len(self.tails) < _MOST_TAILS:
+            self.tails = self.tails | other.tails  # another thread may read the old one
+        self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
+        self.edges &= other.edges
+        self.code = max(self.code, other.code)
+
+    def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
+        """Return the texts of the turns, the last one with what follows it, and who speaks each."""
+        if "\0" in body:
+            return None
+        cut = zeroed(body) if self.numbered else body
+        found = {}
+        for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
+            if gap in cut:
+                cut = cut.replace(gap, "\0" + mark)
+                found[mark] = (role, len(gap))
+        first, *rest = cut.split("\0")
+        if first[-1:].isspace():
+            return None
+        speakers = [self.first, *[found[part[0]][0] for part in rest]]
+        if not self.numbered:
+            return [first, *[part[1:] for part in rest]], speakers
+        at = len(first)
+        said = [body[:at]]
+        for part in rest:
+            start = at + found[part[0]][1]
+            if self.code and _ZERO_LED.search(body, at, start):
+                return None
+            at = start + len(part) - 1
+            said.append(body[start:at])
+        return said, speakers
+
+    def _split_tail(self, last: str) -> tuple[str, str, Tail] | None:
+        """Return the last turn's words, the probability and the meaning of what surrounds it."""
+        for (before, after, percent), tail in self.tails.items():
+            said, found, rest = last.partition(before)
+            if found and rest.endswith(after):
+                value = rest[: len(rest) - len(after)]
+                if value.endswith("%") == percent and VALUE.fullmatch(value):
+                    return said, value, tail
+        return None
+
+    def _decode(self, said: list[str]) -> bool:
+        """Decode the turns in place; return False if one holds a character that may mean something to the layout."""
+        bare = whole = " ".join(said)
+        if self.code and _WRITTEN[self.code] in whole:
+            bare = _ESCAPES[self.code].sub("", whole)
+            said[:] = [_ESCAPES[self.code].sub(_decoded, text) for text in said]
+            whole = " ".join(said)
+        if self.several:
+            whole = whole.replace("\n", " ")
+        return whole.isprintable() and not any(map(bare.__contains__, self.unfit))
+
+    def _is_plain(self, said: Sequence[str], labels: frozenset[str]) -> bool:
+        """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
+        whole = "\n".join(said)
+        firsts = {text[:1] for text in said} - self.edges
+        lasts = {text[-1:] for text in said} - self.edges - _ENDS
+        if not all(map(_is_word, firsts | lasts)):
+            return False
+        if any(map(whole.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
+            return False
+        words = fold(whole)
+        if may_mark(words) and any(map(find_marker, said)):
+            return False
+        lined = self.begins or (self.several and whole.count("\n") >= len(said))
+        if is_likely(words) and self._gives(said, lined=lined):
+            return False
+        if lined and not self._begin_plainly(whole, words, said[-1], labels):
+            return False
+        return not (
+            self.translated and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
+        )
+
+    def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
+        """Return whether a turn may give a probability: by itself, or to the layout."""
+        if self.tagged and any(
+            is_likely(fold(text if len(text) < _SHORT else text[:_WORD])) for text in said
+        ):
+            return True
+        texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
+        return any(value_of_line(line) for text in texts for line in text.split("\n"))
+
+    def _begin_plainly(self, whole: str, words: bytes, last: str, labels: frozenset[str]) -> bool:
+        """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
+        lines = [line for line in whole.split("\n") if line]
+        starts = [line.split(" ", 2) for line in lines]
+        firsts = " ".join([start[0] for start in starts]).lower()
+        seconds = " ".join([start[1] for start in starts if start[1:]]).lower()
+        return (
+            labels.isdisjoint(_words(f"{firsts} {seconds}", ",.!?'’", TOKEN))
+            and _OPENERS.isdisjoint(_words(firsts, ",.!?", _SPOKEN))
+            and "".join([line[0] for line in lines]).isalpha()
+            and "(" not in whole
+            and not (self.named and (":" in whole or "：" in whole))
+            and not (may_head(words) and HEADING.search(whole))
+            and not any(_ends(match, last) for match in LAST_STOP.finditer("\n" + last))
+        )
+
+
+def _words(text: str, marks: str, pattern: re.Pattern[str]) -> list[str]:
+    """Return the words of a text: what the pattern finds, which is looked for only where there are more marks than
+    these."""
+    for mark in marks:
+        text = text.replace(mark, " ")
+    words = text.split()
+    return words if "".join(words).replace("'", "").replace("’", "").isalpha() else pattern.findall(text)
+
+
+def zeroed(text: str) -> str:
+    """Return the text with zeros as its digits."""
+    for digit in "123456789":
+        text = text.replace(digit, "0")
+    return text
+
+
+def skeleton(gap: str) -> str:
+    """Return a text between turns with one digit for any number and one kind of straight quotation marks, as in Python."""
+    return DIGITS.sub("0", gap).replace("'", '"')
+
+
+def is_likely(words: bytes) -> bool:
+    """Return whether folded words may speak of a probability."""
+    return may_give(words) or b"chance" in words
+
+
+def _is_word(char: str) -> bool:
+    """Return whether a character belongs to a word or is a picture."""
+    return char.isalnum() or char >= "\U0001f300"
+
+
+def _decoded(escape: re.Match[str]) -> str:
+    """Return the character that some others stand for."""
+    written = escape[0]
+    return '"' if len(written) == 2 else chr(int(written[2:], 16))
+
+
+def _ends(match: re.Match[str], text: str) -> bool:
+    """Return whether a line that may end the last turn does so."""
+    line = text[match.start() :].partition("\n")[0]
+    return match.lastgroup != "likely" or value_of_line(line) is not None
