@@ -19,9 +19,7 @@ from edgen.core.text import describe_counts
 from edgen.runtime.snapshot import Amount, Calls, Tokens, Usage, add_amounts, add_usage
 from edgen.store.layers import layer_names
 from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
-from edgen.store.ledger.facts import (
-    END, RETRIES, TIMEOUTS, ended_rounds, read_end, read_retries, read_timeouts,
-)  # fmt: skip
+from edgen.store.ledger.facts import END, RETRIES, ended_rounds, read_end, read_retries, read_timeouts
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]
@@ -321,7 +319,7 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         unanswered=Amount.of(*kept.unanswered) if any(kept.unanswered) else UNSET,
         lost_replies=kept.lost_replies or UNSET,
         retried=read_retries(kept.facts.get(RETRIES), ledger) or UNSET,
-        timeouts=read_timeouts(kept.facts.get(TIMEOUTS), ledger) or UNSET,
+        timeouts=read_timeouts(kept.facts.get, ledger) or UNSET,
         stopped=_why_stopped(kept, ledger, held=held),
         last=status.last(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,

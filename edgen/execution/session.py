@@ -36,7 +36,6 @@ from edgen.store.ledger import OPEN, Ledger, RunPlan
 from edgen.store.ledger.facts import (
     OWNER,
     RETRIES,
-    TIMEOUTS,
     note_end,
     note_retries,
     note_timeouts,
@@ -109,7 +108,7 @@ class Session:
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
         self._retried_before = Counter(read_retries(ledger.fact(RETRIES), ledger.path))
         self._retries_noted = 0
-        self._timeouts_before = read_timeouts(ledger.fact(TIMEOUTS), ledger.path)
+        self._timeouts_before = read_timeouts(ledger.fact, ledger.path)
         self._timeouts_noted = 0
 
     def _open_budget(self, whole: Budget) -> Budget:

@@ -156,7 +156,8 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
 async def count_slots(backend: CountsSlots, provider: str) -> int | None:
     """Return how many calls the backend's server answers at once; None if it does not say.
 
-    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no number.
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns another
+    value.
     """
     try:
         slots = await backend.slots()

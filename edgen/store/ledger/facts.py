@@ -9,7 +9,7 @@ by, and how far its rounds are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 from zlib import crc32
@@ -148,9 +148,9 @@ def note_timeouts(ledger: NoteTaker, count: int) -> None:
     ledger.set_fact(TIMEOUTS, str(count))
 
 
-def read_timeouts(noted: str | None, path: Path) -> int:
-    """Return the total number of attempts that got no answer in time."""
-    return decode_fact(noted, int, path, "its timeouts") or 0
+def read_timeouts(fact: Callable[[str], str | None], path: Path) -> int:
+    """Return the total number of attempts that got no answer in time; `fact` returns a fact by its name."""
+    return decode_fact(fact(TIMEOUTS), int, path, "its timeouts") or 0
 
 
 class Clause(msgspec.Struct, frozen=True):
