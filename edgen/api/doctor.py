@@ -7,12 +7,13 @@ import difflib
 import platform
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from edgen.api.loading import Loading
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Address, Message, Reply, Request
@@ -34,8 +35,10 @@ from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
 from edgen.runtime.trust import Trust
 from edgen.store.budget_book import BudgetBook
+from edgen.store.call_times import CallTime, note_call_time
 
 _REFUSED = 5  # by the service
+_COUNT = "Count from one to ten, in words."  # enough tokens to time them
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -72,10 +75,13 @@ def diagnose(
     overrides: Sequence[str] = (),
     allow_outside: bool = False,
     call: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
     """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, one more
     for each schema that its answers have to fit, and one for log probabilities where the job asks for them.
-    The calls count in the budget that the job shares with others; without that budget they are left out.
+    The calls count in the budget that the job shares with others; without that budget they are left out. A
+    server that is loading its model is waited for; `tell` gets a sentence then. The seconds of the tiny call
+    are kept for `edgen estimate`.
 
     Raises the errors of a job that cannot be loaded.
     """
@@ -93,7 +99,7 @@ def diagnose(
         budget = _check_shared_budget(diagnosis, [whole, *(plan.job for plan in plans.values())], call=call)
         call = call and budget is not None
     try:
-        _check_arms(diagnosis, plans, trust, budget, call=call)
+        _check_arms(diagnosis, plans, trust, budget, call=call, tell=tell)
     finally:
         if budget is not None:
             budget.close()
@@ -120,7 +126,13 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
 
 
 def _check_arms(
-    diagnosis: Diagnosis, plans: Mapping[str, Plan], trust: Trust, budget: Budget | None, *, call: bool
+    diagnosis: Diagnosis,
+    plans: Mapping[str, Plan],
+    trust: Trust,
+    budget: Budget | None,
+    *,
+    call: bool,
+    tell: Callable[[str], None],
 ) -> None:
     """Check the templates of each arm, and each backend once."""
     tried: list[BackendConfig] = []
@@ -132,19 +144,20 @@ def _check_arms(
                 tried.append(config)
                 schemas = _schemas_for(config, plans.values())
                 for server in servers(config):
-                    checked = _Checked(prefix + role, server, plan.job, schemas, budget)
+                    checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(tell))
                     asyncio.run(_check_backend(diagnosis, checked, trust, call=call))
 
 
 class _Checked(NamedTuple):
     """A backend that is looked at: its place in the job, the templates with schemas that it is asked with,
-    and the budget in which its calls count."""
+    the budget in which its calls count, and the patience while it loads."""
 
     role: str
     config: BackendConfig
     job: Job
     schemas: list[Prompt]
     budget: Budget | None
+    loading: Loading
 
 
 def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
@@ -177,7 +190,7 @@ def _schema_name(prompt: Prompt) -> str:
 
 async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, *, call: bool) -> None:
     """Check one backend of a job."""
-    role, config, job, schemas, budget = checked
+    role, config, job, schemas, budget, loading = checked
     try:
         consents, timeout = trust.settle([config]), min(job.limits.timeout, 60.0)
         backend = make(config, timeout=timeout, connections=2, environ=trust.environ, consents=consents)
@@ -194,11 +207,11 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
                     diagnosis.add("key", f"{variable.removeprefix('!')} goes to {place.name}")
                 case (_, NoKey(hint)):
                     diagnosis.add("key", hint)
-        diagnosis.add("models", await _describe_models(backend))
+        diagnosis.add("models", await _describe_models(backend, loading))
         if call:
             seed, limits = job.seed % 2**31, Limits()
             client = ModelClient(role, config, backend, Admission(limits), limits, budget, None)
-            await _call(diagnosis, client, seed)
+            await _call(diagnosis, client, checked, trust)
             for prompt in schemas:
                 await _call_with_schema(diagnosis, config, client, seed, prompt)
             if wants_logprobs(job, config):
@@ -211,13 +224,28 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
         await backend.aclose()
 
 
-async def _call(diagnosis: Diagnosis, client: ModelClient, seed: int) -> None:
-    """Make one tiny call, and note the result. Raises CallError."""
-    messages = (Message("user", "Say hello in one word."),)
-    started = time.monotonic()
-    reply = await client.ask_once(Request(Address(0, 0), messages, seed=seed))
+async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, trust: Trust) -> None:
+    """Make one tiny call, and note the result and its time. Raises CallError."""
+    request = Request(Address(0, 0), (Message("user", _COUNT),), seed=checked.job.seed % 2**31)
+    started = 0.0
+
+    async def ask() -> Reply:
+        nonlocal started
+        await client.learn_slots()
+        started = time.monotonic()
+        return await client.ask_once(request)
+
+    reply = await checked.loading.answer(ask)
     seconds, usage = time.monotonic() - started, reply.usage
+    if checked.loading.waited is not None:
+        diagnosis.add("loading", f"the server had loaded its model after {checked.loading.waited:.0f} s")
+    if (slots := client.admission.slots) is not None:
+        calls = "1 call" if slots == 1 else f"{slots} calls"
+        diagnosis.add("slots", f"it answers {calls} at once; a run begins with that many")
     tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
+    if not provider_of(checked.config).simulated:
+        completion = usage.completion_tokens if usage else len(reply.text) // 4
+        note_call_time(checked.config, CallTime(seconds, completion, slots, time.time()), trust.environ)
     answered = f"answered in {seconds:.2f} s, {tokens}"
     if reply.text.strip():
         diagnosis.add("call", f"{answered}: {reply.text[:60]!r}")
@@ -303,9 +331,9 @@ def _why_blank(reply: Reply) -> str:
     return "nothing but white space; check the model's chat template, and whether it is a model for conversations"
 
 
-async def _describe_models(backend: Backend) -> str:
+async def _describe_models(backend: Backend, loading: Loading) -> str:
     try:
-        names = await backend.models()
+        names = await loading.answer(backend.models)
     except CallError as failure:
         return f"the list of models is not available ({failure}); the call shows more"
     return "the service does not list its models" if names is None else find_model(backend.model, names)

@@ -28,12 +28,12 @@ from edgen.execution.session import Charged, Session, Shared
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
+from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
 from edgen.runtime.backends import (
     Via,
     arms_at_once,
     configs_of,
-    find_unanswered,
     open_backends,
     open_scheduler,
 )
@@ -159,7 +159,7 @@ class _Generation:
                 f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
                 "or leave out --resume never to resume it."
             )
-        for sentence in (*self._reach.doubts, *find_unanswered(self._plans.values())):
+        for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             if (own := folder.arm(arm)).ledger.exists():

@@ -19,10 +19,10 @@ from edgen.planning.catalogue import load
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import load_plans, plan_of
 from edgen.planning.plan import Asked, Plan
+from edgen.planning.speakers import find_doubts
 from edgen.planning.unused_variables import describe_unused, find_unused
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.prompting.prompt import schema_text
-from edgen.runtime.backends import find_unanswered
 
 Plans = Mapping[str, Plan]
 
@@ -105,7 +105,7 @@ class JobPreview:
         warnings = (
             *self._reach.doubts,
             *_find_unused(self._plans.values()),
-            *find_unanswered(self._plans.values()),
+            *find_doubts(self._plans.values()),
         )
         job = plan.job
         return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space, plan.rounds.total)

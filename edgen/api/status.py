@@ -19,7 +19,7 @@ from edgen.core.text import describe_counts
 from edgen.runtime.snapshot import Amount, Calls, Tokens, Usage, add_amounts, add_usage
 from edgen.store.layers import layer_names
 from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
-from edgen.store.ledger.facts import END, RETRIES, ended_rounds, read_end, read_retries
+from edgen.store.ledger.facts import END, RETRIES, ended_rounds, read_end, read_retries, read_timeouts
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]
@@ -83,6 +83,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     unanswered: Amount | UnsetType = UNSET
     lost_replies: int | UnsetType = UNSET
     retried: dict[str, int] | UnsetType = UNSET
+    timeouts: int | UnsetType = UNSET
     stopped: Stopped | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
 
@@ -190,6 +191,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     budget: BudgetStatus | UnsetType = UNSET
     lost_replies: int | UnsetType = UNSET
     retried: dict[str, int] | UnsetType = UNSET
+    timeouts: int | UnsetType = UNSET
     stopped: Stopped | UnsetType = UNSET
     last: str | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
@@ -317,6 +319,7 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         unanswered=Amount.of(*kept.unanswered) if any(kept.unanswered) else UNSET,
         lost_replies=kept.lost_replies or UNSET,
         retried=read_retries(kept.facts.get(RETRIES), ledger) or UNSET,
+        timeouts=read_timeouts(kept.facts.get, ledger) or UNSET,
         stopped=_why_stopped(kept, ledger, held=held),
         last=status.last(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
@@ -381,6 +384,7 @@ def _add_up(arms: list[Status]) -> Status:
         unanswered=add_amounts([arm.unanswered for arm in arms if arm.unanswered is not UNSET]),
         lost_replies=sum(arm.lost_replies or 0 for arm in arms) or UNSET,
         retried=dict(sum((Counter(arm.retried or {}) for arm in arms), Counter[str]())) or UNSET,
+        timeouts=sum(arm.timeouts or 0 for arm in arms) or UNSET,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Exit, Option
 
 from edgen.cli import options as o
-from edgen.cli.output import fold_behind, print_value
+from edgen.cli.output import fold_behind, note, print_value
 
 
 def command(
@@ -21,7 +21,8 @@ def command(
 ) -> None:
     """Check the keys, addresses and models that a job uses.
 
-    It makes one tiny call to each model and says how to fix what is wrong. --dry-run leaves the calls out.
+    It makes one tiny call to each model, which it times for `edgen estimate`, and says how to fix what is
+    wrong. --dry-run leaves the calls out.
 
     Example: edgen doctor jobs/quickstart.yaml
     """
@@ -30,7 +31,12 @@ def command(
 
     trust = make_control(trust_host=trust_host).trust
     found = diagnose(
-        job, trust, overrides=o.read_overrides(set_), allow_outside=allow_outside, call=call and not dry_run
+        job,
+        trust,
+        overrides=o.read_overrides(set_),
+        allow_outside=allow_outside,
+        call=call and not dry_run,
+        tell=lambda text: note(f"edgen: {text}"),
     )
     lines = (
         fold_behind(f"{'ok  ' if check.well else 'FAIL'}  {check.check:<10} ", check.detail)

@@ -116,7 +116,8 @@ def render_status(status: Status) -> Iterator[str]:
     yield f"rejected   {describe_counts(status.rejected)}"
     yield f"failed     {describe_counts(status.failed)}"
     yield f"pending    {status.pending:,}"
-    yield f"calls      {calls.made:,} made{now}, {calls.replayed:,} replayed, {calls.retried:,} retried"
+    late = f", {status.timeouts:,} timeouts" if status.timeouts else ""
+    yield f"calls      {calls.made:,} made{now}, {calls.replayed:,} replayed, {calls.retried:,} retried{late}"
     if status.retried:
         yield f"retried    {describe_reasons(Counter(status.retried), len(status.retried))}"
     yield f"tokens     {tokens.prompt:,} prompt{_of_cache(tokens)}, {tokens.completion:,} completion"

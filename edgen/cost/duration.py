@@ -1,27 +1,36 @@
 """Estimated duration of a job, from the estimated calls, its limits, and the service's speed.
 
-A call takes as long as in earlier runs of the same model; without any, as long as models usually take for
-that many tokens. Concurrent calls are limited by `limits.in_flight` and to one per conversation, because its
-turns are sequential. Limits per minute bound everything.
+A call takes as long as in earlier runs of the same model; without any, as long as `edgen doctor` measured,
+for that many tokens; else as long as models usually take. Concurrent calls are limited by `limits.in_flight`,
+by the server's slots and to one per conversation, because its turns are sequential. Limits per minute bound
+everything.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from edgen.config import Job, protocol_of
+import msgspec
+
+from edgen.config import BackendConfig, Job, protocol_of
+from edgen.core.durations import span
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
 from edgen.cost.usage import Range, Used, backends_asked
-from edgen.providers import provider_of
+from edgen.providers import provider_of, servers
+from edgen.store.call_times import CallTime, read_call_time
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 
 # Low, expected and high: seconds until the first token, then tokens a second.
 FIRST_TOKEN = (0.2, 0.6, 3.0)
 TOKENS_A_SECOND = (120.0, 50.0, 15.0)
+# Low, expected and high share of a timed call until its first token, which is no longer than usual.
+WAITED = (0.6, 0.3, 0.0)
 BUSIER = (0.7, 1.0, 2.0)  # factor of the service's slowness relative to earlier
 OWN_WORK = 0.0005  # seconds of edgen's own work per call, on one core
 START = 1.0  # seconds to start and to write the files
@@ -43,11 +52,19 @@ class Duration(NamedTuple):
         )
 
 
-def estimate_duration(job: Job, uses: Range, conversations: float, runs: Sequence[EarlierRun]) -> Duration:
-    """Return the duration of `uses` online, for this many conversations to be made."""
+def estimate_duration(
+    job: Job,
+    uses: Range,
+    conversations: float,
+    runs: Sequence[EarlierRun],
+    environ: Mapping[str, str] = os.environ,
+) -> Duration:
+    """Return the duration of `uses` online, for this many conversations to be made. `environ` names the
+    folder of the calls that `edgen doctor` timed."""
     if not uses.high.calls:
         return Duration(0.0, 0.0, 0.0, "time: no call is left")
     seen, backends = _mean_latency(runs), backends_asked(job).values()
+    timed = _find_timed(backends, environ)
     if seen is not None:
         latencies = [seen * factor for factor in BUSIER]
         basis = f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times that"
@@ -55,6 +72,12 @@ def estimate_duration(job: Job, uses: Range, conversations: float, runs: Sequenc
         told = max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends)
         latencies = [told / 1000] * 3
         basis = "time: the simulator's own latency"
+    elif timed:
+        latencies = [
+            sum(_scale(one, level, share) for one in timed) / len(timed) * factor
+            for level, share, factor in zip(uses, WAITED, BUSIER, strict=True)
+        ]
+        basis = f"time: {_describe_timed(timed)}, so {latencies[0]:.2g} to {latencies[2]:.2g} s a call"
     else:
         latencies = [
             first + level.completion / level.calls / speed if level.calls else 0.0
@@ -65,11 +88,42 @@ def estimate_duration(job: Job, uses: Range, conversations: float, runs: Sequenc
             f"{latencies[0]:.2g} to {latencies[2]:.2g} s a call; `edgen doctor` times one call to your service"
         )
     rounds = protocol_of(job).rounds(job).total
-    at_once = max(1.0, min(float(job.limits.in_flight), conversations / rounds))
+    slots = [one.slots for one in timed if one.slots is not None]
+    at_once = max(1.0, min(float(job.limits.in_flight), conversations / rounds, *map(float, slots)))
     low, expected, high = (
         _seconds(job, level, latency, at_once) for level, latency in zip(uses, latencies, strict=True)
     )
     return Duration(low, expected, high, f"{basis}; up to {at_once:,.0f} calls at once")
+
+
+def _find_timed(backends: Iterable[BackendConfig], environ: Mapping[str, str]) -> list[CallTime]:
+    """Return the timed call of each backend; none unless each has one."""
+    found = []
+    for backend in backends:
+        each = [read_call_time(server, environ) for server in servers(backend)]
+        known = [one for one in each if one is not None]
+        if len(known) < len(each):
+            return []
+        slots = [one.slots for one in known if one.slots is not None]
+        worst = max(known, key=lambda one: one.seconds)
+        found.append(msgspec.structs.replace(worst, slots=sum(slots) if len(slots) == len(each) else None))
+    return found
+
+
+def _scale(timed: CallTime, used: Used, waited: float) -> float:
+    """Return the seconds of a call with the mean answer of `used`, by a timed call that spent the share
+    `waited` of its time until the first token."""
+    if not used.calls:
+        return 0.0
+    first = min(timed.seconds * waited, FIRST_TOKEN[1])
+    return first + used.completion / used.calls * (timed.seconds - first) / max(1, timed.completion)
+
+
+def _describe_timed(timed: Sequence[CallTime]) -> str:
+    slowest = max(timed, key=lambda one: one.seconds)
+    ago = max(0.0, time.time() - min(one.at for one in timed))
+    when = "just now" if ago < 60 else f"{span(ago)} ago"
+    return f"a call of {slowest.completion:,} tokens took {slowest.seconds:.2g} s with `edgen doctor` {when}"
 
 
 def _seconds(job: Job, used: Used, latency: float, at_once: float) -> float:

@@ -14,7 +14,8 @@ from edgen.config import Job, backend_of, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
 from edgen.cost.usage import Rates, Way
-from edgen.execution.client.model_client import ModelClient, make_clients
+from edgen.execution.client.clients import make_clients
+from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
 from edgen.execution.run import restore_rounds
 from edgen.planning.plan import Plan

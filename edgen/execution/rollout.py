@@ -23,6 +23,7 @@ from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.scheduler import Work
 from edgen.execution.usefulness import Usefulness
+from edgen.planning.speakers import explained
 from edgen.protocols.labelled_units import ABOUT
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.ledger import Outcome
@@ -61,6 +62,8 @@ class Rollout:
         if asked.address.step < ABOUT:  # a record names who made it, not who labelled it
             self.spent.add(reply, self.key, asked.role, self.client.kind, self.client.backend.model)
         self._step(self.task.protocol.send, reply)
+        if isinstance(self.result, Rejection):
+            self.result = explained(self.result, reply.text, asked)
         self.last, self.refused = (asked, reply), self._refusal()
 
     def _refusal(self) -> str:
@@ -180,7 +183,8 @@ class OutcomeRecorder:
             return
         rollout.fresh += 1
         retried = rollout.request is not None
-        self.usefulness.count_answer(request, reply, rollout.refused, retried=retried)
+        forms = self._work.clients[request.role].form_support
+        self.usefulness.count_answer(request, reply, rollout.refused, forms, retried=retried)
         if self.usefulness.is_in_doubt:
             self._stop_if_useless()
 

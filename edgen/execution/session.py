@@ -24,8 +24,8 @@ from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget, budget_of
+from edgen.execution.client.clients import Service, make_clients
 from edgen.execution.client.form_support import restore_forms
-from edgen.execution.client.model_client import Service, make_clients
 from edgen.execution.client.purse import Purse
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
@@ -33,7 +33,15 @@ from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, Used
 from edgen.store.ledger import OPEN, Ledger, RunPlan
-from edgen.store.ledger.facts import OWNER, RETRIES, note_end, note_retries, read_retries
+from edgen.store.ledger.facts import (
+    OWNER,
+    RETRIES,
+    note_end,
+    note_retries,
+    note_timeouts,
+    read_retries,
+    read_timeouts,
+)
 
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
@@ -100,6 +108,8 @@ class Session:
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
         self._retried_before = Counter(read_retries(ledger.fact(RETRIES), ledger.path))
         self._retries_noted = 0
+        self._timeouts_before = read_timeouts(ledger.fact, ledger.path)
+        self._timeouts_noted = 0
 
     def _open_budget(self, whole: Budget) -> Budget:
         """Return this session's budget: under the caps of the whole run, with its own lease if runs share a
@@ -145,6 +155,11 @@ class Session:
             if client.admission not in found.values():
                 found[role] = client.admission
         return found
+
+    @property
+    def timeouts(self) -> int:
+        """The number of attempts of this session that got no answer in time."""
+        return sum(client.timeouts for client in {*self._clients.values()})
 
     def announce(self, plan: RunPlan) -> None:
         """Note the plan."""
@@ -221,6 +236,9 @@ class Session:
             if self.counts.retried_by.total() != self._retries_noted:
                 self._retries_noted = self.counts.retried_by.total()
                 note_retries(self.ledger, self._retried_before + self.counts.retried_by)
+            if (timeouts := self.timeouts) != self._timeouts_noted:
+                self._timeouts_noted = timeouts
+                note_timeouts(self.ledger, self._timeouts_before + timeouts)
             if reason:
                 note_end(self.ledger, self._number, reason)
             self.ledger.note_session(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -21,9 +21,11 @@ from edgen.config import CallSettings
 from edgen.core.errors import UselessError
 from edgen.core.text import describe_reasons
 from edgen.core.values import RejectionReason, Reply, Request, Status
+from edgen.planning.speakers import describe_reply
 from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:
+    from edgen.execution.client.form_support import FormSupport
     from edgen.execution.scheduler import ProgressCounts
     from edgen.store.ledger import Ledger
 
@@ -45,20 +47,55 @@ _HELP: dict[str, str] = {
     RejectionReason.ECHO: "The model copies its prompt: word the template otherwise, or take a larger model.",
     RejectionReason.LEAKED_SECRET: "A side says what it cannot know: show it less, or take `leaked_secret: flag`.",
 }
-_FORM = (
-    "The model does not follow the form: put a JSON Schema next to the template, or take a model that follows it; "
-    "`edgen preview JOB` shows the prompt."
+_LOOK = "`edgen preview JOB` shows the prompt."
+# By the form that was sent.
+_IN_WORDS = (
+    "The model does not follow the form: request it with `forms: schema`, put a JSON Schema next to the template, or "
+    f"take a model that follows it; {_LOOK}"
 )
+_SCHEMA_LOST = (
+    "The model does not follow the form in words: take a service that keeps to a JSON Schema, or a model that follows "
+    f"the words; {_LOOK}"
+)
+_BY_SCHEMA = (
+    "The answers do not fit although the service gets the form as a schema: give them room with `max_tokens`, try the "
+    f"schema with `edgen doctor JOB`, or take a larger model; {_LOOK}"
+)
+_NAMES = f"Name the roles of the space in the template, or say under `role_words` what it calls them; {_LOOK}"
 
 
-def advise(reasons: Counter[str]) -> str:
-    """Return advice against the most frequent of these reasons; empty without one."""
+class _Latest(NamedTuple):
+    """The last unusable answer, its request as it was sent, and its form in words."""
+
+    request: Request
+    sent: Request
+    reply: Reply
+    form: str
+
+    @property
+    def strangers(self) -> str:
+        """A clause that names who speaks in place of the roles; empty if nobody does."""
+        return describe_reply(self.reply.text, self.request)
+
+    @property
+    def help(self) -> str:
+        """Advice against answers that do not have the form."""
+        if self.sent.schema is not None:
+            return _BY_SCHEMA
+        if self.request.schema is not None:
+            return _SCHEMA_LOST
+        return _NAMES if self.strangers else _IN_WORDS
+
+
+def advise(reasons: Counter[str], otherwise: str = _IN_WORDS) -> str:
+    """Return advice against the most frequent of these reasons; empty without one. `otherwise`: the advice
+    for answers that do not have the form."""
     if not reasons:
         return ""
     reason = max(reasons, key=lambda one: reasons[one])
     if _is_by_gate(reason):
         return "No conversation passes: loosen `gates` of the job, or change the template so that some pass."
-    return _HELP.get(reason, _FORM)
+    return _HELP.get(reason, otherwise)
 
 
 def _is_by_gate(reason: str) -> bool:
@@ -94,7 +131,7 @@ class Usefulness:
         self._settled = self._read = self._accepted = 0
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of unusable answers
         self._rejected: Counter[str] = Counter()  # of settled tasks
-        self._latest: tuple[Request, Reply] | None = None  # the last unusable answer
+        self._latest: _Latest | None = None
         self._before = decode_fact(ledger.fact(_FACT) or None, _Noted, ledger.path, "a note")
         if self._before is not None and not self._wanted:
             ledger.set_fact(_FACT, "")
@@ -110,16 +147,18 @@ class Usefulness:
                 f"its settings and start again; {_GO_ON}"
             )
 
-    def count_answer(self, request: Request, reply: Reply, refused: str, *, retried: bool) -> None:
-        """Count a newly fetched answer. `refused`: why it is unusable, empty if usable; `retried`: the
-        request is retried."""
+    def count_answer(
+        self, request: Request, reply: Reply, refused: str, forms: FormSupport, *, retried: bool
+    ) -> None:
+        """Count a newly fetched answer. `refused`: why it is unusable, empty if usable; `forms`: how requests
+        are sent to its backend; `retried`: the request is retried."""
         role = request.role
         self._answers[role] += 1
         if not refused:
             self._usable[role] += 1
             return
         self.is_in_doubt = True
-        self._latest = request, reply
+        self._latest = _Latest(request, forms.sent(request), reply, forms.describe(request))
         self._reasons[role][refused] += 1
         if retried:
             self._counts.retried_by[refused] += 1
@@ -153,9 +192,10 @@ class Usefulness:
     def _stop(self, found: str, reasons: Counter[str]) -> UselessError:
         noted = _Noted(self._fingerprint, time.time())
         self._ledger.set_fact(_FACT, msgspec.json.encode(noted).decode())
+        help_ = self._help or advise(reasons, _IN_WORDS if self._latest is None else self._latest.help)
         return UselessError(
             f"{found} ({describe_reasons(reasons)}), so the run stopped rather than pay for more of them. "
-            f"{self._describe_latest()}{self._help or advise(reasons)} {self._look()} Then start again: what was answered is stored, and "
+            f"{self._describe_latest()}{help_} {self._look()} Then start again: what was answered is stored, and "
             f"what the change does not touch is used again; {_GO_ON}"
         )
 
@@ -163,16 +203,16 @@ class Usefulness:
         """Describe the latest unusable answer, and the requested form."""
         if self._latest is None:
             return ""
-        request, reply = self._latest
+        reply, strangers = self._latest.reply, self._latest.strangers
         text = reply.refusal or reply.text
         start = " ".join(text.split())[:_SHOWN]
-        form = "in the template's own words" if request.schema is None else "by a JSON Schema"
         said = (
             f"begins “{start}” ({len(text):,} characters, ended by {reply.finish_reason})"
             if start
             else "is empty"
         )
-        return f"The latest of them {said}; its form was requested {form}. "
+        speaks = f" In it {strangers}." if strangers else ""
+        return f"The latest of them {said}; its form was requested {self._latest.form}.{speaks} "
 
     def _look(self) -> str:
         return f"See the latest raw reply with `edgen show {self._ledger.path} last`."

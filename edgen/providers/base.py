@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.core.errors import Problem
@@ -42,6 +42,15 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Release connections. Never raises; may be called twice."""
+
+
+@runtime_checkable
+class CountsSlots(Protocol):
+    """A backend that may know how many calls its server answers at once; optional."""
+
+    async def slots(self) -> int | None:
+        """Return that number; None if the server does not say, or must not be asked. Raises CallError while
+        the server is not up, and may say later."""
 
 
 class Key(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
-from edgen.providers.base import Backend
+from edgen.providers.base import Backend, CountsSlots
 
 PAUSE = 10.0  # seconds for which a server that refused a connection is tried last
 
@@ -60,6 +60,13 @@ class SpreadBackend:
     async def models(self) -> list[str] | None:
         """Return the names that the first server offers. Raises CallError."""
         return await self.backends[0].models()
+
+    async def slots(self) -> int | None:
+        """Return the slots of all servers together; None if one of them does not say. Raises CallError."""
+        asked = [one for one in self.backends if isinstance(one, CountsSlots)]
+        each = await asyncio.gather(*(one.slots() for one in asked))
+        known = [slots for slots in each if slots is not None]
+        return sum(known) if len(known) == len(self.backends) else None
 
     async def aclose(self) -> None:
         """Close all connections. Never raises; may be called twice."""

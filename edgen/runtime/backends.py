@@ -1,7 +1,4 @@
-"""The backends of a job, and their batch services, open while a command works and closed in its end.
-
-`find_unanswered` names templates that the simulator cannot answer, before the start.
-"""
+"""The backends of a job, and their batch services, open while a command works and closed in its end."""
 
 from __future__ import annotations
 
@@ -14,16 +11,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.config import BackendConfig, Job, Limits, backend_name, backend_of, check_budget
+from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
 from edgen.core.plugin_faults import refuse_value, require_type
 from edgen.core.registry import plugin_of
 from edgen.core.system import limit_open_files
-from edgen.core.values import Request
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.plan import Plan
-from edgen.providers import PATIENCE, Backend, make, make_batch_service, provider_of
+from edgen.providers import PATIENCE, Backend, make, make_batch_service
 from edgen.providers.batches import BatchService
 from edgen.providers.trust import Consents
 from edgen.runtime.trust import Trust
@@ -170,32 +166,4 @@ def _explain_too_few(files: int, in_flight: int, services: int, runs: int) -> st
     return (
         f"limits.in_flight is {in_flight}{each}, but this system lets a process open {files} files. "
         f"Lower it (--set limits.in_flight={fitting}), or {raise_it}."
-    )
-
-
-def find_unanswered(plans: Iterable[Plan]) -> list[str]:
-    """Return a sentence for each template of whole conversations that the simulator is asked with and cannot
-    answer."""
-    return list(dict.fromkeys(sentence for plan in plans if (sentence := _explain(plan))))
-
-
-def _explain(plan: Plan) -> str | None:
-    work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
-    request = next(work, None)
-    work.close()
-    if not isinstance(request, Request) or not request.speakers:
-        return None
-    if not provider_of(backend_of(plan.job, request.role)).simulated:
-        return None
-    from edgen.simulator.conversation_prompt import read
-    from edgen.simulator.prompt_roles import say_why_not
-
-    if read(request.messages, request.speakers, certain=True) is not None:
-        return None
-    reason = say_why_not("\n".join(message.content for message in request.messages), request.speakers)
-    (prompt,) = plan.prompts.values()
-    names = " and ".join(name for name, *_ in request.speakers)
-    return (
-        f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space ({names}) in the "
-        "template, or say under `role_words` what it calls them"
     )

@@ -178,6 +178,7 @@ class Monitor:
             activity=msgspec.structs.replace(
                 self._activity,
                 in_flight=session.scheduler.in_flight,
+                timeouts=session.timeouts,
                 per_second=made / passed if passed > 0 else 0.0,
                 wait=session.scheduler.paused_for,
                 flows=flows,

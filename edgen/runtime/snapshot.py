@@ -120,6 +120,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
     limit."""
 
     in_flight: int = 0
+    timeouts: int = 0  # attempts without an answer in time
     per_second: float = 0.0
     wait: float = 0.0  # seconds until calls go to the service again
     flows: dict[str, Flow] = {}
@@ -129,6 +130,11 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
     batch_requests_out: int = 0
     budget_left_usd: float | None = None
     budget_left_tokens: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values for JSON: timeouts if there are any, and calls in flight."""
+        timeouts = {"timeouts": self.timeouts} if self.timeouts else {}
+        return {**timeouts, "in_flight": self.in_flight}
 
 
 class Title(msgspec.Struct, frozen=True):
@@ -156,7 +162,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             **msgspec.to_builtins(self.total),
             "now": msgspec.to_builtins(Usage.of(counts)),
             **({"retried": dict(counts.retried_by)} if counts.retried_by else {}),
-            **({} if self.activity is None else {"in_flight": self.activity.in_flight}),
+            **({} if self.activity is None else self.activity.as_json()),
         }
 
 
@@ -193,6 +199,8 @@ def describe_progress(snapshot: Snapshot) -> str:
         parts.append(f"{counts.failed.total():,} failed")
     if counts.retried_by:
         parts.append(f"retried: {describe_reasons(counts.retried_by)}")
+    if activity.timeouts:
+        parts.append(f"{activity.timeouts:,} timeouts")
     if activity.wait > 1:
         parts.append(f"told to wait {span(activity.wait)}")
     if counts.cost_usd is not None:

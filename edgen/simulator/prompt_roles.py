@@ -152,6 +152,37 @@ def say_why_not(text: str, expected: Sequence[tuple[str, ...]]) -> str:
     return f"The prompt does not name {' or '.join(missing)}."
 
 
+def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the speakers in a prompt that are not among the expected roles; empty if the prompt shows how
+    each role speaks, or if its names may be no speakers.
+
+    `expected`: the roles, each with its synonyms. Their names in another language count as theirs.
+    """
+    own = {word.lower() for words in expected for word in words}
+    foreign = {word.lower() for words in _words_of(tuple(expected)) for word in words} - _english() - _CHAT
+    shown = [*shown_names(text)]
+    spoken = {name.lower() for name in shown}
+    if all(any(word.lower() in spoken for word in words) for words in expected):
+        return ()
+    absent = [words for words in expected if not any(_is_in(text, word) for word in words)]
+    if not shown and not absent:
+        return ()
+    people = {name.lower(): name for find in (_between, _listed, _known) for name in find(text)}
+    told = {*people, *map(str.lower, _speaking(text))}
+    likely = [name for name in shown if absent or name.lower() in told | _didactic()]
+    names = likely if shown else [*people.values()]
+    return tuple(name for name in names if name.lower() not in own | foreign)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a label may be the name of a person: it is no word of a layout."""
+    return _NO_NAMES.fullmatch(text) is None
+
+
+def _is_in(text: str, word: str) -> bool:
+    return re.search(_bounded(word, inflected=False), text, re.IGNORECASE) is not None
+
+
 def shown_names(text: str) -> Iterator[str]:
     """Yield the speakers of the layout that a prompt shows, each once, in their order."""
     found = [

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from aiohttp import web
@@ -32,6 +32,8 @@ class Service:
     `seed: auto` names the call; `answered` counts those that got a conversation. After `hold_after` requests the
     others wait for `release`: so a process is at work for as long as a test needs it to be."""
 
+    hangs_up: ClassVar[bool] = False
+    """Whether it stops working on a request whose client is gone."""
     latency: float = 0.0
     trouble: Trouble | None = None
     url: str = ""
@@ -45,6 +47,8 @@ class Service:
         self.released.set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "GET":  # it says nothing of itself
+            return web.Response(status=404)
         body: dict[str, Any] = msgspec.json.decode(await request.read())
         seed = body.get("seed", 0)
         self.asked[seed] += 1
@@ -85,7 +89,9 @@ def completion(text: str, finish_reason: str = "stop") -> web.Response:
 @contextlib.asynccontextmanager
 async def serve(service: Service, port: int = 0) -> AsyncIterator[Service]:
     """Run a service on a port of this machine, a free one without a number. At the end connections break."""
-    runner = web.ServerRunner(web.Server(service.handle), shutdown_timeout=0.1)
+    runner = web.ServerRunner(
+        web.Server(service.handle, handler_cancellation=service.hangs_up), shutdown_timeout=0.1
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024, reuse_address=True)
     await site.start()

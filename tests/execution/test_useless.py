@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.execution.service import Service, completion, edgen, job_text, serve, write
+from tests.execution.service import Service, completion, edgen, error, job_text, serve, write
 
 PROSE = "Sure! Here is a warm and friendly lesson about the topic that you asked for."
 
@@ -34,7 +34,7 @@ async def test_a_hopeless_job_stops_early_and_says_what_would_help(tmp_path: Pat
             "0 of 40 answers are usable",
             "no_turns",
             PROSE[:40],
-            "own words",
+            "in words alone, since the service takes the schema of an answer and ignores it",
             "stop_when_useless=false",
         ):
             assert said in made.err
@@ -50,6 +50,95 @@ async def test_a_hopeless_job_stops_early_and_says_what_would_help(tmp_path: Pat
         shown = await edgen("show", *command)
         assert shown.code == 0, shown.err
         assert PROSE in shown.out
+
+
+ONE_SIDED = {
+    "conversation": [{"role": "Teacher", "text": f"Part {i}."} for i in range(4)],
+    "probability": 0.5,
+}
+DOCTOR = "Doctor: Where does it hurt?\nPatient: Here.\nDoctor: I see.\n"
+BY_SCHEMA = "its form was requested by a JSON Schema with conversation and probability. "
+REFUSED = "its form was requested in words alone, since the service refuses the schema of an answer"
+
+
+@pytest.mark.parametrize(
+    ("said", "refuses", "changes", "told"),
+    [
+        (json.dumps(ONE_SIDED), None, {}, (BY_SCHEMA, "although the service gets the form as a schema")),
+        (PROSE, "schema", {}, (REFUSED, "take a service that keeps to a JSON Schema")),
+        (PROSE, None, {"forms": "prose"}, ("in the template's own words. ", "request it with `forms: schema`")),
+        (
+            DOCTOR,
+            None,
+            {"forms": "prose"},
+            ("In it Doctor and Patient speak; this space has Teacher and Student.", "Name the roles of the space"),
+        ),
+    ],
+    ids=["by a schema", "refused", "own words", "others speak"],
+)  # fmt: skip
+async def test_the_report_names_the_form_as_it_was_sent(
+    tmp_path: Path, said: str, refuses: str | None, changes: dict[str, Any], told: tuple[str, ...]
+) -> None:
+    class Asked(Service):
+        async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+            if refuses is not None and "response_format" in await request.text():
+                return error(400, "json_schema is not supported")
+            return await super().handle(request)
+
+    async def say(_service: Service, _seed: int) -> web.StreamResponse:
+        return completion(said)
+
+    async with serve(Asked(trouble=say)) as service:
+        made = await edgen(
+            "generate", job_file(tmp_path, service, conversations=60, **changes), "-o", tmp_path / "run"
+        )
+    assert made.code == 3
+    for words in told:
+        assert words in made.err
+
+
+async def test_who_speaks_is_named_in_the_rejection(tmp_path: Path) -> None:
+    async def say(_service: Service, _seed: int) -> web.StreamResponse:
+        return completion(DOCTOR)
+
+    async with serve(Service(trouble=say)) as service:
+        job = job_file(tmp_path, service, conversations=2, asks=1, forms="prose")
+        assert (await edgen("generate", job, "-o", tmp_path / "run")).code == 3
+        shown = await edgen("show", tmp_path / "run", "0")
+    said = " ".join(shown.out.split())
+    assert "Doctor and Patient speak; this space has Teacher and Student (no line that a role speaks:" in said
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        (
+            "Write a visit on {{ topic }}.\nDoctor: <text>\nPatient: <text>",
+            "strange.j2: Doctor and Patient speak; this space has Tutor and Learner. Their turns cannot be read",
+        ),
+        (
+            "Write a lesson on {{ topic }}.\nTutor: <text>\nStudent: <text>",
+            "strange.j2: Student speaks; this space has Tutor and Learner. Replies are read as if these roles spoke",
+        ),
+        ("Write a lesson on {{ topic }}.\nTutor: <text>\nLearner: <text>", ""),
+    ],
+)
+async def test_a_template_that_lets_others_speak_is_reported_before_the_first_call(
+    tmp_path: Path, template: str, told: str
+) -> None:
+    (tmp_path / "strange.j2").write_text(template)
+    async with serve(Service(trouble=_prose)) as service:
+        changes = {"space": "math_misconceptions", "prompt": "./strange.j2", "split": {"test": 0}}
+        job = job_file(tmp_path, service, conversations=1, asks=1, **changes)
+        preview = await edgen("preview", job, "--json")
+        assert service.asked.total() == 0
+        made = await edgen("generate", job, "-o", tmp_path / "run")
+    warnings = [said for said in json.loads(preview.out)["warnings"] if "speak" in said]
+    assert [told in said for said in warnings] == ([True] if told else [])
+    if told:
+        assert told in made.err.split("0/1")[0], "it is told before the first call"
+    else:
+        assert "strange.j2" not in made.err
 
 
 async def test_the_same_start_again_asks_nothing(tmp_path: Path) -> None:

@@ -99,14 +99,15 @@ def write_model(path: Path, context: int) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Path, context: int = CONTEXT) -> Iterator[Server]:
-    """A server in a process of its own, its model and log in `folder`, ended with the context."""
+def running(folder: Path, context: int = CONTEXT, key: str = KEY) -> Iterator[Server]:
+    """A server in a process of its own, its model and log in `folder`, ended with the context. `key`: the one
+    that opens it; empty: it needs none."""
     model, log = folder / "tiny.gguf", folder / "server.log"
     write_model(model, context)
     with (
         log.open("wb") as sink,
         subprocess.Popen(
-            [sys.executable, __file__, str(model), KEY, str(context)],
+            [sys.executable, __file__, str(model), key, str(context)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=sink,
@@ -119,7 +120,7 @@ def running(folder: Path, context: int = CONTEXT) -> Iterator[Server]:
             # Ends with the address, or with the process and an empty read.
             address = next((line[len(_UP) :] for line in process.stdout if line.startswith(_UP)), None)
             assert address is not None, f"the server did not start:\n{log.read_text(errors='replace')}"
-            yield Server(base_url=f"{address.strip()}/v1")
+            yield Server(base_url=f"{address.strip()}/v1", key=key)
         finally:
             process.stdin.close()
             try:
@@ -140,7 +141,7 @@ def serve(model: str, key: str, context: int) -> None:
     params.model_alias = {MODEL}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.api_keys = [key]
+    params.api_keys = [key] if key else []
     params.n_ctx = 2 * context
     params.n_parallel = 2
     params.n_batch = context

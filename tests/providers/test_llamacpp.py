@@ -18,6 +18,7 @@ import pytest
 
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.providers import make
+from edgen.providers.base import CountsSlots
 from edgen.providers.llamacpp import default_threads, engine
 from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.llamacpp.installed import find_installed, installed_models
@@ -43,6 +44,13 @@ async def test_an_answer_with_its_counts_and_its_models_name(build: Build) -> No
     assert reply.usage is not None
     # Two letters in two brackets, and the assistant's opening: what the chat template makes of it.
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (5, 6)
+
+
+async def test_it_says_how_many_calls_it_answers_at_once(build: Build) -> None:
+    for slots in (1, 3):
+        it = build(slots=slots)
+        assert isinstance(it, CountsSlots)
+        assert await it.slots() == slots
 
 
 async def test_seeds_reproduce_bytes_whatever_is_asked_between(build: Build) -> None:

@@ -145,6 +145,9 @@ def _add_activity(found: Families, now: Activity, retried_by: Mapping[str, int],
     """Add the work under way, its speed limits, and the remaining budget."""
     about = "Calls made again, of this start, by how one failed or why an answer was not usable."
     found.add_each("edgen_retries_total", about, dict(sorted(retried_by.items())), labels, "kind")
+    found.add(
+        "edgen_timeouts_total", "Attempts without an answer in time, of this start.", now.timeouts, labels
+    )
     about = "When this start last got an answer."
     found.add("edgen_last_answer_time_seconds", about, now.last_answer, labels)
     for role, flow in now.flows.items():

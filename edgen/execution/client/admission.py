@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from edgen.config import Limits
+from edgen.core.errors import CallError
 from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.token_bucket import Bucket
 from edgen.execution.client.window import Verdict, Window
@@ -28,12 +30,13 @@ class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is 
 
 @dataclass(slots=True)
 class Ticket:
-    """One admitted call, counted from 1, with the tokens requested for it. Return it with
-    `Admission.settle`."""
+    """One admitted call, counted from 1, with the tokens requested for it, and the number of calls in flight
+    with it. Return it with `Admission.settle`."""
 
     number: int
     tokens: int
     started: float
+    running: int
     settled: bool = False
 
 
@@ -42,13 +45,16 @@ class Admission:
     the server could take more; the rates hold over every 60 seconds, see `token_bucket`.
 
     Readable state: `running` calls are admitted and not settled, `unstored` answers are received and not
-    stored, `answered` is True once the service has answered.
+    stored, `answered` is True once the service has answered, `knows_slots` once it is known how many calls
+    it answers at once, or that it does not say.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.running = 0
         self.unstored = 0
         self.answered = False
+        self.knows_slots = False
+        self._learning: asyncio.Task[None] | None = None
         self._window = Window(limits.in_flight)
         self._most = limits.in_flight
         self._requests = _bucket(limits.requests_per_minute, unit=1.0)
@@ -69,6 +75,33 @@ class Admission:
     def window(self) -> int:
         """The number of calls that may be in flight now."""
         return self._window.size
+
+    @property
+    def slots(self) -> int | None:
+        """The number of calls that the service answers at once; None if unknown."""
+        return self._window.slots
+
+    async def learn_slots(self, ask: Callable[[], Awaitable[int | None]]) -> None:
+        """Wait for the service's answer to `ask`, which all callers share: the number of calls that it
+        answers at once, where the window starts, or None if it does not say. After a CallError, a later
+        caller asks again."""
+        if self._learning is None:
+            self._learning = asyncio.create_task(self._learn(ask))
+        await asyncio.shield(self._learning)
+
+    async def _learn(self, ask: Callable[[], Awaitable[int | None]]) -> None:
+        try:
+            slots = await ask()
+        except CallError:
+            self._learning = None
+            return
+        if slots is not None:
+            self._window.know_slots(slots, self._admitted)
+        self.knows_slots = True
+
+    def queues(self, ticket: Ticket) -> bool:
+        """Return whether a call went while so many others were in flight that it had to wait for them."""
+        return self.slots is not None and ticket.running > self.slots
 
     @property
     def waiting(self) -> int:
@@ -217,7 +250,7 @@ class Admission:
         self._admitted += 1
         if self._circuit.counts:
             self._circuit.note_sent(self._admitted, now)
-        return Ticket(self._admitted, tokens, now)
+        return Ticket(self._admitted, tokens, now, self.running)
 
     def _forget(self, waiter: asyncio.Future[Ticket]) -> None:
         """Release the turn, or the new place, of a waiter whose task was cancelled."""

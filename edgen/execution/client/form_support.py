@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Way = Literal["schema", "no_bounds", "prose"]
 WAYS: tuple[Way, ...] = ("schema", "no_bounds", "prose")
+_NAMED = 4  # properties of a schema that are named
 IGNORED = 3  # whole answers that do not fit, before the first that does
 REFUSED_ANYWAY = 3  # calls refused in every way, after which the schema is not the cause
 _FACT = "forms"
@@ -51,6 +52,7 @@ class FormSupport:
         self.identity = identity
         self.way: Way = "schema"
         self.settled = False
+        self._why = "takes no schema"
         self._unfit = 0
         self._refused_anyway = 0  # calls that were refused in every way
         self.tell: Callable[[str], None] = lambda _: None
@@ -69,20 +71,37 @@ class FormSupport:
             return msgspec.structs.replace(request, schema=without_bounds(request.schema))
         return msgspec.structs.replace(request, schema=None, messages=request.prose, prose=())
 
+    def describe(self, request: Request) -> str:
+        """Describe the form in which an answer is requested, as it is sent now."""
+        if request.schema is None:
+            return "in the template's own words"
+        parts = msgspec.json.decode(request.schema).get("properties") or {}
+        named = f" with {' and '.join(map(str, parts))}" if 0 < len(parts) <= _NAMED else ""
+        sent = self.sent(request)
+        if sent.schema is None:
+            return f"in words alone, since the service {self._why}"
+        bounds = ", without bounds," if sent.schema != request.schema else ""
+        return f"by a JSON Schema{bounds}{named}"
+
     async def complete(self, request: Request, call: Callable[[Request], Awaitable[Reply]]) -> Reply:
         """Return the reply to a request, sent in the first way that the service takes. Raises CallError."""
         if request.other_form and self.way == "prose":
             raise CallError(FailureKind.BAD_REQUEST, _NO_OTHER_FORM)
         if not request.prose:
             return await call(request)
-        refusal = ""
-        for way in WAYS[WAYS.index(self.way) :]:
+        refusal, way = "", self.way
+        while True:
             try:
                 reply = await call(self.sent(request, way))
             except CallError as failure:
-                about = self._may_be_refused(request, failure)
+                # Another call may have found a later way meanwhile.
+                found = WAYS.index(self.way) > WAYS.index(way)
+                about = self._may_be_refused(request, failure) or (
+                    found and _is_about_the_schema(failure, request)
+                )
                 if about and way != "prose":
                     refusal = failure.message
+                    way = self.way if found else WAYS[WAYS.index(way) + 1]
                     continue
                 if about:
                     self._refused_anyway += 1
@@ -93,7 +112,6 @@ class FormSupport:
                 self._change(way, _REFUSES.format(refusal.rstrip(" .")))
             self.learn(request, reply)
             return reply
-        raise AssertionError("prose is the last way")
 
     def lower(self, request: Request, failure: CallError) -> bool:
         """Take the next way if the service may have refused a request for its schema. Return whether there is
@@ -130,6 +148,7 @@ class FormSupport:
             return  # another call has found it
         self.way, self._unfit = way, 0
         self.settled = way == "prose"
+        self._why = why
         self.note(way)
         self.tell(f"The backend {self._name} {why}. From now on {_CONSEQUENCE[way]}.")
 

@@ -13,18 +13,18 @@ import asyncio
 import contextlib
 import hashlib
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
-from edgen.config import BackendConfig, CallSettings, Limits, backend_name
+from edgen.config import BackendConfig, Limits
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.values import Reply, Request
-from edgen.execution.client.admission import Admission, AdmissionClosed
+from edgen.execution.client.admission import Admission, AdmissionClosed, Ticket
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.form_support import FormSupport
-from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries, complete_once
+from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries, complete_once, count_slots
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
     cost_of,
@@ -38,6 +38,7 @@ from edgen.prompting.token_bound import (
     to_picodollars,
 )
 from edgen.providers import Backend, provider_of
+from edgen.providers.base import CountsSlots
 from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
@@ -51,39 +52,6 @@ _KNOCKS = 2
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers
 
 _encode = msgspec.msgpack.Encoder().encode
-Service = tuple[Any, Any]  # type and address of a service
-
-
-def make_clients(
-    settings: CallSettings,
-    backends: Mapping[str, Backend],
-    roles: Iterable[str],
-    budget: Budget | None = None,
-    out: OutstandingCalls | None = None,
-    beside: Iterable[ModelClient] = (),
-    admissions: dict[Service, Admission] | None = None,
-) -> dict[str, ModelClient]:
-    """Return the client of each role. `backends` are by their names in the job; roles of one backend share
-    its client, and clients of one service share its admission. `out`: notes of outstanding calls under a
-    budget; None: no notes. `beside`: existing clients to share. `admissions`: existing ones by service; new
-    ones are added."""
-    limits = settings.limits
-    made = {client.name: client for client in beside}
-    if admissions is None:
-        admissions = {}
-    admissions |= {_service(client.backend): client.admission for client in made.values()}
-    for role in roles:
-        name = backend_name(settings, role)
-        if name not in made:
-            admission = admissions.setdefault(_service(backends[name]), Admission(limits))
-            config = settings.backends[name]
-            made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
-    return {role: made[backend_name(settings, role)] for role in roles}
-
-
-def _service(backend: Backend) -> Service:
-    """Return the identity of the service that a backend calls."""
-    return backend.identity["type"], backend.identity.get("base_url")
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -152,6 +120,8 @@ class ModelClient:
         # Prompt and completion tokens: the most that the service counted beyond the bounds.
         self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
+        self.timeouts = 0  # attempts without an answer in time
+        self._counter = backend if isinstance(backend, CountsSlots) else None
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
@@ -297,12 +267,14 @@ class ModelClient:
             tokens = prompt_token_estimate(request.messages, request.schema) + answer
         clock = asyncio.get_running_loop().time
         came = clock()
+        await self.learn_slots()
         ticket = await self.admission.admit(tokens)
         started = clock()
         call.queued += started - came
         verdict, refused_for = Verdict.OTHER, None
         used: int | None = 0  # zero until it is sent
         try:
+            await self.learn_slots()  # of a server that was not up when the call began to wait
             if self._closed:
                 raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
@@ -310,7 +282,7 @@ class ModelClient:
             used = None
             if self._ledger is not None:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
-                started = clock()
+            started = clock()
             call.sent = True
             self._in_flight += 1
             self.begun += call.tries == 1
@@ -329,6 +301,8 @@ class ModelClient:
         except CallError as failure:
             self.last_failure = failure
             verdict, refused_for = self._meaning(failure)
+            if failure.kind is FailureKind.TIMEOUT:
+                self._note_timeout(call, ticket, clock() - started)
             raise
         finally:
             self._in_flight -= call.sent
@@ -341,6 +315,19 @@ class ModelClient:
             )
             if refused_for is not None:
                 self._excuse(call, self.last_failure)
+
+    async def learn_slots(self) -> None:
+        """Ask the server once how many calls it answers at once, if the backend can."""
+        if (counter := self._counter) is not None and not self.admission.knows_slots:
+            await self.admission.learn_slots(lambda: count_slots(counter, self.kind))
+
+    def _note_timeout(self, call: _Call, ticket: Ticket, seconds: float) -> None:
+        """Count a timeout. If the call waited for others of ours, it uses no attempt, and its time does not
+        count."""
+        self.timeouts += 1
+        if self.admission.queues(ticket):
+            call.turned_away += 1
+            call.queued += seconds
 
     def _meaning(self, failure: CallError) -> tuple[Verdict, float | None]:
         """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait; an

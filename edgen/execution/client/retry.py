@@ -3,7 +3,7 @@
 Adapters make one attempt and classify failures; SDK retries are off; tenacity decides here. Only failures
 that waiting may fix (errors.RETRYABLE) are retried, a limited number of times and for a limited time, with
 jitter, and never sooner than the server asked. Times are by the running event loop's clock. `complete_once`
-makes one attempt, and reports what a plugin's backend does wrong.
+makes one attempt, and `count_slots` asks about the server; both report what a plugin's backend does wrong.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from edgen.core.plugin_faults import blame, require_value
 from edgen.core.registry import plugin_of
 from edgen.core.values import Reply, Request
 from edgen.providers import Backend
+from edgen.providers.base import CountsSlots
 
 T = TypeVar("T")
 
@@ -150,3 +151,18 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
     if plugin_of("provider", provider) is not None:
         require_value("provider", provider, reply, Reply, "a Reply")
     return reply
+
+
+async def count_slots(backend: CountsSlots, provider: str) -> int | None:
+    """Return how many calls the backend's server answers at once; None if it does not say.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns another
+    value.
+    """
+    try:
+        slots = await backend.slots()
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    if slots is not None and plugin_of("provider", provider) is not None:
+        require_value("provider", provider, slots, int, "a number of slots or None")
+    return slots

@@ -16,12 +16,17 @@ one epoch of calls, a window of them, is compared with the best epoch's. Above 2
 shrinks a little. If several decreases in a row do not lower the latency, the window was not its cause (longer
 answers, a slower server): the observed latency then becomes the reference, and the window opens again.
 
+A server may also say how many calls it answers at once, its slots: then the window starts there and stays
+there, since more calls would only wait. Several servers may share the address, so after two epochs
+half as many more are tried; only if that leaves the latency as it was, the window keeps them.
+
 This module only decides; it knows no clock and no event loop.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 
 _START = 32
 _LIMITING = 0.8  # share of the window in use from which the window is the limit
@@ -54,6 +59,20 @@ class Window:
         self._epoch = _Epoch(0, self.size)
         self._baseline = _Baseline()
         self._background = _Background()
+        self._slots: _Slots | None = None
+
+    @property
+    def slots(self) -> int | None:
+        """The number of calls that the server answers at once, as far as known."""
+        return None if self._slots is None else self._slots.known
+
+    def know_slots(self, slots: int, admitted: int) -> None:
+        """Start at the number of calls that the server says it answers at once. `admitted` is the number of
+        the newest call."""
+        self._slots = _Slots(slots)
+        self.size = min(self.most, slots)
+        self._episode = admitted
+        self._epoch = _Epoch(admitted, self.size)
 
     def note_end(self, number: int, verdict: Verdict, latency: float, running: int, admitted: int) -> None:
         """Record that call `number` (counted from 1) ended after `latency` seconds.
@@ -63,14 +82,14 @@ class Window:
         limiting = running >= self.size * _LIMITING
         if self._epoch.add(number, verdict is Verdict.OK, latency):
             if limiting and self._epoch.median is not None:
-                self._heed(self._baseline.judge(self._epoch.median), admitted)
+                self._judge(self._epoch.median, admitted)
             self._epoch = _Epoch(admitted, self.size)
         if verdict in (Verdict.OTHER, Verdict.AWAY) or number <= self._episode:
             return
         full_at = self._background.full_at
         if verdict is Verdict.CONGESTED:
             self._complaint(running, admitted)
-        elif limiting and self.size < self.most:
+        elif limiting and self.size < self._limit:
             self._grow()
         # Afterwards, so that no complaint explains itself.
         self._background.count(verdict is Verdict.CONGESTED, running < full_at * _WELL_BELOW)
@@ -93,6 +112,17 @@ class Window:
         self.size, self._quick_below, self._credit, self._background.full_at = self._before
         return True
 
+    @property
+    def _limit(self) -> int:
+        return self.most if self._slots is None else min(self.most, self._slots.limit)
+
+    def _judge(self, median: float, admitted: int) -> None:
+        """React to the median latency of an epoch."""
+        if self._slots is not None and self.size == self._slots.limit:
+            self._slots.judge(median)
+            self.size = min(self.size, self._slots.limit)
+        self._heed(self._baseline.judge(median), admitted)
+
     def _heed(self, advice: Advice, admitted: int) -> None:
         if advice is Advice.SHRINK:
             self.size = max(1, int(self.size * _GENTLE))
@@ -102,6 +132,9 @@ class Window:
             self._quick_below = float(self.most)
 
     def _complaint(self, running: int, admitted: int) -> None:
+        if self._slots is not None and self._slots.end_trial():
+            self.size, self._episode = self._limit, admitted
+            return
         if self._background.explains():  # the last decrease was futile, too
             reached = max(running, self._background.full_at)
             self._quick_below = max(self._quick_below, _ONWARDS * reached)
@@ -193,6 +226,41 @@ class _Epoch:
             self.median = sorted(self._latencies)[middle]
             return True
         return self._back == self._calls
+
+
+_EPOCHS = 2  # at the known slots before more are tried: a short job never gets there
+_MORE = 1.5  # times the known slots are tried
+_SAME = 1.25  # times the latency at the known slots still counts as the same
+
+
+class _Slots:
+    """The slots of a server: those `known`, and the `limit` of the window, which is above them in a trial.
+
+    Of a server that really has so many, a trial raises the latency as much as the window; then no other
+    follows.
+    """
+
+    def __init__(self, known: int) -> None:
+        self.known = self.limit = known
+        self._latencies: list[float] = []  # medians at the known slots, in seconds
+        self._done = False
+
+    def judge(self, median: float) -> None:
+        """Take note of the median latency of an epoch at the limit, and move the limit."""
+        if self.limit > self.known:
+            if median > max(self._latencies) * _SAME:
+                self.end_trial()
+                return
+            self.known, self._latencies = self.limit, []
+        self._latencies.append(median)
+        if len(self._latencies) >= _EPOCHS and not self._done:
+            self.limit = math.ceil(self.known * _MORE)
+
+    def end_trial(self) -> bool:
+        """Return to the known slots for good; return whether there was a trial."""
+        trying, self.limit = self.limit > self.known, self.known
+        self._done = self._done or trying
+        return trying
 
 
 class Advice(enum.Enum):

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.files import write_whole
+from edgen.core.user_cache import cache_file
 
 _MOST = 500  # notes of a kind
 
@@ -53,13 +54,8 @@ def note_loaded(what: str) -> None:
 
 
 def notes_file(environ: Mapping[str, str]) -> Path | None:
-    """Return the file of the notes, by XDG's rules; None if there is no home."""
-    folder = environ.get("XDG_CACHE_HOME", "")
-    if Path(folder).is_absolute():
-        return Path(folder) / "edgen" / "weights.json"
-    with contextlib.suppress(RuntimeError):
-        return Path.home() / ".cache" / "edgen" / "weights.json"
-    return None
+    """Return the file of the notes; None if there is no home."""
+    return cache_file("weights.json", environ)
 
 
 def _read() -> Notes:

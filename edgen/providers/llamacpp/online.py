@@ -80,6 +80,10 @@ class LlamaCppBackend:
         """Return the only model."""
         return [self.model]
 
+    async def slots(self) -> int | None:
+        """Return how many calls are answered at once."""
+        return self._settings.slots
+
     async def aclose(self) -> None:
         """Close the connection, and unload the model if no other backend uses it. Never raises; may be called
         twice."""

@@ -17,9 +17,10 @@ from edgen.core.values import Reply
 from edgen.providers.base import Key, KeyRequest, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, clean_message, decode, scrub
-from edgen.providers.http import HttpBackend, append_path, http_key_request
+from edgen.providers.http import HttpBackend, append_path, http_key_request, is_local
 from edgen.providers.openai.config import ServiceConfig
 from edgen.providers.openai.headers import named_variables, write_headers
+from edgen.providers.openai.slots import find_slots
 
 log = logging.getLogger("edgen")
 
@@ -33,6 +34,7 @@ class ServiceBackend(HttpBackend):
 
         super().__init__(config, Credentials(key, write), link, classify)
         self.query = dict(config.query)
+        self._is_open = key.value is None and key.command is None and not key.variables
         self._remarked: set[str] = set()
 
     def address(self, path: str) -> URL:
@@ -50,6 +52,12 @@ class ServiceBackend(HttpBackend):
             raise
         listing = decode(_LISTING, body)
         return None if listing is None else [scrub(model.id) for model in listing.data]
+
+    async def slots(self) -> int | None:
+        """Return how many calls a server here answers at once; see `edgen.providers.base.CountsSlots`."""
+        if not (self._is_open and is_local(self.base.host or "")):
+            return None
+        return await find_slots(self.base, self._http.get)
 
     def unknown_reason(self, body: bytes) -> str | None:
         """Return the finish reason if it is unknown."""

@@ -9,7 +9,7 @@ by, and how far its rounds are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 from zlib import crc32
@@ -112,7 +112,7 @@ def _damaged(book: CheckedReader, name: str) -> DamagedError:
     )
 
 
-END, RETRIES = "end", "retries"  # the facts' names
+END, RETRIES, TIMEOUTS = "end", "retries", "timeouts"  # the facts' names
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -141,6 +141,16 @@ def note_retries(ledger: NoteTaker, counts: Mapping[str, int]) -> None:
 def read_retries(noted: str | None, path: Path) -> dict[str, int]:
     """Return the total number of retries, by reason."""
     return decode_fact(noted, dict[str, int], path, "its retries") or {}
+
+
+def note_timeouts(ledger: NoteTaker, count: int) -> None:
+    """Queue the total number of attempts that got no answer in time."""
+    ledger.set_fact(TIMEOUTS, str(count))
+
+
+def read_timeouts(fact: Callable[[str], str | None], path: Path) -> int:
+    """Return the total number of attempts that got no answer in time; `fact` returns a fact by its name."""
+    return decode_fact(fact(TIMEOUTS), int, path, "its timeouts") or 0
 
 
 class Clause(msgspec.Struct, frozen=True):

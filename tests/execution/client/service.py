@@ -69,11 +69,16 @@ class Service:
 
 
 def busy(
-    service: Service, *, in_flight: int, until: float, change: tuple[float, Seconds] | None = None
+    service: Service,
+    *,
+    in_flight: int,
+    until: float,
+    change: tuple[float, Seconds] | None = None,
+    slots: int | None = None,
 ) -> list[Call]:
     """All calls that end before `until` when there is always more to do.
 
-    `change`: from that moment on the service takes that long.
+    `change`: from that moment on the service takes that long. `slots`: what the service says of itself.
     """
     calls: list[Call] = []
 
@@ -91,6 +96,11 @@ def busy(
 
     async def main() -> None:
         admission = Admission(Limits(in_flight=in_flight))
+
+        async def say() -> int | None:
+            return slots
+
+        await admission.learn_slots(say)
         tasks = [asyncio.create_task(caller(admission)) for _ in range(in_flight + 4)]
         if change is not None:
             await asyncio.sleep(change[0])

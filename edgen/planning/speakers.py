@@ -1,0 +1,120 @@
+"""Speakers other than the roles of the space: in a template before the first call, and in a rejected reply.
+
+A template in which a doctor and a patient talk, in a space with an agent and a customer, gives conversations
+of which no turn can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from edgen.config import backend_of
+from edgen.core.values import Rejection, RejectionReason, Request
+from edgen.planning.plan import Plan
+from edgen.protocols.base import role_words
+from edgen.providers import provider_of
+
+_WHO_MAY_SPEAK = frozenset({RejectionReason.NO_TURNS, RejectionReason.ONE_SPEAKER, RejectionReason.TOO_SHORT})
+_MOST = 4  # names in a sentence
+_EXAMINED = 20_000  # characters of a reply
+_NAME = r"[^\W\d_][\w'’-]{0,30}(?: [^\W\d_][\w'’-]{0,30})?"
+_LABEL = re.compile(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>\"]{{0,3}}[ ]?[:：]")
+_KEYED = re.compile(
+    rf"[\"'](?:role|speaker|name|who|from|author|character)[\"'][ ]?[:=][ ]?[\"']({_NAME})[\"']", re.I
+)
+
+
+def find_doubts(plans: Iterable[Plan]) -> list[str]:
+    """Return a sentence for each template of whole conversations in which others than the roles of the space
+    speak, or that the simulator is asked with and cannot answer."""
+    return list(dict.fromkeys(sentence for plan in plans if (sentence := describe_template(plan))))
+
+
+def describe_template(plan: Plan) -> str | None:
+    """Return the doubt about a plan's template of whole conversations; None without a doubt, or if the
+    protocol has no such template."""
+    work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
+    request = next(work, None)
+    work.close()
+    if not isinstance(request, Request) or not request.speakers:
+        return None
+    simulated = provider_of(backend_of(plan.job, request.role)).simulated
+    return (_explain_unanswered(plan, request) if simulated else None) or _explain_strangers(plan, request)
+
+
+def _explain_unanswered(plan: Plan, request: Request) -> str | None:
+    from edgen.simulator.conversation_prompt import read
+    from edgen.simulator.prompt_roles import say_why_not
+
+    if read(request.messages, request.speakers, certain=True) is not None:
+        return None
+    reason = say_why_not("\n".join(message.content for message in request.messages), request.speakers)
+    (prompt,) = plan.prompts.values()
+    names = _listed([role for role, *_ in request.speakers])
+    return (
+        f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space ({names}) in the "
+        "template, or say under `role_words` what it calls them"
+    )
+
+
+def _explain_strangers(plan: Plan, request: Request) -> str | None:
+    from edgen.simulator.prompt_roles import find_strangers
+
+    text = "\n".join(message.content for message in request.prose or request.messages)
+    names = find_strangers(text, request.speakers)
+    if not names:
+        return None
+    (prompt,) = plan.prompts.values()
+    known = role_words(tuple(name for name, *_ in request.speakers))
+    if request.schema is not None and prompt.schema is None:
+        advice = "The form of the answer names the roles; name them in the template, too"
+    elif all(known.alias(name) for name in names):
+        advice = "Replies are read as if these roles spoke; name the roles in the template to be sure"
+    else:
+        advice = "Their turns cannot be read: name the roles in the template, or say under `role_words` what it calls them"
+    return f"{Path(prompt.source).name}: {_sentence(names, request)}. {advice}"
+
+
+def describe_reply(text: str, request: Request) -> str:
+    """Return a clause that names the speakers of a reply that are not among the request's roles; empty if
+    there are none."""
+    names = _find_names(text[:_EXAMINED], request) if request.speakers else []
+    return _sentence(names, request) if names else ""
+
+
+def explained(rejection: Rejection, text: str, request: Request) -> Rejection:
+    """Return the rejection of a reply; its detail names who speaks in place of the roles."""
+    if rejection.reason not in _WHO_MAY_SPEAK or not (said := describe_reply(text, request)):
+        return rejection
+    return msgspec.structs.replace(rejection, detail=f"{said} ({rejection.detail})")
+
+
+def _sentence(names: Sequence[str], request: Request) -> str:
+    shown = [*names[:_MOST], "others"] if len(names) > _MOST else names
+    speak = "speaks" if len(shown) == 1 else "speak"
+    return f"{_listed(shown)} {speak}; this space has {_listed([role for role, *_ in request.speakers])}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _find_names(text: str, request: Request) -> list[str]:
+    """Return the names of speakers that are not roles, in order: names that begin several turns, and names
+    under keys such as `role` in JSON."""
+    from edgen.simulator.prompt_roles import is_name
+
+    own = {word.lower() for words in request.speakers for word in words}
+    labels = Counter(name for name in _LABEL.findall(text) if is_name(name))
+    keyed = Counter(_KEYED.findall(text))
+    # Where nothing but turns is there, each may be a speaker's only one.
+    lines = sum(1 for line in text.split("\n") if line.strip())
+    alone = labels.total() > 1 and labels.total() >= 0.8 * lines
+    found = [*keyed, *(name for name, count in labels.items() if (count > 1 or alone) and not keyed)]
+    return [name for name in dict.fromkeys(found) if name.lower() not in own]

@@ -1,0 +1,105 @@
+"""Number of calls that a server on this machine or in a private network answers at once.
+
+Hosted services are never asked, nor is any server that gets a key: it may stand in front of a hosted one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from yarl import URL
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.providers.failures import decode
+from edgen.providers.http import append_path
+
+_PATIENCE = 5.0  # seconds for all questions
+_MOST = 100_000  # slots: a larger number is a mistake
+# The server is not up yet; later it may know.
+_NOT_YET = (FailureKind.CONNECTION, FailureKind.OVERLOADED)
+
+Get = Callable[[URL], Awaitable[bytes]]
+
+
+async def find_slots(base: URL, get: Get) -> int | None:
+    """Return how many calls the server at `base` (with or without /v1) answers at once; None if it does not
+    say. Raises CallError while the server is not up."""
+    root = base.with_path(base.path.rstrip("/").removesuffix("/v1") or "/")
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            for path, read in _SOURCES.items():
+                try:
+                    body = await get(append_path(root, path))
+                except CallError as failure:
+                    if failure.kind in _NOT_YET:
+                        raise
+                    continue
+                if (slots := read(body)) is not None and 0 < slots <= _MOST:
+                    return slots
+    except TimeoutError:
+        pass
+    return None
+
+
+class _Props(msgspec.Struct):
+    total_slots: int
+
+
+class _Limit(msgspec.Struct):
+    """A scheduler of SGLang, or the whole server as it was started."""
+
+    effective_max_running_requests_per_dp: int | None = None
+    max_running_requests: int | None = None
+
+
+class _Info(_Limit):
+    internal_states: list[_Limit] = []
+
+
+_PROPS = msgspec.json.Decoder(_Props)
+_SLOTS = msgspec.json.Decoder(list[dict[str, Any]])
+_INFO = msgspec.json.Decoder(_Info)
+# As a metric of its own, or as the label of one.
+_MAX_SEQS = re.compile(
+    rb'^vllm:max_num_seqs(?:\{[^}\n]*\})?\s+(\d{1,6})(?:\.0)?\s*$|max_num_seqs="(\d{1,6})"', re.M
+)
+
+
+def _read_props(body: bytes) -> int | None:
+    props = decode(_PROPS, body)
+    return None if props is None else props.total_slots
+
+
+def _read_slots(body: bytes) -> int | None:
+    slots = decode(_SLOTS, body)
+    return None if slots is None else len(slots)
+
+
+def _read_info(body: bytes) -> int | None:
+    info = decode(_INFO, body)
+    if info is None:
+        return None
+    each = [
+        state.effective_max_running_requests_per_dp or state.max_running_requests
+        for state in info.internal_states
+    ]
+    known = [slots for slots in each if slots]
+    return sum(known) if known else info.max_running_requests
+
+
+def _read_metrics(body: bytes) -> int | None:
+    found = _MAX_SEQS.search(body)
+    return None if found is None else int(found[1] or found[2])
+
+
+_SOURCES: dict[str, Callable[[bytes], int | None]] = {
+    "props": _read_props,  # llama.cpp
+    "slots": _read_slots,  # llama.cpp, if it shows its properties to nobody
+    "get_server_info": _read_info,  # SGLang, until the next name
+    "server_info": _read_info,
+    "metrics": _read_metrics,  # vLLM
+}

@@ -1,0 +1,72 @@
+"""Speakers that are no roles of the space, in templates and in replies."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgen.core.values import Address, Rejection, RejectionReason, Request
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import load_plans
+from edgen.planning.speakers import describe_reply, describe_template, explained
+from edgen.simulator.prompt_roles import find_strangers
+from tests import ROOT
+
+pytestmark = pytest.mark.unit
+
+EDUCATION = (("Teacher",), ("Student",))
+TUTORING = (("Tutor",), ("Learner",))
+ADVICE = (("Advisor",), ("Student",))
+SERVICE = (("Agent", "Clerk"), ("Customer",))
+Speakers = tuple[tuple[str, ...], ...]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "speakers", "names"),
+    [
+        ("Write a lesson.\nTeacher: <text>\nStudent: <text>\n", EDUCATION, ""),
+        ("Write a lesson.\nTeacher: <text>\nStudent: <text>\n", TUTORING, "Teacher Student"),
+        ("The learner talks.\nTutor: <text>\nStudent: <text>\n", TUTORING, "Student"),
+        ("Write a lesson.\nTeacher: <text>\nStudent: <text>\n", ADVICE, "Teacher"),
+        ("A dialogue between a teacher and a student on fractions.", TUTORING, "Teacher Student"),
+        ("A talk between a doctor and a patient about pain.", SERVICE, "Doctor Patient"),
+        ('Output JSON: [{"role": "Doctor", "text": "…"}, {"role": "Patient", "text": "…"}]', SERVICE, "Doctor Patient"),
+        ('Output JSON: [{"role": "Tutor", "text": "…"}, {"role": "Learner", "text": "…"}]', TUTORING, ""),
+        ("A clerk and a customer talk.\nClerk: <text>\nCustomer: <text>", SERVICE, ""),
+        ("Lehrer: <text>\nSchüler: <text>", EDUCATION, ""),
+        ("Lehrer: <text>\nSchüler: <text>", SERVICE, "Lehrer Schüler"),
+        ("The agent helps a customer.\nSetting: <text>\nAgent: <text>\nCustomer: <text>", SERVICE, ""),
+        ("The agent helps the customer. Begin with\nSummary: <text>\nThen let them talk.", SERVICE, ""),
+        ("Write about photosynthesis; Calvin found the Calvin cycle.", SERVICE, ""),
+    ],
+)  # fmt: skip
+def test_strangers_in_a_prompt(prompt: str, speakers: Speakers, names: str) -> None:
+    assert " ".join(find_strangers(prompt, speakers)) == names
+
+
+@pytest.mark.parametrize(
+    ("reply", "speakers", "said"),
+    [
+        ("Tutor: Hi.\nStudent: Ho.\nTutor: So.\nStudent: No.", TUTORING, "Student speaks; this space has Tutor and Learner"),
+        ("Doctor: Hi.\nPatient: Ho.", SERVICE, "Doctor and Patient speak; this space has Agent and Customer"),
+        ("**Teacher:** Hi.\n\n**Student:** Ho.\n\n**Teacher:** So.", ADVICE, "Teacher speaks; this space has Advisor and Student"),
+        ('{"conversation": [{"role": "Doctor", "text": "Hi."}]}', SERVICE, "Doctor speaks; this space has Agent and Customer"),
+        ("Clerk: Hi.\nCustomer: Ho.\nClerk: So.", SERVICE, ""),
+        ("Sure! Here is a warm lesson about the topic.", SERVICE, ""),
+        ("Topic: fractions\nSummary: The lesson went well.\nIt ended early.", SERVICE, ""),
+        ("Doctor: Hi.\nPatient: Ho.", (), ""),
+    ],
+)  # fmt: skip
+def test_strangers_in_a_reply(reply: str, speakers: Speakers, said: str) -> None:
+    asked = Request(Address(0, 0), (), seed=1, speakers=speakers)
+    assert describe_reply(reply, asked) == said
+    short = Rejection(RejectionReason.TOO_SHORT, "one turn only")
+    assert explained(short, reply, asked).detail == (f"{said} (one turn only)" if said else "one turn only")
+    refused = Rejection(RejectionReason.REFUSED, "the model declined")
+    assert explained(refused, reply, asked) == refused
+
+
+@pytest.mark.parametrize("job", sorted(path.name for path in (ROOT / "jobs").glob("*.yaml")))
+def test_no_shipped_job_is_doubted(job: str) -> None:
+    path = ROOT / "jobs" / job
+    _, plans = load_plans(path, [], Reach.of(path))
+    assert [describe_template(plan) for plan in plans.values()] == [None] * len(plans)
