@@ -29,6 +29,8 @@ def pour(text: str, schema: bytes) -> str:
     held = object_in(text)
     if held is not None and properties.keys() <= held.keys():
         return text
+    if held is not None and isinstance(held.get("text"), str) and len(held) == 1:  # as JSON mode has it
+        text, held = held["text"], None
     if "conversation" in properties:
         filled = _conversation(text, properties)
     elif len(properties) == 1:
@@ -42,8 +44,9 @@ def pour(text: str, schema: bytes) -> str:
 
 
 def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
-    roles = properties["conversation"]["items"]["properties"]["role"]["enum"]
-    made = read(text, roles=words_of(tuple(roles)))
+    turn = properties["conversation"].get("items", {}).get("properties", {})
+    roles = turn.get("role", {}).get("enum", ())
+    made = read(text, roles=words_of(tuple(roles))) if len(roles) > 1 and "text" in turn else None
     if not isinstance(made, Conversation):
         return {"conversation": None}
     turns = [{"role": turn.role, "text": turn.text} for turn in made.turns]
@@ -52,7 +55,8 @@ def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
     found: dict[str, Any] = {"conversation": turns}
     if "probability" in properties:
         said = 0.5 if made.probability is None else made.probability
-        found["probability"] = _nearest(said, properties["probability"]["enum"])
+        steps = properties["probability"].get("enum")
+        found["probability"] = _nearest(said, steps) if steps else said
     return found
 
 
@@ -107,7 +111,7 @@ def _list(text: str, part: Part) -> list[Any] | None:
     if part.get("type") == "integer":
         return [int(found) for found in re.findall(r"\d+", text)] or None
     if part.get("type") == "string":
-        return [_BULLET.sub("", line).strip() for line in text.splitlines() if line.strip()] or None
+        return [_BULLET.sub("", line).strip(' "') for line in text.splitlines() if line.strip()] or None
     return None
 
 

@@ -15,7 +15,7 @@ class LlamaCppProvider(Provider):
     Config = LlamaCppConfig
     schema_field = "grammar"
     logprobs_fields = ("logprobs", "top_logprobs")
-    instead_of_batches = "Leave --via batch out, and it is asked call by call."
+    instead_of_batches = "It answers call by call, and nothing is paid."
 
     def problems(self, config: LlamaCppConfig) -> list[Problem]:
         if not config.model and config.path is None:
