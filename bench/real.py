@@ -27,7 +27,7 @@ _ASKS = 3
 
 
 class Used(NamedTuple):
-    """What one case took: replies, replies that were no good, tokens, results wanted and accepted, seconds."""
+    """The cost of one case: replies, unusable replies, tokens, results wanted and accepted, seconds."""
 
     calls: int
     unusable: int

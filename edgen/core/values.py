@@ -100,7 +100,7 @@ class RejectionReason(enum.StrEnum):
     TWO_TURNS = "two_turns"  # more than one turn in one reply
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
     LOOP = "loop"  # a side repeats itself
-    PLACEHOLDER = "placeholder"  # dots, or a word for what should stand there
+    PLACEHOLDER = "placeholder"  # dots, or a word in place of a text
     ECHO = "echo"  # words of the prompt, or the previous turn word for word
     NO_ACTIONS = "no_actions"  # a turn without the required actions
     NO_LABELS = "no_labels"  # units with missing or unknown labels

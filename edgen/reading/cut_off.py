@@ -33,8 +33,8 @@ _HALF_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 
 
 class Whole(NamedTuple):
-    """What is left of a cut reply: as it came, with open JSON closed (`all`), and up to its last complete
-    sentence (`kept`)."""
+    """The parts of a cut reply: all of it, with open JSON closed (`all`), and up to its last complete sentence
+    (`kept`)."""
 
     all: str
     kept: str

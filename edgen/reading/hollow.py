@@ -152,7 +152,7 @@ def repeats_the_last(text: str, heard: str) -> bool:
 
 
 def _last_turn(heard: str, brief: str) -> Iterator[str]:
-    """Yield what may be the last turn of a message: all of it, and what stands behind the name of its speaker."""
+    """Yield what may be the last turn of a message: all of it, and the text after the name of its speaker."""
     yield heard
     for label in [*_SPEAKER.finditer(heard)][-1:]:
         if label["name"] is None or label["name"] in brief:  # else it is said: `Repeat after me: …`
@@ -161,7 +161,7 @@ def _last_turn(heard: str, brief: str) -> Iterator[str]:
 
 
 def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Told]) -> bool:
-    """Return whether what is said are whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
+    """Return whether a text is made of whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
     if not said:
         return False
     whole = " ".join(said)
@@ -198,6 +198,6 @@ def _instructions(prompt: str) -> Iterator[str]:
 
 
 def _without_fact(line: str) -> str:
-    """Return a line without what stands behind its label."""
+    """Return a line without the text after its label."""
     label = _LABEL.match(line)
     return line if label is None else label[1]

@@ -114,7 +114,7 @@ class RoleWords:
 
     @cached_property
     def _others(self) -> dict[str, str]:
-        """Words of more than a letter for the roles that are none of their names, in any language."""
+        """Words for the roles besides their names, of two letters or more, in any language."""
         foreign = {word: self.names[i] for i, words in enumerate(self.foreign()) for word in words}
         return {**foreign, **{word: role for word, role in self.aliases.items() if len(word) > 1}}
 

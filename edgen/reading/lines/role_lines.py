@@ -319,8 +319,8 @@ def _at_names(found: Lines, names: dict[str, str]) -> Lines:
 
 
 def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[str, list[RoleLine]]:
-    """What stands before the first line under a name of which `role_of`, which is given the name and the text after it,
-    knows the role; and these lines."""
+    """Return the text before the first line of a known role, and the lines of roles. `role_of` gets a name and the
+    text after it, and returns the role."""
     parts = _NAMED.split(text, MAX_LINES)
     if len(parts) == 1:
         return text, []
