@@ -255,7 +255,7 @@ def write_job(path: Path, url: str, **changes: Any) -> Path:
         "temperature": 0,
     }
     job = {
-        "name": "t", "seed": 5, "space": "education_dialogue", "protocol": "selfplay", "conversations": 4,
+        "name": "t", "seed": 5, "space": "education_dialogue", "protocol": "selfplay", "conversations": 4, "forms": "prose",
         "selfplay": {"max_turns": 6}, "backends": {"default": own | {"prompt_cache": "5m"}}, "limits": {"in_flight": 3},
     }  # fmt: skip
     path.write_text(json.dumps(job | changes))
@@ -284,7 +284,7 @@ async def test_a_run_pays_what_the_service_bills_and_its_cap_holds(tmp_path: Pat
         service.kept, service.bill = set(), Fraction(0)  # type: ignore[attr-defined]
         cap = float(bill) / 2
         limits = {"in_flight": 3, "max_cost": cap}
-        capped = write_job(tmp_path / "capped.yaml", url, limits=limits, forms="prose")
+        capped = write_job(tmp_path / "capped.yaml", url, limits=limits)
         stopped = await edgen("generate", capped, "-o", tmp_path / "capped", "--json")
         assert stopped.code == 4, stopped.err
         assert 0 < service.bill <= Fraction(cap)  # type: ignore[attr-defined]
