@@ -21,6 +21,7 @@ from edgen.store.ledger.checked_reader import (
     Natural,
     ReplyRow,
     checksum_of,
+    cost_checksum,
     record_checksum,
 )
 from edgen.store.ledger.checking import find_ledger_damage
@@ -193,7 +194,7 @@ class Ledger:
         facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated), *tokens)
         said = (*msgspec.structs.astuple(address), key, *facts)
         spent = (wall_time(), latency, tries, charged_tokens, cost_usd)
-        row = (*said, *spent, reply.text, checksum_of(*said, reply.text))
+        row = (*said, *spent, reply.text, checksum_of(*said, reply.text) | cost_checksum(*spent))
         self._last_answered = max(self._last_answered, address.scenario)
         told = store_tokens(address, key, reply) if self._keeps_tokens else []
         return [(_REPLY, row), *told]

@@ -29,6 +29,7 @@ Amount = Annotated[float, Meta(ge=0.0, le=1e18)]  # seconds, US dollars: finite
 Moment = Annotated[float, Meta(ge=EARLIEST, le=LATEST)]  # seconds since the epoch
 Task = Natural | Annotated[str, Meta(min_length=1)]
 
+_LOW = 2**32 - 1  # the bits of the checksum of what was answered
 _encode = msgspec.msgpack.Encoder().encode
 _any_json = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -54,7 +55,26 @@ class ReplyRow(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        return checksum_of(*self[:-1]) == self.checksum
+        return checksum_of(*self[:-1]) == self.checksum & _LOW
+
+
+class CostRow(NamedTuple):
+    """The time and the cost of a reply, in the columns of COSTS."""
+
+    scenario: Natural
+    task: Task
+    answered_at: float
+    latency: float
+    tries: int
+    charged_tokens: int
+    cost_usd: float | None
+    checksum: Natural
+
+    @property
+    def is_sound(self) -> bool:
+        """True if they are unchanged, or older than their checksum."""
+        noted = self.checksum & ~_LOW
+        return not noted or noted == cost_checksum(*self[2:-1])
 
 
 class OutcomeRow(NamedTuple):
@@ -112,6 +132,7 @@ class GroupRow(NamedTuple):
     outcomes: Natural
 
 
+COSTS = f"SELECT {', '.join(CostRow._fields)} FROM replies"  # noqa: S608 - ours
 REPLIES = f"SELECT {', '.join(ReplyRow._fields)} FROM replies"  # noqa: S608 - ours
 _OUTCOME = "SELECT scenario, task, status, reason, detail, grp, reply_key, o.checksum"
 OUTCOMES = f"{_OUTCOME} FROM outcomes o"
@@ -138,6 +159,21 @@ def checksum_of(*values: Any) -> int:
     """Return the checksum of a reply or an outcome: of its columns in reading order. Raises
     UnicodeEncodeError for a lone surrogate."""
     return crc32(_encode(values))
+
+
+def cost_checksum(
+    answered_at: float, latency: float, tries: int, charged_tokens: int, cost_usd: float | None
+) -> int:
+    """Return the checksum of a reply's time and cost, in the bits above those of its other columns: 31 bits,
+    never 0. Replies of an older edgen have 0 there."""
+    spent = (
+        float(answered_at),
+        float(latency),
+        tries,
+        charged_tokens,
+        None if cost_usd is None else float(cost_usd),
+    )
+    return (crc32(_encode(spent)) >> 1 or 1) << 32
 
 
 def record_checksum(scenario: int, task: TaskId, data: bytes) -> int:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from edgen.core.errors import DamagedError, EdgenError
 from edgen.store.ledger.checked_reader import (
+    COSTS,
     REPLIES,
     CheckedReader,
+    CostRow,
     Natural,
     ReplyRow,
     open_to_read,
@@ -38,6 +40,7 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
             yield from map(str, find_damaged_facts(book))
             read_status(book)
             yield from _few(_unsound_replies(book))
+            yield from _few(_unsound_costs(book))
             yield from _few(
                 str(book.damaged_outcome(scenario, task)) for scenario, task in book.find_unsound()
             )
@@ -58,6 +61,17 @@ def _unsound_replies(book: CheckedReader) -> Iterator[str]:
                 book.reply(row)
             except DamagedError as problem:
                 yield str(problem)
+
+
+def _unsound_costs(book: CheckedReader) -> Iterator[str]:
+    with book.explain_errors():
+        for values in book.connection.execute(COSTS):
+            row = take_fitting(values, CostRow)
+            if row is None or not row.is_sound:
+                yield (
+                    f"{book.path}: the time or cost of a stored answer (scenario {values[0]}, task {values[1]}) is damaged; "
+                    "totals and budgets of this run are not reliable. The answer itself is sound or named above."
+                )
 
 
 def _few(problems: Iterator[str]) -> Iterator[str]:
