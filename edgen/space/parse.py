@@ -110,6 +110,8 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             "a space is a mapping with a name and dimensions, or with Education Dialogue's five lists "
             f"({', '.join(LISTS.values())}), and this file holds none.",
         )
+    if {"space", "backends"} <= value.keys():
+        raise SpaceError(source, f"this file is a job, and its space is {value['space']}; name that instead.")
     problems: list[Problem] = []
     of_domains = {name: value.pop(name) for name in section_names() if name in value}
     is_open = bool(of_domains or {"dimensions", "roles", "exclude", "knowledge"} & value.keys())

@@ -14,6 +14,7 @@ from edgen.space import Dimension, Entry, Space, content_sha256, dump_space, loa
 from edgen.space.entries import MAX_ENTRIES, is_blank, is_forbidden, likeness
 from edgen.space.model import DIMENSIONS, ROLES
 from edgen.space.parse import MAX_TOTAL
+from tests import ROOT
 
 LISTS = {
     "topics": "- Tides",
@@ -375,3 +376,10 @@ def test_the_hash_covers_the_entries_and_nothing_else() -> None:
 def test_minus_zero_weighs_what_zero_weighs() -> None:
     negative, positive = ((Entry("a"), Entry("b", zero)) for zero in (-0.0, 0.0))
     assert content_sha256(small(topic=negative)) == content_sha256(small(topic=positive))
+
+
+def test_a_job_in_place_of_a_space_is_named_as_one() -> None:
+    with pytest.raises(SpaceError) as caught:
+        load_space(ROOT / "jobs" / "quickstart.yaml")
+    assert "this file is a job, and its space is education_dialogue" in str(caught.value)
+    assert not caught.value.problems
