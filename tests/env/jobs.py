@@ -44,6 +44,8 @@ class Watching(Service):
     seen: list[tuple[str, str]] = field(default_factory=list)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "GET":  # how many slots it has, which it does not say
+            return await super().handle(request)
         assert request.transport is not None
         self.connections.add(request.transport)
         body = msgspec.json.decode(await request.read())
