@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import sqlite3
 import tempfile
 import time
@@ -24,13 +25,16 @@ from edgen.core.errors import EdgenError
 
 SMOLLM2 = {"type": "llamacpp", "model": "smollm2", "temperature": 0.7, "max_tokens": 700}
 _ASKS = 3
+_HOLLOW = ("loop", "echo", "placeholder", "leaked_secret")  # reasons that no form prevents
 
 
 class Used(NamedTuple):
-    """The cost of one case: replies, unusable replies, tokens, results wanted and accepted, seconds."""
+    """The cost of one case: replies, unusable replies, those of them that say nothing of their own, tokens, results
+    wanted and accepted, seconds."""
 
     calls: int
     unusable: int
+    hollow: int
     tokens: int
     wanted: int
     accepted: int
@@ -40,6 +44,11 @@ class Used(NamedTuple):
     def usable(self) -> float:
         """The share of replies that could be used."""
         return 1 - self.unusable / self.calls if self.calls else 0.0
+
+    @property
+    def in_form(self) -> float:
+        """The share of replies in the form that was requested, whatever they say."""
+        return 1 - (self.unusable - self.hollow) / self.calls if self.calls else 0.0
 
     @property
     def calls_per_result(self) -> float:
@@ -55,17 +64,21 @@ class Used(NamedTuple):
 def used_in(folder: Path, wanted: int, seconds: float) -> Used:
     """Return what the ledgers in a folder say was used. A reply is no good if another one to the same question
     follows, or if it is the last of a question whose task was rejected."""
-    calls = unusable = tokens = accepted = 0
+    calls = unusable = hollow = tokens = accepted = 0
     for path in sorted(folder.rglob("*.db")):
         with contextlib.closing(sqlite3.connect(path)) as db:
             found = db.execute(
                 "SELECT count(*), sum(attempt > 0), sum(prompt_tokens + completion_tokens) FROM replies"
             ).fetchone()
             settled = dict(db.execute("SELECT status, count(*) FROM outcomes GROUP BY status").fetchall())
+            ends = dict(db.execute("SELECT reason, count(*) FROM outcomes GROUP BY reason").fetchall())
+            retried = db.execute("SELECT value FROM meta WHERE name = 'retries'").fetchone()
         calls, tokens = calls + (found[0] or 0), tokens + (found[2] or 0)
         unusable += (found[1] or 0) + settled.get("rejected", 0)
         accepted += settled.get("accepted", 0)
-    return Used(calls, min(unusable, calls), tokens, wanted, accepted, seconds)
+        reasons = json.loads(retried[0]) if retried else {}
+        hollow += sum(reasons.get(reason, 0) + ends.get(reason, 0) for reason in _HOLLOW)
+    return Used(calls, min(unusable, calls), hollow, tokens, wanted, accepted, seconds)
 
 
 # --- the cases: protocols -----------------------------------------------------------------------
@@ -174,13 +187,13 @@ def measure(name: str, forms: str, backend: dict[str, Any], share: float = 1.0) 
 
 def rows(forms: tuple[str, ...], only: tuple[str, ...], backend: dict[str, Any]) -> Iterator[str]:
     """Yield the table, a line at a time."""
-    yield "| case | forms | usable answers | calls a result | tokens a result | accepted | seconds |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| case | forms | in form | usable answers | calls a result | tokens a result | accepted | seconds |"
+    yield "|---|---|---|---|---|---|---|---|"
     for name in only or (*PROTOCOLS, *ASKERS):
         for way in forms:
             used = measure(name, way, backend)
             yield (
-                f"| {name} | {way} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
+                f"| {name} | {way} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
                 f"{used.tokens_per_result:.0f} | {used.accepted} | {used.seconds:.0f} |"
             )
 

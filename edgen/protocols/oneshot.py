@@ -43,7 +43,7 @@ from edgen.plugin.protocols import (
 )
 
 _TURNS = (4, 24)  # of a conversation under a schema: the least and the most
-_LONGEST = 800  # characters of one of its turns
+_LONGEST = 500  # characters of one of its turns
 _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
 
 

@@ -49,7 +49,7 @@ OFFERED = ["I come.", "Wait for me.", "Stay where you are."]
 
 CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
     "conversation": (
-        form(conversation=turns(("Teacher", "Student"), 4, 24, 800), probability=probability()),
+        form(conversation=turns(("Teacher", "Student"), 4, 24, 500), probability=probability()),
         read,
     ),
     "turn": (turn_form(), lambda text: read_turn(text, "Teacher")),
