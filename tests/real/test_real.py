@@ -21,13 +21,12 @@ from bench.real import ASKERS, PROTOCOLS, SMOLLM2, measure
 
 pytestmark = pytest.mark.integration
 
-SMALL = 0.5  # of the bench's conversations
+SMALL = 0.4  # of the bench's conversations
 
 
 # The least share of answers in the form that was requested. What they say is weak: so small a model repeats itself.
 IN_FORM = {"oneshot": 0.5, "paraphrases": 0.7}
 LEAST = 0.9
-USABLE = 0.25
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -35,7 +34,6 @@ def test_a_protocol_has_answers_in_form(name: str) -> None:
     used = measure(name, "schema", SMOLLM2, SMALL)
     assert used.calls > 0
     assert used.in_form >= IN_FORM.get(name, LEAST), used
-    assert used.usable >= USABLE, used
 
 
 @pytest.mark.parametrize("name", ASKERS)
