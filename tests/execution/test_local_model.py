@@ -29,7 +29,6 @@ def _has_smollm2() -> bool:
         return False
 
 
-needs_smollm2 = pytest.mark.skipif(not _has_smollm2(), reason="SmolLM2 is not installed: make demo-real")
 TURN = {"type": "string", "pattern": "^[a-z]{3,12}$"}
 
 
@@ -193,16 +192,3 @@ async def test_local_lists_models_and_says_how_to_install_one() -> None:
     if _has_smollm2():
         (found,) = [one for one in ended.facts["models"] if one["name"] == "smollm2"]
         assert (found["version"], found["context"], found["problem"]) == (SMALLEST_VERSION, 8192, "")
-
-
-@needs_smollm2
-async def test_the_shipped_job_makes_conversations_in_form(tmp_path: Path) -> None:
-    job = ROOT / "jobs" / "real.yaml"
-    ended = await edgen("generate", job, "-n", "2", "-o", tmp_path / "run", "--json", timeout=400)
-    assert ended.code == 0, ended.err
-    assert ended.facts["accepted"] == 2
-    assert (ended.facts["calls"]["made"], ended.facts["calls"]["retried"]) == (2, 0)
-    for records in map(json.loads, files(tmp_path / "run").values()):
-        for record in records if isinstance(records, list) else ():
-            assert [turn["role"] for turn in record["conversation"]] == ["Teacher", "Student"] * 3
-            assert all(len(turn["text"]) > 15 for turn in record["conversation"])
