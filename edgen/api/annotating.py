@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from edgen.annotation.annotator import ROLE, is_name
 from edgen.annotation.label_files import Given, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
@@ -18,12 +20,12 @@ from edgen.api.status import AnnotatorStatus
 from edgen.asking.annotators import AnnotatorAsker, annotator_of
 from edgen.asking.answering import (
     Answerer,
-    AskOptions,
     Chosen,
     choose_backend,
     load_run_job,
     open_answerers,
 )
+from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
 from edgen.asking.units import grown_sample
 from edgen.asking.work import AtWork, ask_until_ended
@@ -48,34 +50,6 @@ if TYPE_CHECKING:
 
 _SETTABLE = ("backends", "limits", "batch", "asks", "forms")
 _MOST = 50  # annotators of one command
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotateOptions(AskOptions):
-    """The options of annotators.
-
-    labels: the name or the file of a label set; None for that of an existing layer.
-    layer: its name; None for the set's.
-    by: `[NAME=][JOB:]ROLE` of the backends that label. annotators: how many annotators each of them is.
-    unit, together: what is labelled, and whether all turns of a conversation in one request.
-    sample: conversations of each arm; None for all.
-    people: files of labels that people give. gold: a layer, or a file, of labels that are right.
-    """
-
-    labels: str | None = None
-    layer: str | None = None
-    by: tuple[str, ...] = ()
-    annotators: int = 1
-    unit: UnitKind = "turn"
-    together: bool = False
-    sample: int | None = None
-    people: tuple[Path, ...] = ()
-    gold: str | None = None
-
-    @property
-    def asks(self) -> bool:
-        """True if models are asked: with people's labels, only the named ones."""
-        return bool(self.by) or self.annotators > 1 or (self.labels is not None and not self.people)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +104,7 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
             f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels teacher_moves, "
             "or your own file."
         )
-    return noted.labels, replace(options, unit=noted.unit)
+    return noted.labels, msgspec.structs.replace(options, unit=noted.unit)
 
 
 def find_labels(options: AnnotateOptions) -> LabelSet:

@@ -18,6 +18,7 @@ from edgen.api.run_measures import find_measure_files, load_job_measures, note_m
 from edgen.api.status import Status, status_of
 from edgen.config import Job, backend_name, load_job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
+from edgen.core.options import Via
 from edgen.core.threads import run_in_thread
 from edgen.execution.costly_changes import dropped_arms, find_rework
 from edgen.execution.finish import is_finished, remark_on_files
@@ -31,7 +32,6 @@ from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
 from edgen.runtime.backends import (
-    Via,
     arms_at_once,
     configs_of,
     open_backends,

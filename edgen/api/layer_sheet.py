@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from edgen.annotation.sheet import write_sheet
-from edgen.api.annotating import AnnotateOptions, resolve
+from edgen.api.annotating import resolve
+from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import open_for_reading
 from edgen.asking.units import choose_conversations
 from edgen.core.errors import UsageError
