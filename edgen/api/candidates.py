@@ -29,7 +29,7 @@ from edgen.runtime.control import Control
 from edgen.store.run_reader import RunReader
 
 MOST = 20  # texts of one turn
-AFTER = 3  # turns before those that something is written for, as DSTC7 cuts its contexts
+AFTER = 3  # turns before those that something is written for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
