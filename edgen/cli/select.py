@@ -16,7 +16,7 @@ from edgen.cli.status import render_status
 from edgen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from edgen.api.status import Status
+    from edgen.runtime.status import Status
     from edgen.store.ledger import Selection
 
 
@@ -82,8 +82,8 @@ def command(
     if output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")
     from edgen.api.finished import select_run
-    from edgen.api.run_measures import load_measures, load_run_measures
     from edgen.cli.control import make_control
+    from edgen.evaluation.measure_files import load_measures, load_run_measures
     from edgen.selection.options import SelectOptions
 
     load_measures(own or ())

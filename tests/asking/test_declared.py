@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 import edgen
-from edgen.api.asked import ask_run, estimate_asking
 from edgen.api.status import read_status
 from edgen.asking.answering import AskOptions
+from edgen.asking.asked import ask_run, estimate_asking
 from edgen.asking.declared import TurnAsker, Unit
 from edgen.core.errors import CallError, FailureKind, ShortError, UsageError
 from edgen.core.values import Rejection, Reply, Request

@@ -7,6 +7,7 @@ from typing import Any
 from edgen.plugin import (
     Columns,
     Compared,
+    Event,
     Histogram,
     Measure,
     Panel,
@@ -64,8 +65,9 @@ class EndingsMeasure(Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
         """Return why and after how long it ended, and whether the task was done, if known."""
-        end = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
-        reason, success, seconds = end.get("reason"), end.get("success"), end.get("time")
+        end: Event = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
+        reason, success = end.get("reason"), end.get("success")
+        seconds: Any = end.get("time")
         if not reason or not isinstance(reason, str):  # records may have any origin
             return {}
         return {
