@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.layer import read_noted
-from edgen.api.status import WriterStatus
 from edgen.asking.needs import Amount
 from edgen.asking.options import CandidateOptions
 from edgen.asking.places import open_for_reading, open_for_work
@@ -26,6 +25,7 @@ from edgen.prompting import Prompt
 from edgen.protocols.writing import Kind, writing_template
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.runtime.status import WriterStatus
 from edgen.store.run_reader import RunReader
 
 MOST = 20  # texts of one turn

@@ -12,12 +12,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from edgen.api.rollouts import Asked, RolloutMaking
-from edgen.api.status import JudgeStatus, RolloutStatus
 from edgen.asking.answering import Answerer, Answering, find_backend, load_run_job, open_answerer
 from edgen.asking.comparisons import Comparisons, RolloutComparisons
 from edgen.asking.options import PairOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
+from edgen.asking.rollout_making import Asked, RolloutMaking
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
@@ -37,6 +36,7 @@ from edgen.preferences.rollouts import PlayedRollouts
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
 from edgen.runtime.control import Control
+from edgen.runtime.status import JudgeStatus, RolloutStatus
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import stored_votes, take_votes
 

@@ -116,7 +116,7 @@ def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json
 
 
 def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool) -> None:
-    from edgen.api.layer_sheet import make_sheet
+    from edgen.api.annotating import make_sheet
 
     sheet = make_sheet(Path(run), options, path)
     lines = (

@@ -54,9 +54,9 @@ def command(
     Example: edgen compare outputs/experiment --arms published json --prompts
     """
     from edgen.api.finished import compare_runs
-    from edgen.api.run_measures import load_measures, load_run_measures
     from edgen.cli.control import make_control
     from edgen.evaluation.comparison.render import render_comparison
+    from edgen.evaluation.measure_files import load_measures, load_run_measures
 
     load_measures(own)
     control = make_control(trust_code=trust_code)

@@ -17,7 +17,7 @@ from edgen.core.options import OwnMeasures, TrustCode
 from edgen.selection.options import SelectOptions
 
 if TYPE_CHECKING:
-    from edgen.api.status import Status
+    from edgen.runtime.status import Status
     from edgen.store.ledger import Selection
 
 
@@ -43,8 +43,8 @@ def command(
     if output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")
     from edgen.api.finished import select_run
-    from edgen.api.run_measures import load_measures, load_run_measures
     from edgen.cli.control import make_control
+    from edgen.evaluation.measure_files import load_measures, load_run_measures
 
     load_measures(own)
     control = make_control(trust_code=trust_code)

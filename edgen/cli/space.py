@@ -19,7 +19,7 @@ from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.api.spaces.growth import GrownSpace
-    from edgen.api.spaces.new_file import NewSpace
+    from edgen.space.new_file import NewSpace
 
 app = CommandGroup(
     "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad"

@@ -71,9 +71,9 @@ def command(
     Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """
     from edgen.api.objects.results import Stats
-    from edgen.api.run_measures import chosen_with, load_measures, load_run_measures
     from edgen.api.stats import choose_measures, estimate_judge, measure, split_names
     from edgen.cli.control import make_control
+    from edgen.evaluation.measure_files import chosen_with, load_measures, load_run_measures
     from edgen.evaluation.measuring import render
     from edgen.runtime.options import WorkOptions
 
