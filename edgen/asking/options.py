@@ -22,7 +22,7 @@ from edgen.core.options import (
 from edgen.core.pair import Source
 
 Unit = Literal["turn", "conversation"]
-AFTER = 3  # turns before those that something is written for, as DSTC7 cuts its contexts
+AFTER = 3  # turns before those that something is written for
 
 
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
