@@ -31,6 +31,7 @@ from edgen.cli import (
     stats,
     status,
     validate,
+    web,
 )
 from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
@@ -50,6 +51,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     },
     "Look at runs": {
         "status": status,
+        "web": web,
         "show": show,
         "stats": stats,
         "compare": compare,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edgen.core.values import Message, Rejection, RejectionReason
-from edgen.reading.detect import words
+from edgen.reading.detect import words, words_of_turns
 from edgen.reading.text.characters import excerpt
 
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
@@ -37,6 +37,8 @@ _LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
 _LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 _APART = "\0"
+_LONGEST_FIELD = 40  # characters
+_HOLDS_PLACE = re.compile(r"\.\.|…|__|\. \.|[<\[{(]")  # what a longer placeholder holds
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -68,17 +70,38 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
     `opening`: nothing was said before."""
     if not text.strip():
         return None
+    return _find(text, _sentences(text), _Asked.by(messages, opening=opening))
+
+
+class _Asked(NamedTuple):
+    """The messages that asked for a text: what the other side said last, with the brief that names speakers, and
+    the prompts."""
+
+    heard: str | None
+    brief: str
+    prompts: tuple[_Told, ...]
+
+    @classmethod
+    def by(cls, messages: Sequence[Message], *, opening: bool) -> _Asked:
+        spoken = [message.content for message in messages[1:] if message.role == "user"]
+        briefs = [message.content for message in messages if message.role == "system"]
+        briefs = briefs or [messages[0].content]
+        briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
+        heard = spoken[-1] if spoken else None
+        return cls(heard, messages[0].content, tuple(map(_told, briefs)))
+
+
+def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
+    """Return the same, given the sentences of the text."""
     if is_placeholder(text):
         return Rejection(RejectionReason.PLACEHOLDER, f"the answer is a placeholder: {excerpt(text)}")
-    if repeats_a_line(text):
+    if len(said) >= SAME_LINE and repeats_a_line(text):
         return Rejection(RejectionReason.LOOP, f"the answer says one line {SAME_LINE} times: {excerpt(text)}")
-    said = _sentences(text)
-    spoken = [message.content for message in messages[1:] if message.role == "user"]
-    if spoken and any(repeats_the_last(text, heard) for heard in _last_turn(spoken[-1], messages[0].content)):
+    if asked.heard is not None and any(
+        repeats_the_last(text, heard) for heard in _last_turn(asked.heard, asked.brief)
+    ):
         return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
-    briefs = [message.content for message in messages if message.role == "system"] or [messages[0].content]
-    briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
-    if _repeats_prompts(said, [_told(brief) for brief in briefs]):
+    if _repeats_prompts(said, asked.prompts):
         return Rejection(RejectionReason.ECHO, f"the answer repeats its prompt: {excerpt(text)}")
     return None
 
@@ -99,23 +122,25 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
     """Return why one of a conversation's turns says nothing of its speaker's own, None if all do. A side that is
     silent for a turn (`...`) is part of it."""
-    texts = [text for text in texts if words(text)]
-    if not texts:
-        return None
-    counts = Counter(said for text in texts if (said := " ".join(words(text))).count(" ") >= SHORT - 1)
+    turns = [(text, said) for text, said in zip(texts, _sentences_of(texts), strict=True) if said]
+    wholes = [" ".join(said) for _, said in turns]
+    counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
     said, count = next(iter(counts.most_common(1)), ("", 0))
     if count >= SAME_LINE:
         return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
-    for number, text in enumerate(texts):
-        if number and repeats_the_last(text, texts[number - 1]):
+    asked = _Asked.by(messages, opening=True)
+    for number, (text, sentences) in enumerate(turns):
+        if number and wholes[number] == wholes[number - 1] and repeats_the_last(text, turns[number - 1][0]):
             return Rejection(RejectionReason.ECHO, f"a turn repeats the one before it: {excerpt(text)}")
-        if (found := find_hollow(text, messages, opening=True)) is not None:
+        if (found := _find(text, sentences, asked)) is not None:
             return found
     return None
 
 
 def is_placeholder(text: str) -> bool:
     """Return whether a text only holds the place of one: dots, `Teacher: ...`, `<your answer>`, `text`."""
+    if len(text) > _LONGEST_FIELD and _HOLDS_PLACE.search(text) is None:  # most texts
+        return False
     lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
     if all(_ONLY_DOTS.match(line) for line in lines):
         return True
@@ -124,7 +149,7 @@ def is_placeholder(text: str) -> bool:
     whole = lines[0] if lines else ""
     if _BRACKETED.match(whole) and _TO_FILL_IN.search(whole):
         return True
-    return len(whole) < 40 and " ".join(words(whole)) in _FIELDS
+    return len(whole) < _LONGEST_FIELD and " ".join(words(whole)) in _FIELDS
 
 
 def repeats_a_line(text: str) -> bool:
@@ -165,25 +190,35 @@ def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Told]) -> bool:
     if not said:
         return False
     whole = " ".join(said)
-    count = len(whole.split())
+    count = 1 + whole.count(" ")
     for told in prompts:
         if whole in told.examples or (count >= RUN and f" {whole} " in told.run):
             return True
         if count >= SHORT and f"{_APART}{_APART.join(said)}{_APART}" in told.sentences:
             return True
-    copied = sum(len(one.split()) for one in said if any(told.has(one) for told in prompts))
+    if count < COPIED:
+        return False
+    copied = sum(1 + one.count(" ") for one in said if any(told.has(one) for told in prompts))
     return copied >= COPIED and copied >= SHARE * count
 
 
 def _sentences(text: str) -> list[str]:
-    return [said for part in _SENTENCE.split(text) if (said := " ".join(words(part)))]
+    return _sentences_of([text])[0]
+
+
+def _sentences_of(texts: Sequence[str]) -> list[list[str]]:
+    """Return the sentences of each text as words with a blank between them."""
+    parts = [_SENTENCE.split(text) for text in texts]
+    said = iter(words_of_turns([part for each in parts for part in each]))
+    found = [[" ".join(next(said)) for _ in each] for each in parts]
+    return [[sentence for sentence in each if sentence] for each in found]
 
 
 @functools.lru_cache(maxsize=512)
 def _told(prompt: str) -> _Told:
-    lines = [*_instructions(prompt)]
-    sentences = _sentences("\n".join(lines))
-    run = " ".join(_sentences("\n".join(map(_without_fact, lines))))
+    lines = [_instruction(line) for line in prompt.split("\n")]
+    sentences = [one for said, _ in lines for one in said]
+    run = " ".join(one for _, said in lines for one in said)
     examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(prompt)}
     return _Told(
         f"{_APART}{_APART.join(sentences)}{_APART}",
@@ -193,8 +228,13 @@ def _told(prompt: str) -> _Told:
     )
 
 
-def _instructions(prompt: str) -> Iterator[str]:
-    yield from (line for line in prompt.split("\n") if not _LISTED.match(line))
+@functools.lru_cache(maxsize=4096)  # the prompts of one template share most lines
+def _instruction(line: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the sentences of a prompt's line, and those without the fact that it may state; none of a line that
+    lists something."""
+    if _LISTED.match(line):
+        return (), ()
+    return _sentences(line), _sentences(_without_fact(line))
 
 
 def _without_fact(line: str) -> str:

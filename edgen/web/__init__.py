@@ -1,0 +1,8 @@
+"""Local pages over runs: `edgen web`.
+
+server.py    the application: routes, start and stop
+guard.py     who may see what: the owner's key and cookie, Host and Origin, headers
+sources.py   the runs that are shown, and the index of each, built in the background
+pages.py     requests to pages: lists, one conversation, scenarios side by side, live figures
+rendering.py templates, and text that is safe to show
+"""

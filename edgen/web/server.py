@@ -1,0 +1,60 @@
+"""The application, and its start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from aiohttp import web
+
+from edgen.core.errors import UsageError
+from edgen.web import pages
+from edgen.web.guard import Guard
+from edgen.web.sources import Sources
+
+HOST = "127.0.0.1"
+
+
+def make_app(sources: Sources, guard: Guard) -> web.Application:
+    """Return the application that shows these runs."""
+    app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=1 << 16)
+    app[pages.SOURCES] = sources
+    for path, handler in pages.ROUTES:
+        app.router.add_get(path, handler)
+    app.router.add_route("*", "/{rest:.*}", pages.unknown)
+    return app
+
+
+def serve(paths: Sequence[Path], port: int, opened: Callable[[str], None]) -> None:
+    """Serve pages of the runs until an interrupt. `opened` gets the owner's link.
+
+    Raises UsageError for a path that is no folder, and for a port that is taken.
+    """
+    sources = Sources(paths)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(sources, port, opened))
+
+
+async def _serve(sources: Sources, port: int, opened: Callable[[str], None]) -> None:
+    guard = Guard(HOST)
+    runner = web.AppRunner(make_app(sources, guard), access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HOST, port)
+        try:
+            await site.start()
+        except OSError as problem:
+            raise UsageError(
+                f"--port {port}: this port cannot be opened ({problem.strerror}); leave --port out for a free one."
+            ) from None
+        taken = runner.addresses[0][1]
+        opened(guard.link(f"http://{HOST}:{taken}"))
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await stop.wait()
+    finally:
+        await runner.cleanup()
