@@ -7,7 +7,6 @@ import functools
 
 import msgspec
 
-from edgen.core.errors import MachineError
 from edgen.domains.guided.config import Guided
 from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.load import load_machine
@@ -21,7 +20,8 @@ from edgen.domains.guided.questionnaire import (
 )
 from edgen.domains.guided.session import Prepared
 from edgen.plugin import Job, JobError, Problem, Space, settings_of
-from edgen.protocols.base import FindFile
+from edgen.plugin.errors import MachineError
+from edgen.plugin.protocols import FindFile
 
 OF_MACHINE = "machine"  # a questionnaire: the one that the machine names
 MOST_HELD = 1 << 20  # characters of a machine as JSON; a job may have 4 MiB

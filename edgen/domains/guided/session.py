@@ -34,16 +34,28 @@ from edgen.plugin import (
     ask,
     read_turn,
 )
+from edgen.plugin.answers import (
+    ActedTurn,
+    Chosen,
+    TurnReply,
+    acted_form,
+    choice_form,
+    ratings_form,
+    read_acted_turn,
+    read_choice,
+    read_ratings,
+    read_seconds,
+)
 from edgen.plugin.forms import Form, turn_form
-from edgen.plugin.protocols import ask_turn
-from edgen.protocols.base import ended, transcript_of
-from edgen.protocols.fence import fence_turns
-from edgen.protocols.stage import append_message, in_one_message, too_little
-from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
-from edgen.reading.answers.answer_time import read_seconds
-from edgen.reading.answers.choice import Chosen, choice_form, read_choice
-from edgen.reading.answers.ratings import ratings_form, read_ratings
-from edgen.reading.one_turn.reader import TurnReply
+from edgen.plugin.protocols import (
+    append_message,
+    ask_turn,
+    ended,
+    fence_turns,
+    in_one_message,
+    too_little,
+    transcript_of,
+)
 
 KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the machine has it
 UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read

@@ -11,8 +11,8 @@ from typer import Argument, Option
 from edgen.cli import options as o
 from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
-from edgen.core.text import describe_counts
 from edgen.plugin import UsageError
+from edgen.plugin.texts import describe_counts
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.ranking import Baseline

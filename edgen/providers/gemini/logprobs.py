@@ -6,8 +6,8 @@ https://ai.google.dev/api/generate-content#LogprobsResult
 
 from __future__ import annotations
 
-from edgen.core.values import Token
-from edgen.providers.tokens import Told, join_tokens, read_token
+from edgen.plugin import Token
+from edgen.plugin.providers import Told, join_tokens, read_token
 
 
 def read_tokens(result: object) -> tuple[Token, ...] | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from edgen.core.values import Token
-from edgen.providers.tokens import LEAST, Told, join_tokens, read_token
+from edgen.plugin import Token
+from edgen.plugin.providers import LEAST, Told, join_tokens, read_token
 
 _MOST = 1.0001  # servers' probabilities may be rounded up
 

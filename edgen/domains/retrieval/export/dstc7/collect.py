@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from edgen.core.digest import hash64
-from edgen.core.errors import ShortError
 from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, keys_of
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.plugin import AcceptedConversation, Chat, LeftOut, RunReader, Turn, UsageError
+from edgen.plugin.errors import ShortError
+from edgen.plugin.texts import hash64
 from edgen.space.splits import HeldOutGroups
 
 Side = Literal["train", "dev", "test"]
