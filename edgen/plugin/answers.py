@@ -10,7 +10,7 @@ read_choice: one of several offers, or words of its own. Scale, ratings_form, re
 read_best_worst: the best and the worst of several. read_seconds: the time that a speaker took. TurnReply: a
 turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a reply that answers.
 find_service_refusal: a refusal by the service. RoleWords, OwnWords, TEACHER_STUDENT: words for roles.
-Pairs, parse: JSON with mistakes.
+Pairs, parse: JSON with mistakes. replace_surrogates: a text that every file can hold.
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ if TYPE_CHECKING:
     from edgen.reading.roles import TEACHER_STUDENT as TEACHER_STUDENT
     from edgen.reading.roles import OwnWords as OwnWords
     from edgen.reading.roles import RoleWords as RoleWords
+    from edgen.reading.text.characters import replace_surrogates as replace_surrogates
     from edgen.reading.text.thinking import drop_thinking as drop_thinking
 else:
     __getattr__ = names_from(
         __name__,
         {
+            "edgen.reading.text.characters": "replace_surrogates",
             "edgen.reading.answers.acted_turn": "ActedTurn acted_form read_acted_turn",
             "edgen.reading.answers.answer_time": "read_seconds",
             "edgen.reading.answers.best_worst": "read_best_worst",

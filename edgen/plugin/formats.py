@@ -28,7 +28,8 @@ Replies of the trained role
     Reply, replies, responses, rows_of_replies. DESCRIBED: the text on the columns that edgen's reward
         needs.
 Texts of writers
-    RunFolder: the folder of a run. WrittenTexts, read_written: texts that were written for its turns.
+    RunFolder: the folder of a run. protocol_of: the protocol of its job.
+    WrittenTexts, read_written: texts that were written for its turns.
 Files
     Patterns, SplitFiles, WriteRow, ParquetFile, ParquetFiles, arrow_schema, has_arrow. write_new: a file
         next to the rows.
@@ -43,6 +44,7 @@ from edgen.plugin.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from edgen.config import protocol_of as protocol_of
     from edgen.core.extras import install_command as install_command
     from edgen.core.files import write_new as write_new
     from edgen.core.pair import (
@@ -196,6 +198,7 @@ else:
     __getattr__ = names_from(
         __name__,
         {
+            "edgen.config": "protocol_of",
             "edgen.store.written_texts": "WrittenTexts read_written",
             "edgen.store.run_folder": "RunFolder",
             "edgen.export.options": "flag_of",

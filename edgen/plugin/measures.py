@@ -13,7 +13,7 @@ What columns come to
 Pictures
     Block, Drawing: a part of the report's page. Bar, Curve, Curves, Cells, Interval, Intervals, Axis: what a
         picture has. intervals_picture, histograms_picture: pictures of several arms.
-    SHARES, PROBABILITIES: axes. series_colour, shade_of: colours.
+    Histogram: a histogram as it is drawn. SHARES, PROBABILITIES: axes. ROLES: Teacher and Student. series_colour, shade_of: colours.
     label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, mean_of, share_of:
         numbers with intervals. draw_panels, share_intervals: pictures that follow from a measure's panels.
 Lines of the terminal
@@ -27,6 +27,7 @@ from edgen.plugin.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from edgen.core.values import ROLES as ROLES
     from edgen.evaluation.aggregates import MOST_NUMBER as MOST_NUMBER
     from edgen.evaluation.aggregates import Aggregate as Aggregate
     from edgen.evaluation.aggregates import ByKey as ByKey
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from edgen.evaluation.figures import Curve as Curve
     from edgen.evaluation.figures import Curves as Curves
     from edgen.evaluation.figures import Drawing as Drawing
+    from edgen.evaluation.figures import Histogram as Histogram
     from edgen.evaluation.figures import Interval as Interval
     from edgen.evaluation.figures import Intervals as Intervals
     from edgen.evaluation.figures import describe_rows as describe_rows
@@ -73,11 +75,13 @@ else:
     __getattr__ = names_from(
         __name__,
         {
+            "edgen.core.values": "ROLES",
             "edgen.evaluation.aggregates": "Aggregate ByKey MOST_NUMBER roles_of sort_counts",
             "edgen.evaluation.figures": (
-                "Axis Bar Block Cells Curve Curves Drawing Interval Intervals PROBABILITIES "
-                "SHARES describe_rows histograms_picture interval_of intervals_picture "
-                "label_with_arm mean_of sentence_of_arm series_colour shade_of share_of"
+                "Axis Bar Block Cells Curve Curves Drawing Histogram Interval Intervals "
+                "PROBABILITIES SHARES describe_rows histograms_picture interval_of "
+                "intervals_picture label_with_arm mean_of sentence_of_arm series_colour shade_of "
+                "share_of"
             ),
             "edgen.evaluation.measure": "JudgeAsking",
             "edgen.evaluation.panels": "draw_panels share_intervals",

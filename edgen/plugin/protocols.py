@@ -20,6 +20,7 @@ Prompts that quote what models or people wrote
     fence_text, fence_turns: a text, or turns, in a fence. make_mark: the fence's mark. guarded_lines: lines
         that cannot pass for the fence. CONTINUED: the sign of a line that goes on. transcript_of: turns as
         lines.
+    TaskId: what a request is about, for the ledger. Share: a number from 0 to 1, as a setting.
     append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
 Values for a space
     Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists
@@ -34,7 +35,9 @@ from edgen.plugin.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from edgen.config.backends import Share as Share
     from edgen.core.values import Role as Role
+    from edgen.core.values import TaskId as TaskId
     from edgen.protocols.base import FindFile as FindFile
     from edgen.protocols.base import Protocol as Protocol
     from edgen.protocols.base import call_seed as call_seed
@@ -96,8 +99,9 @@ else:
     __getattr__ = names_from(
         __name__,
         {
+            "edgen.config.backends": "Share",
             "edgen.space.cells": "AllowedCells",
-            "edgen.core.values": "Role",
+            "edgen.core.values": "Role TaskId",
             "edgen.protocols.base": "FindFile Protocol call_seed ended transcript_of",
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"

@@ -23,12 +23,12 @@ from edgen.plugin.answers import (
     find_service_refusal,
     object_in,
     parse,
+    replace_surrogates,
     unfenced,
 )
 from edgen.plugin.forms import Form, form, form_of, listed, one_of
 from edgen.plugin.forms import text as text_of
 from edgen.plugin.texts import excerpt, shorten
-from edgen.reading.text.characters import replace_surrogates
 
 MAX_TITLE = 200
 UNKNOWN_POST = "unknown_post"  # a repair: a vote or a mark for a post that cannot have it is dropped

@@ -30,12 +30,12 @@ from edgen.domains.retrieval.ranking_protocol import (
 from edgen.domains.retrieval.truth import NONE
 from edgen.planning.allowed_files import unlimited
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
+from edgen.plugin.answers import replace_surrogates
 from edgen.plugin.errors import ShortError, TemplateError
 from edgen.plugin.files import write_lines
 from edgen.plugin.texts import describe_counts
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.task import Spent, Task
-from edgen.reading.text.characters import replace_surrogates
 from edgen.runtime.snapshot import Calls, Tokens, Usage
 from edgen.store.ledger import LedgerReader, RunPlan
 

@@ -13,10 +13,17 @@ from types import SimpleNamespace
 
 import msgspec
 
-from edgen.core.values import ROLES
-from edgen.evaluation.figures import Histogram as Drawn
 from edgen.plugin import ArmResult, Histogram, Measure, Sample, Shared, Tally, Words
-from edgen.plugin.measures import SHARES, Block, ByKey, histograms_picture, label_with_arm, series_colour
+from edgen.plugin.measures import (
+    ROLES,
+    SHARES,
+    Block,
+    ByKey,
+    histograms_picture,
+    label_with_arm,
+    series_colour,
+)
+from edgen.plugin.measures import Histogram as Drawn
 from edgen.plugin.statistics import Distribution, summarize_shares
 
 

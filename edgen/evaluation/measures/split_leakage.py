@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.families.base import dimension_groups
 from edgen.plugin import ArmResult, Measure, Sample, Shared, Total, Words, bars_picture
+from edgen.plugin.families import dimension_groups
 from edgen.plugin.measures import Aggregate, Bar, Block, ByKey, label_with_arm, series_colour, wrap
 from edgen.plugin.texts import number, percent, readable_name
 

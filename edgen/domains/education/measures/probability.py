@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.domains.education.keywords import stated
-from edgen.evaluation.figures import Histogram
 from edgen.plugin import ArmResult, Estimate, Measure, Sample, Words, share
 from edgen.plugin.measures import (
     PROBABILITIES,
     Block,
+    Histogram,
     histograms_picture,
     interval_of,
     intervals_picture,

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from edgen.config import protocol_of
 from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
@@ -24,7 +23,7 @@ from edgen.plugin import (
     Row,
     RunReader,
 )
-from edgen.plugin.formats import Patterns, Tried, write_new
+from edgen.plugin.formats import Patterns, Tried, protocol_of, write_new
 
 LOGS, ANSWERS = "logs", "questionnaires"
 STATES = "dialogue_states"

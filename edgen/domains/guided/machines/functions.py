@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import protocol_of
 from edgen.core import resources
 from edgen.domains.guided.machines.check import Finding, check_machine
 from edgen.domains.guided.machines.draw import draw_machine
@@ -19,6 +18,7 @@ from edgen.planning.allowed_files import unlimited
 from edgen.plugin import RunReader, UsageError, template_variables
 from edgen.plugin.errors import MachineError, RunError, ShortError
 from edgen.plugin.files import explain_write_errors, nearest, write_whole
+from edgen.plugin.formats import protocol_of
 from edgen.space import load_space
 from edgen.space.model import template_fields
 

@@ -15,13 +15,13 @@ import msgspec
 import numpy as np
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.evaluation.figures import Histogram
 from edgen.plugin import ArmResult, Measure, Sample, Table, Words
 from edgen.plugin.measures import (
     SHARES,
     SUMMARY_HEAD,
     Axis,
     Block,
+    Histogram,
     Interval,
     histograms_picture,
     intervals_picture,

@@ -12,8 +12,8 @@ from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.plugin import AcceptedConversation, Chat, LeftOut, RunReader, Turn, UsageError
 from edgen.plugin.errors import ShortError
+from edgen.plugin.families import HeldOutGroups
 from edgen.plugin.texts import hash64
-from edgen.space.splits import HeldOutGroups
 
 Side = Literal["train", "dev", "test"]
 CONTEXT = 3  # minimum turns before the one to be chosen
