@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
-import msgspec
-
 from edgen.domains.guided.config import PARAPHRASER, Guided
 from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
-from edgen.domains.guided.machines.model import Machine
+from edgen.domains.guided.files import Prepared
 from edgen.domains.guided.machines.slots import as_text
-from edgen.domains.guided.questionnaire import Questionnaire, token_of
+from edgen.domains.guided.questionnaire import token_of
 from edgen.plugin import (
     Conversation,
     Conversing,
@@ -29,7 +27,6 @@ from edgen.plugin import (
     Rules,
     Scenario,
     Session,
-    Space,
     SpaceRole,
     ask,
     read_turn,
@@ -61,17 +58,6 @@ KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the ma
 UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read
 _NO_ANSWER = "(Nobody says anything.)"
 T = TypeVar("T")
-
-
-class Prepared(msgspec.Struct, frozen=True):
-    """What all conversations of a job share. `labels` of the partner's turns open locks."""
-
-    machine: Machine
-    questionnaire: Questionnaire | None
-    space: Space
-    wizard: SpaceRole
-    partner: SpaceRole
-    labels: tuple[str, ...] = ()
 
 
 class GuidedSession(Session):
