@@ -39,7 +39,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/simulator/provider.py": ("edgen.simulator",),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
-    "edgen/domains/*/*command.py": ("edgen.cli",),
+    "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
     "edgen/domains/retrieval/functions.py": ("edgen.api.objects.runner", "edgen.core.events", "edgen.runtime"),
     "edgen/domains/retrieval/ranking*.py": (

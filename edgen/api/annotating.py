@@ -19,12 +19,12 @@ from edgen.annotation.sheet import write_sheet
 from edgen.asking.annotators import AnnotatorAsker, annotator_of
 from edgen.asking.answering import (
     Answerer,
-    AskOptions,
     Chosen,
     choose_backend,
     load_run_job,
     open_answerers,
 )
+from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
 from edgen.asking.units import choose_conversations, grown_sample
 from edgen.asking.work import AtWork, ask_until_ended
@@ -51,34 +51,6 @@ if TYPE_CHECKING:
 
 _SETTABLE = ("backends", "limits", "batch", "asks", "forms")
 _MOST = 50  # annotators of one command
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotateOptions(AskOptions):
-    """The options of annotators.
-
-    labels: the name or the file of a label set; None for that of an existing layer.
-    layer: its name; None for the set's.
-    by: `[NAME=][JOB:]ROLE` of the backends that label. annotators: how many annotators each of them is.
-    unit, together: what is labelled, and whether all turns of a conversation in one request.
-    sample: conversations of each arm; None for all.
-    people: files of labels that people give. gold: a layer, or a file, of labels that are right.
-    """
-
-    labels: str | None = None
-    layer: str | None = None
-    by: tuple[str, ...] = ()
-    annotators: int = 1
-    unit: UnitKind = "turn"
-    together: bool = False
-    sample: int | None = None
-    people: tuple[Path, ...] = ()
-    gold: str | None = None
-
-    @property
-    def asks(self) -> bool:
-        """True if models are asked: with people's labels, only the named ones."""
-        return bool(self.by) or self.annotators > 1 or (self.labels is not None and not self.people)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +105,7 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
             f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels teacher_moves, "
             "or your own file."
         )
-    return noted.labels, replace(options, unit=noted.unit)
+    return noted.labels, msgspec.structs.replace(options, unit=noted.unit)
 
 
 def find_labels(options: AnnotateOptions) -> LabelSet:

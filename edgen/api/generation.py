@@ -16,6 +16,7 @@ from typing import NamedTuple
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
 from edgen.config import Job, backend_name, load_job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
+from edgen.core.options import Via
 from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.costly_changes import dropped_arms, find_rework
@@ -30,7 +31,6 @@ from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
 from edgen.runtime.backends import (
-    Via,
     arms_at_once,
     configs_of,
     open_backends,

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.pairs import PairMaking, PairOptions
+from edgen.api.pairs import PairMaking
 from edgen.asking.needs import Amount, Needs, count_needs, needs_of
+from edgen.asking.options import PairOptions
 from edgen.asking.places import open_for_reading
 from edgen.asking.rollout_making import RolloutMaking
 from edgen.preferences.comparisons import name_comparison

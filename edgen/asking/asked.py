@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.asking.answering import AskOptions
 from edgen.asking.declared import DeclaredAsker, DeclaredStart
 from edgen.asking.needs import NeededCalls
+from edgen.asking.options import AskOptions
 from edgen.asking.places import open_for_reading, open_for_work
 from edgen.core.errors import EdgenError
 from edgen.runtime.control import Control

@@ -21,7 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from edgen.asking.answering import Answerer, AskOptions
+from edgen.asking.answering import Answerer
+from edgen.asking.options import AskOptions
 from edgen.asking.start import Start
 from edgen.asking.units import UnitAsker, name_task, read_task
 from edgen.config import Job

@@ -198,7 +198,8 @@ class Run(Tabular):
             return Pairs(self.folder, None)
         if by not in get_args(Source):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
-        from edgen.api.pairs import PairOptions, make_pairs, require_pairs
+        from edgen.api.pairs import make_pairs, require_pairs
+        from edgen.asking.options import PairOptions
 
         asked = Asked(progress, on_event, trust_hosts, overrides)
         options = PairOptions(
@@ -207,7 +208,7 @@ class Run(Tabular):
             rollouts=rollouts,
             judge=judge,
             prompt=None if prompt is None else str(prompt),
-            human=None if human is None else Path(human),
+            people=() if human is None else (Path(human),),
             min_margin=min_margin,
             max_per_scenario=max_per_scenario,
             min_turns_left=min_turns_left,
