@@ -7,8 +7,7 @@ CHANGELOG.md says.
 
 ActedTurn, acted_form, read_acted_turn: a turn with the actions that it takes. Chosen, choice_form,
 read_choice: one of several offers, or words of its own. Scale, ratings_form, read_ratings: ratings of items.
-read_best_worst: the best and the worst of several. read_seconds: the time that a speaker took. TurnReply: a
-turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a reply that answers.
+TurnReply: a turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a reply that answers.
 find_service_refusal: a refusal by the service. RoleWords, OwnWords, TEACHER_STUDENT: words for roles.
 Pairs, parse: JSON with mistakes. replace_surrogates: a text that every file can hold.
 """
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from edgen.reading.answers.acted_turn import ActedTurn as ActedTurn
     from edgen.reading.answers.acted_turn import acted_form as acted_form
     from edgen.reading.answers.acted_turn import read_acted_turn as read_acted_turn
-    from edgen.reading.answers.answer_time import read_seconds as read_seconds
-    from edgen.reading.answers.best_worst import read_best_worst as read_best_worst
     from edgen.reading.answers.body import body_of as body_of
     from edgen.reading.answers.body import object_in as object_in
     from edgen.reading.answers.body import unfenced as unfenced
@@ -48,8 +45,6 @@ else:
         {
             "edgen.reading.text.characters": "replace_surrogates",
             "edgen.reading.answers.acted_turn": "ActedTurn acted_form read_acted_turn",
-            "edgen.reading.answers.answer_time": "read_seconds",
-            "edgen.reading.answers.best_worst": "read_best_worst",
             "edgen.reading.answers.body": "body_of object_in unfenced",
             "edgen.reading.answers.choice": "Chosen choice_form read_choice",
             "edgen.reading.answers.ratings": "Scale ratings_form read_ratings",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
+from edgen.domains.guided.answer_time import read_seconds
 from edgen.domains.guided.config import PARAPHRASER, Guided
 from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
 from edgen.domains.guided.files import Prepared
@@ -41,7 +42,6 @@ from edgen.plugin.answers import (
     read_acted_turn,
     read_choice,
     read_ratings,
-    read_seconds,
 )
 from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from edgen.domains.tutoring.best_worst import read_best_worst
 from edgen.plugin import Address, Prompting, Question, Rejection, Reply, Request, Rules, Turn, ask
-from edgen.plugin.answers import read_best_worst
 from edgen.plugin.forms import Form, form, one_of
 from edgen.plugin.protocols import ended, fence_text, guarded_lines, make_mark
 
