@@ -11,11 +11,13 @@ What columns come to
     MOST_NUMBER: the largest number of a column. PlannedOutcome: a planned scenario and what came of it.
     JudgeAsking: a measure that asks a judge.
 Pictures
-    Block, Drawing: a part of the report's page. Bar, Curve, Curves, Cells, Interval, Intervals, Axis: what a
-        picture has. intervals_picture, histograms_picture: pictures of several arms.
-    Histogram: a histogram as it is drawn. SHARES, PROBABILITIES: axes. ROLES: Teacher and Student. series_colour, shade_of: colours.
-    label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, mean_of, share_of:
-        numbers with intervals. draw_panels, share_intervals: pictures that follow from a measure's panels.
+    Block, Drawing: a part of the report's page. Bar, Curve, Curves, Cells, Interval, Intervals, Axis:
+        what a picture has. intervals_picture, histograms_picture: pictures of several arms.
+    Histogram: a histogram as it is drawn. SHARES, PROBABILITIES: axes. ROLES: Teacher and Student.
+        series_colour, shade_of: colours.
+    label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, mean_of,
+        share_of: numbers with intervals. draw_panels, share_intervals: pictures that follow from a
+        measure's panels.
 Lines of the terminal
     row, rows, LABEL, wrap: lines with a label. with_interval, share_with_interval, summary, SUMMARY_HEAD,
         sparkline, join_counts: values. shorten_line, shorten_middle: texts.

@@ -9,27 +9,28 @@ Settings
     EnvName, Positive, Penalty, Seed, Url: types of fields. OPTIONAL: settings that not every service has.
     LISTED_TIERS: names of the tier of list prices.
 Keys
-    Credentials, KeySource: keys and tokens, read anew when they change. http_key_request: the consent that a
-        key needs. OWN_HEADERS: headers that edgen sets itself. names_a_key: whether a header is for a
-        key. reads_as_key: whether a text looks like one. place_of: an address, taken apart. Secrets, scrub, without_secrets: texts without
-        keys.
+    Credentials, KeySource: keys and tokens, read anew when they change. http_key_request: the consent
+        that a key needs. OWN_HEADERS: headers that edgen sets itself. names_a_key: whether a header is
+        for a key. reads_as_key: whether a text looks like one. place_of: an address, taken apart.
+        Secrets, scrub, without_secrets: texts without keys.
 One call
     HttpBackend, Http: a backend with its connection. append_path, base_address, is_local: addresses.
     encode, encode_prompt, decode: bodies of requests and answers. stated: the settings that a job states.
         refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as JSON.
     FinishReason: why an answer ended. read_usage, read_member, add_counts, MOST_PROMPT: counts of tokens.
-    Told, LEAST, read_token, join_tokens: tokens with log probabilities.
+    StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities.
 Failures
     ErrorBody, read_error, call_error: an error as a service words it. Classify, kind_of_status: its kind.
-    add_hint, clean_message: its message. WORD: characters of a key that is no ordinary word. retry_after: the seconds that a service asks to wait.
+    add_hint, clean_message: its message. WORD: characters of a key that is no ordinary word. retry_after:
+        the seconds that a service asks to wait.
 Prices
     PriceList: the price list of a service, a YAML file.
 Batches
     BatchServices, BatchLimits, Sending, RemoteBatch, LineResult, NeverBegun: a provider's batch side.
     Suspects, mark_of: batches that may be the one whose sending was cut off. SdkBatches, load_sdk,
-        system_certificates: a vendor's SDK. Sink: a result file being written. read_members, read_text_member,
-        read_number_member: what is in its lines. refusal_without_reason: a failure without a message.
-        run_in_thread: a blocking call of the SDK.
+        system_certificates: a vendor's SDK. Sink: a result file being written. read_members,
+        read_text_member, read_number_member: what is in its lines. refusal_without_reason: a failure
+        without a message. run_in_thread: a blocking call of the SDK.
 A model in this process
     memory_size: bytes that this process can have.
 """
@@ -97,7 +98,7 @@ if TYPE_CHECKING:
     from edgen.providers.sdk_batches import read_text_member as read_text_member
     from edgen.providers.sdk_batches import refusal_without_reason as refusal_without_reason
     from edgen.providers.tokens import LEAST as LEAST
-    from edgen.providers.tokens import Told as Told
+    from edgen.providers.tokens import StatedToken as StatedToken
     from edgen.providers.tokens import join_tokens as join_tokens
     from edgen.providers.tokens import read_token as read_token
     from edgen.providers.trust import place_of as place_of
@@ -132,7 +133,7 @@ else:
             "edgen.providers.sdk_batches": (
                 "SdkBatches Sink read_members read_number_member read_text_member refusal_without_reason"
             ),
-            "edgen.providers.tokens": "LEAST Told join_tokens read_token",
+            "edgen.providers.tokens": "LEAST StatedToken join_tokens read_token",
             "edgen.providers.trust": "place_of",
             "edgen.providers.usage": "MOST_PROMPT add_counts read_member read_usage",
         },
