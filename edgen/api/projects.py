@@ -14,7 +14,8 @@ from edgen.planning.allowed_files import unlimited
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import Starter
 from edgen.space import load_space, space_files
-from edgen.space.parse import dump_space, is_five_lists
+from edgen.space.dump import dump_space
+from edgen.space.parse import is_five_lists
 
 SCHEMAS = "schemas"
 _SCHEMA_LINE = r"\A# yaml-language-server:.*\n"

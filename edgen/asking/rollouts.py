@@ -19,8 +19,7 @@ from edgen.core.values import Conversation, Role
 from edgen.planning.plan import Plan
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.rollouts import PlayedOn, Response, digest_given, parted_responses, read_rollout
-from edgen.protocols.continuation import play_on
-from edgen.protocols.stage import Stage
+from edgen.protocols.stage import Stage, play_on
 from edgen.protocols.task import Spent, Task
 
 

@@ -12,6 +12,30 @@ from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.options import Overrides, OwnMeasures, TrustCode, TrustHost, template
 
+PathsArgument = Annotated[
+    list[Path],
+    Argument(
+        metavar="PATH...",
+        help="Runs, folders of shards, or files of records; several paths are one data set.",
+        autocompletion=complete.runs,
+    ),
+]
+OnlyOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="MEASURE",
+        help="Compute only these measures, one or several; `edgen list measures` explains them.",
+        autocompletion=complete.measures,
+    ),
+]
+AdherenceOption = Annotated[
+    int | None,
+    Option(
+        metavar="N",
+        help="Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; costs calls.",
+    ),
+]
+
 
 class Command(o.SeveralWords):
     """`--only overview lengths RUN`: the first word that is no measure, nor a misspelt one, is a path."""
@@ -30,29 +54,9 @@ class Command(o.SeveralWords):
 
 
 def command(
-    paths: Annotated[
-        list[Path],
-        Argument(
-            metavar="PATH...",
-            help="Runs, folders of shards, or files of records; several paths are one data set.",
-            autocompletion=complete.runs,
-        ),
-    ],
-    only: Annotated[
-        list[str] | None,
-        Option(
-            metavar="MEASURE",
-            help="Compute only these measures, one or several; `edgen list measures` explains them.",
-            autocompletion=complete.measures,
-        ),
-    ] = None,
-    adherence: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            help="Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; costs calls.",
-        ),
-    ] = None,
+    paths: PathsArgument,
+    only: OnlyOption = None,
+    adherence: AdherenceOption = None,
     prompt: Annotated[str | None, template("adherence_guarded")] = None,
     own: OwnMeasures = (),
     overrides: Overrides = (),

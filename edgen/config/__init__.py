@@ -3,9 +3,6 @@
 API keys are named by environment variable and never stored. A backend at a provider's own host has the list
 price unless the job gives one. `shaping` separates settings that shape answers from others, so that limits,
 shards and logging may change on a resume.
-
-A run's inputs are its copy of the job, the files in `inputs/` and the numbers of its arms. They are checked
-whenever the run's job is read.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ import msgspec
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.checks import budget_problems, problems, role_problems, role_word_problems
+from edgen.config.inputs import require_inputs
 from edgen.config.job import (
     ANNOTATOR,
     MOST_ANNOTATORS,
@@ -43,8 +41,8 @@ from edgen.config.job import (
     settings_of,
     templates_of,
 )
-from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
-from edgen.core.kept_files import find_damage
+from edgen.config.overrides import apply_override, texts_of
+from edgen.core.errors import JobError, Problem
 from edgen.core.registry import PluginError, find, names
 from edgen.core.resources import shipped
 from edgen.core.values import Role
@@ -119,7 +117,7 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
     if not isinstance(value, dict):
         raise JobError(source, "this file is not a mapping; a job is a mapping of keys to values.")
     for override in overrides:
-        _override(value, override)
+        apply_override(value, override)
     if "name" in value:
         value = {**value, "name": _fill_in_date(value["name"], source)}
     job = _check_job(value, source)
@@ -292,39 +290,6 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _override(value: dict[str, Any], assignment: str) -> None:
-    """Apply one `a.b=c` to the plain values, the right side read as YAML."""
-    key, equals, text = assignment.partition("=")
-    parts = key.strip().split(".")
-    if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", part) for part in parts):
-        raise UsageError(f"--set {assignment}: expected key=value, as in --set limits.in_flight=8.")
-    node = value
-    for part in parts[:-1]:
-        child = node.setdefault(part, {})
-        if not isinstance(child, dict):
-            raise UsageError(f"--set {assignment}: '{part}' is not a mapping in this job.")
-        node = child
-    node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
-
-
-def texts_of(overrides: Iterable[str]) -> frozenset[str]:
-    """Return every text in the values of `key.path=value` overrides, which a person typed."""
-    found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            found.add(value)
-        elif isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-    return frozenset(found)
-
-
-class _SetError(FileError):
-    what = "option"
-
-
 def resolved_values(job: Job) -> dict[str, Any]:
     """Return the job as plain values, with every default."""
     plain: dict[str, Any] = msgspec.to_builtins(job)
@@ -394,26 +359,3 @@ __all__ = [
     "texts_of",
     "with_speakers",
 ]  # fmt: skip
-
-
-_FILES = ("job.yaml", "arms/numbers.json")
-
-
-def is_input(name: str) -> bool:
-    """Return whether the file of this path in a run's folder is one of the run's inputs."""
-    folder, _, file = name.rpartition("/")
-    return name in _FILES or (folder == "inputs" and file not in ("", ".", ".."))
-
-
-def require_inputs(run: Path) -> None:
-    """Raise DamagedError if one of a run's inputs is not as edgen wrote it. A run of an older edgen has no
-    digests of them, and a folder that is not a run has none either."""
-    found = [*find_damage(run, is_input)]
-    if not found:
-        return
-    others = "".join(f" So is {run / one.name}: {one.what}." for one in found[1:4])
-    raise DamagedError(
-        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing was asked or changed. "
-        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a space or the job, edit "
-        "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
-    )

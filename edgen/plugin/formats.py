@@ -8,7 +8,8 @@ CHANGELOG.md says.
 Rows
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
         without_trailing_user: for chats.
-    tried: the trials of edgen's own formats in trainers. DEFAULT: the table's name where a format has one
+    tried, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. flag_of: an
+        option as people type it. DEFAULT: the table's name where a format has one
         table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
 Tables of conversations
@@ -26,6 +27,9 @@ Pairs
 Replies of the trained role
     Reply, replies, responses, rows_of_replies. DESCRIBED: the text on the columns that edgen's reward
         needs.
+Texts of writers
+    RunFolder: the folder of a run. protocol_of: the protocol of its job.
+    WrittenTexts, read_written: texts that were written for its turns.
 Files
     Patterns, SplitFiles, WriteRow, ParquetFile, ParquetFiles, arrow_schema, has_arrow. write_new: a file
         next to the rows.
@@ -40,6 +44,7 @@ from edgen.plugin.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from edgen.config import protocol_of as protocol_of
     from edgen.core.extras import install_command as install_command
     from edgen.core.files import write_new as write_new
     from edgen.core.pair import (
@@ -120,9 +125,11 @@ if TYPE_CHECKING:
     from edgen.export.format import (
         SPLITS as SPLITS,
     )
+    from edgen.export.format import Rows as Rows
     from edgen.export.format import (
         SplitName as SplitName,
     )
+    from edgen.export.format import Tried as Tried
     from edgen.export.format import (
         rows_from as rows_from,
     )
@@ -138,6 +145,7 @@ if TYPE_CHECKING:
     from edgen.export.layer_columns import (
         texts_of as texts_of,
     )
+    from edgen.export.options import flag_of as flag_of
     from edgen.export.pair_rows import (
         Preferred as Preferred,
     )
@@ -182,11 +190,18 @@ if TYPE_CHECKING:
     from edgen.export.tokens import ChatTokenizer as ChatTokenizer
     from edgen.export.tried import tried as tried
     from edgen.store.layers import LayerFacts as LayerFacts
+    from edgen.store.run_folder import RunFolder as RunFolder
     from edgen.store.run_reader import Compared as Compared
+    from edgen.store.written_texts import WrittenTexts as WrittenTexts
+    from edgen.store.written_texts import read_written as read_written
 else:
     __getattr__ = names_from(
         __name__,
         {
+            "edgen.config": "protocol_of",
+            "edgen.store.written_texts": "WrittenTexts read_written",
+            "edgen.store.run_folder": "RunFolder",
+            "edgen.export.options": "flag_of",
             "edgen.core.extras": "install_command",
             "edgen.core.files": "write_new",
             "edgen.core.pair": "Label OracleSignal Pair RolloutSignal",
@@ -198,7 +213,7 @@ else:
             "edgen.export.files": (
                 "ParquetFile ParquetFiles Patterns SplitFiles WriteRow arrow_schema has_arrow"
             ),
-            "edgen.export.format": "DEFAULT SPLITS SplitName rows_from",
+            "edgen.export.format": "DEFAULT Rows SPLITS SplitName Tried rows_from",
             "edgen.export.layer_columns": "cells_of columns_of texts_in texts_of",
             "edgen.export.pair_rows": (
                 "Preferred TurnPair is_near_end messages_of read_preferred read_turn rows_of_pairs "

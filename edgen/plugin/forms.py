@@ -10,7 +10,7 @@ CHANGELOG.md says.
 
 Form: a JSON Schema with the sentence that asks for the same. form, form_of: of an object with properties.
 turn_form: of one turn. text, one_of, whole_number, true_or_false, probability, listed, turns: schemas of an
-object's properties.
+object's properties. without_bounds: a schema for services that take no bounds.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from edgen.core.forms import turn_form as turn_form
     from edgen.core.forms import turns as turns
     from edgen.core.forms import whole_number as whole_number
+    from edgen.core.forms import without_bounds as without_bounds
 else:
     __getattr__ = names_from(
         __name__,
         {
             "edgen.core.forms": (
                 "Form form form_of listed one_of probability text true_or_false turn_form turns whole_number"
-            )
+                " without_bounds"
+            ),
         },
     )

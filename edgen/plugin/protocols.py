@@ -13,7 +13,15 @@ Conversations
         may use besides.
     conversation_variables: the values of these. learner: the role that another one teaches.
     DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
-    has_five_dimensions: whether a space is that one.
+    has_five_dimensions: whether a space is that one. TOPIC_FIELDS: fields of its topics.
+    five_list_scenario: a scenario of it. AllowedCells: cells of a space without those that it rules out.
+    FindFile: the path of a file that a job names. ended: who ended the conversation.
+Prompts that quote what models or people wrote
+    fence_text, fence_turns: a text, or turns, in a fence. make_mark: the fence's mark. guarded_lines: lines
+        that cannot pass for the fence. CONTINUED: the sign of a line that goes on. transcript_of: turns as
+        lines.
+    TaskId: what a request is about, for the ledger. Share: a number from 0 to 1, as a setting.
+    append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
 Values for a space
     Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists
         values.
@@ -27,11 +35,21 @@ from edgen.plugin.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from edgen.config.backends import Share as Share
     from edgen.core.values import Role as Role
+    from edgen.core.values import TaskId as TaskId
+    from edgen.protocols.base import FindFile as FindFile
     from edgen.protocols.base import Protocol as Protocol
     from edgen.protocols.base import call_seed as call_seed
+    from edgen.protocols.base import ended as ended
+    from edgen.protocols.base import transcript_of as transcript_of
     from edgen.protocols.cut_turns import ask_turn as ask_turn
+    from edgen.protocols.fence import CONTINUED as CONTINUED
     from edgen.protocols.fence import FENCED as FENCED
+    from edgen.protocols.fence import fence_text as fence_text
+    from edgen.protocols.fence import fence_turns as fence_turns
+    from edgen.protocols.fence import guarded_lines as guarded_lines
+    from edgen.protocols.fence import make_mark as make_mark
     from edgen.protocols.parts import (
         CONVERSATION_VARIABLES as CONVERSATION_VARIABLES,
     )
@@ -51,9 +69,13 @@ if TYPE_CHECKING:
         learner as learner,
     )
     from edgen.protocols.stage import Stage as Stage
+    from edgen.protocols.stage import append_message as append_message
+    from edgen.protocols.stage import in_one_message as in_one_message
     from edgen.protocols.stage import play as play
+    from edgen.protocols.stage import too_little as too_little
     from edgen.reading.answers.values import LONGEST as LONGEST
     from edgen.reading.answers.values import read_values as read_values
+    from edgen.space.cells import AllowedCells as AllowedCells
     from edgen.space.entries import value_problem as value_problem
     from edgen.space.model import (
         DEFAULT_VARIABLES as DEFAULT_VARIABLES,
@@ -67,6 +89,8 @@ if TYPE_CHECKING:
     from edgen.space.model import (
         ROLES as ROLES,
     )
+    from edgen.space.model import TOPIC_FIELDS as TOPIC_FIELDS
+    from edgen.space.model import five_list_scenario as five_list_scenario
     from edgen.space.model import (
         has_five_dimensions as has_five_dimensions,
     )
@@ -75,16 +99,20 @@ else:
     __getattr__ = names_from(
         __name__,
         {
-            "edgen.core.values": "Role",
-            "edgen.protocols.base": "Protocol call_seed",
+            "edgen.config.backends": "Share",
+            "edgen.space.cells": "AllowedCells",
+            "edgen.core.values": "Role TaskId",
+            "edgen.protocols.base": "FindFile Protocol call_seed ended transcript_of",
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"
             ),
             "edgen.protocols.cut_turns": "ask_turn",
-            "edgen.protocols.fence": "FENCED",
-            "edgen.protocols.stage": "Stage play",
+            "edgen.protocols.fence": "CONTINUED FENCED fence_text fence_turns guarded_lines make_mark",
+            "edgen.protocols.stage": "Stage append_message in_one_message play too_little",
             "edgen.reading.answers.values": "LONGEST read_values",
-            "edgen.space.model": "DEFAULT_VARIABLES DIMENSIONS LISTS ROLES has_five_dimensions",
+            "edgen.space.model": (
+                "DEFAULT_VARIABLES DIMENSIONS LISTS ROLES TOPIC_FIELDS five_list_scenario has_five_dimensions"
+            ),
             "edgen.space.similar_values": "KnownValues",
             "edgen.space.entries": "value_problem",
         },

@@ -2,7 +2,7 @@
 
 `whole`: a verdict on both whole conversations; the turn at which they part gets praise and blame for all
 later turns. `response`: a verdict on the two responses alone. `rollouts`: from each response the conversation
-is continued k times, and the mean counts (see `edgen.protocols.continuation` for the source).
+is continued k times, and the mean counts (see `edgen.protocols.stage` for the source).
 
 Preferences between whole conversations are the input of multi-turn methods (Shani et al. 2024, MTPO, arXiv
 2405.14655); a loss that sees one turn, such as DPO's (Rafailov et al. 2023, arXiv 2305.18290), takes such a

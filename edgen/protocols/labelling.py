@@ -15,11 +15,22 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.config.label_set import LabelSet
-from edgen.core.forms import Form, form_of, listed, one_of
-from edgen.core.registry import AnswerKind
-from edgen.core.values import Address, Rejection, Reply, Request, Turn
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
-from edgen.protocols.fence import fence_text, guarded_lines, make_mark
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Prompting,
+    Question,
+    Rejection,
+    Reply,
+    Request,
+    Rules,
+    Simulation,
+    Template,
+    Turn,
+    ask,
+)
+from edgen.plugin.forms import Form, form_of, listed, one_of
+from edgen.plugin.protocols import Protocol, ended, fence_text, guarded_lines, make_mark
 from edgen.reading.answers.unit_labels import Choice, Labels, read_unit_labels
 
 TEMPLATE = "label_turns"

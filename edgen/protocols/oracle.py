@@ -20,39 +20,43 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.config import Pairs
-from edgen.core.forms import form, one_of
 from edgen.core.pair import UNKNOWN_SIDE, Candidate, Compare, Order, SideName, Verdict
-from edgen.core.registry import AnswerKind
-from edgen.core.values import (
+from edgen.plugin import (
     Address,
+    AnswerKind,
     Message,
+    Prompting,
+    Question,
     Rejection,
     RejectionReason,
     Reply,
     Request,
+    Rules,
     Scenario,
-    TaskId,
+    Simulation,
+    Space,
+    Template,
     Token,
     Turn,
-)
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import (
-    Prompting,
-    Protocol,
-    Question,
-    Rules,
-    Simulation,
-    Template,
     ask,
-    transcript_of,
+    scenario_variables,
+    template_variables,
     unread,
 )
-from edgen.protocols.fence import fence_text, guarded_lines, make_mark
+from edgen.plugin.forms import form, one_of
+from edgen.plugin.protocols import (
+    DEFAULT_VARIABLES,
+    Protocol,
+    TaskId,
+    fence_text,
+    guarded_lines,
+    has_five_dimensions,
+    make_mark,
+    transcript_of,
+)
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.reading.answers.verdict_prose import Choice
-from edgen.space import Space
-from edgen.space.model import DEFAULT_VARIABLES, has_five_dimensions, template_variables
 
 # The plain texts that a judge's template is given, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {

@@ -10,16 +10,29 @@ from collections.abc import Generator, Sequence
 
 import msgspec
 
-from edgen.core.forms import form_of, whole_number
-from edgen.core.registry import AnswerKind
-from edgen.core.values import Address, Rejection, Reply, Request, Scenario, TaskId, Turn
-from edgen.prompting import scenario_variables
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, unread
-from edgen.protocols.fence import fence_text, guarded_lines, make_mark
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Prompting,
+    Question,
+    Rejection,
+    Reply,
+    Request,
+    Rules,
+    Scenario,
+    Simulation,
+    Space,
+    Template,
+    Turn,
+    ask,
+    scenario_variables,
+    template_variables,
+    unread,
+)
+from edgen.plugin.forms import form_of, whole_number
+from edgen.plugin.protocols import DEFAULT_VARIABLES, Protocol, TaskId, fence_text, guarded_lines, make_mark
 from edgen.protocols.oracle import describe_space
 from edgen.reading.answers.scores import MOST, read_scores
-from edgen.space import Space
-from edgen.space.model import DEFAULT_VARIABLES, template_variables
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")

@@ -15,14 +15,27 @@ from typing import Literal
 
 import msgspec
 
-from edgen.core.forms import form, listed
-from edgen.core.forms import text as text_of
-from edgen.core.registry import AnswerKind
-from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Turn
-from edgen.protocols.base import Prompting, Protocol, Question, Rules, Simulation, Template, ask, ended
-from edgen.protocols.fence import fence_text, guarded_lines, make_mark
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Message,
+    Prompting,
+    Question,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Rules,
+    Simulation,
+    Template,
+    Turn,
+    ask,
+)
+from edgen.plugin.forms import form, listed
+from edgen.plugin.forms import text as text_of
+from edgen.plugin.protocols import Protocol, ended, fence_text, guarded_lines, make_mark
+from edgen.plugin.texts import are_alike
 from edgen.reading.answers.texts import read_texts
-from edgen.reading.similar_texts import are_alike
 
 Kind = Literal["paraphrases", "wrong"]
 TEMPLATES: dict[Kind, str] = {"paraphrases": "paraphrase", "wrong": "wrong_reply"}

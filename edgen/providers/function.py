@@ -12,11 +12,22 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from edgen.config.backends import BackendConfig, Text
-from edgen.core.errors import CallError, EdgenError, FailureKind, InputError, UsageError
-from edgen.core.values import Reply, Request
-from edgen.providers.base import Backend, Key, Link, Provider
-from edgen.providers.failures import clean_message, scrub
+from edgen.plugin import (
+    Backend,
+    BackendConfig,
+    CallError,
+    FailureKind,
+    InputError,
+    Key,
+    Link,
+    Provider,
+    Reply,
+    Request,
+    Text,
+    UsageError,
+)
+from edgen.plugin.errors import EdgenError
+from edgen.plugin.providers import clean_message, scrub
 
 AnswerFunction = Callable[[Request], Awaitable[str | Reply]]
 

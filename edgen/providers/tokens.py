@@ -19,7 +19,7 @@ _DIGITS = 5  # of a log probability
 _NOISE = 1e-3  # some servers' probabilities add up to slightly more than 1
 
 
-class Told(NamedTuple):
+class StatedToken(NamedTuple):
     """A token as reported by a service: text, bytes if given, and log probability."""
 
     text: str
@@ -27,12 +27,12 @@ class Told(NamedTuple):
     logprob: float
 
 
-def read_token(text: object, data: object, logprob: object) -> Told | None:
+def read_token(text: object, data: object, logprob: object) -> StatedToken | None:
     """Build a token from a service's values; None if they are invalid."""
     value = _read_log(logprob)
     if not isinstance(text, str) or value is None:
         return None
-    return Told(scrub(text), _read_bytes(data), value)
+    return StatedToken(scrub(text), _read_bytes(data), value)
 
 
 def _read_log(value: object) -> float | None:
@@ -48,7 +48,7 @@ def _read_bytes(data: object) -> bytes | None:
 
 
 def join_tokens(
-    said: Sequence[Told | None], likely: Iterable[Sequence[Told | None]]
+    said: Sequence[StatedToken | None], likely: Iterable[Sequence[StatedToken | None]]
 ) -> tuple[Token, ...] | None:
     """Return the tokens of an answer, with the likely ones at each place; None if one is invalid.
 
@@ -74,7 +74,7 @@ def join_tokens(
     return tuple(tokens)
 
 
-def _sorted(likely: Sequence[Told | None]) -> tuple[tuple[str, float], ...]:
+def _sorted(likely: Sequence[StatedToken | None]) -> tuple[tuple[str, float], ...]:
     """Return the likely tokens of one place, the likeliest first, without invalid ones."""
     found = [(one.text, one.logprob) for one in likely if one is not None]
     return tuple(sorted(found, key=lambda pair: -pair[1])[:MOST_TOP])

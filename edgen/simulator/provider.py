@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from edgen.core.errors import InputError, Problem
-from edgen.providers.base import Backend, Key, Link, Provider
+from edgen.plugin import Backend, InputError, Key, Link, Problem, Provider
 from edgen.simulator.config import SimulatorConfig
 
 

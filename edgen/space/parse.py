@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from edgen.core.errors import Problem, SpaceError
-from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened
 from edgen.space.conditions import condition_problems
 from edgen.space.entries import (
@@ -280,76 +278,6 @@ def _read_exclude(value: Any, problems: list[Problem]) -> tuple[Combination, ...
         problems.append(Problem("$.exclude", message))
         return ()
     return tuple(read_combination(one, f"$.exclude[{i}]", problems) for i, one in enumerate(value))
-
-
-def dump_space(space: Space, *, lists: bool = True) -> str:
-    """Return the text of a space file, as five lists if these suffice and `lists` is true. Every text is
-    quoted and unprintable characters are escaped, so it is safe to print."""
-    lines = [f"name: {as_text(space.name)}"]
-    if space.description is not None:
-        lines.append(f"description: {as_text(space.description)}")
-    if space.source is not None:
-        lines.append(f"source: {as_text(space.source)}")
-    if space.knowledge is not None:
-        lines.append(f"knowledge: {as_text(space.knowledge.file)}")
-    if space.duplicates != "refuse":
-        lines.append(f"duplicates: {space.duplicates}")
-    lists = lists and is_five_lists(space)
-    if not lists:
-        lines += ["", "dimensions:"]
-    for dimension in space.dimensions:
-        weighted = any(entry.weight != 1 for entry in dimension.entries)
-        lines += ["", f"{LISTS[dimension.name]}:"] if lists else _heading(dimension)
-        indent = "  " if lists else "    " if dimension.label is None else "      "
-        lines += [f"{indent}- {_dumped(entry, weighted)}" for entry in dimension.entries]
-    if not lists:
-        lines += ["", "roles:"]
-        lines += [
-            f"  {as_key(role.name)}: {{sees: [{', '.join(map(as_key, role.sees))}]}}" for role in space.roles
-        ]
-    if space.exclude:
-        lines += ["", "exclude:", *(f"  - {flow(combination)}" for combination in space.exclude)]
-    for name, said in space.sections.items():
-        lines += ["", f"{name}:"]
-        for key, value in msgspec.to_builtins(said).items():
-            lines += (
-                [f"  {key}:", *_block(value, "    ")]
-                if isinstance(value, dict)
-                else [f"  {key}: {flow(value)}"]
-            )
-    return "\n".join(lines) + "\n"
-
-
-def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
-    """Return the texts of a space's files by name: its own, and its knowledge file."""
-    beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
-    return {name: dump_space(space), **beside}
-
-
-def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
-    """Yield a mapping of names, with a line per value of a name."""
-    for name, one in named.items():
-        yield f"{indent}{as_key(name)}:"
-        if isinstance(one, dict):
-            yield from (f"{indent}  {as_key(key)}: {flow(value)}" for key, value in one.items())
-        else:
-            yield from (f"{indent}  - {flow(value)}" for value in one)
-
-
-def _heading(dimension: Dimension) -> list[str]:
-    head = [f"  {as_key(dimension.name)}:"]
-    return (
-        head if dimension.label is None else [*head, f"    label: {as_text(dimension.label)}", "    values:"]
-    )
-
-
-def _dumped(entry: Entry, weighted: bool) -> str:
-    value = as_text(entry.value)
-    extra = [f"weight: {as_number(entry.weight)}"] if weighted else []
-    extra += [f"when: {flow(entry.when)}"] if entry.when else []
-    names = sorted(entry.fields, key=lambda name: TOPIC_FIELDS.index(name) if name in TOPIC_FIELDS else -1)
-    extra += [f"{name}: {flow(entry.fields[name])}" for name in names]
-    return f"{{value: {value}, {', '.join(extra)}}}" if extra else value
 
 
 def content_sha256(space: Space) -> str:

@@ -28,7 +28,8 @@ import msgspec
 import yaml
 
 from edgen.core.errors import RunError, UsageError
-from edgen.core.files import refuse_links, sweep, target_name
+from edgen.core.files import target_name
+from edgen.core.folders import refuse_links, sweep
 from edgen.core.kept_files import (
     DIGESTS,
     forget_digests,

@@ -13,14 +13,13 @@ from edgen.core.files import (
     Part,
     open_lock,
     read_regular,
-    refuse_links,
     replacing,
-    sweep,
     target_name,
     temporary,
     write_new,
     write_whole,
 )
+from edgen.core.folders import refuse_links, sweep
 
 
 def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

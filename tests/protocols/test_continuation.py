@@ -6,8 +6,8 @@ from typing import Any
 
 from edgen.core.values import Conversation, Rejection, Reply, Request, Turn
 from edgen.protocols.base import Rules
-from edgen.protocols.continuation import play_on
 from edgen.protocols.selfplay import CLOSING_STEP, SELFPLAY, Selfplay
+from edgen.protocols.stage import play_on
 from tests.protocols.play import SCENARIO, play, prompts
 
 GIVEN = (

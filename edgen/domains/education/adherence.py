@@ -10,7 +10,6 @@ from edgen.asking.needs import NeededCalls
 from edgen.asking.options import AskOptions
 from edgen.asking.places import open_for_reading
 from edgen.asking.start import Start
-from edgen.core.errors import RunError, TemplateError
 from edgen.domains.education.adherence_asker import AdherenceAsker
 from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets
@@ -18,9 +17,10 @@ from edgen.domains.education.keywords import Adherence
 from edgen.evaluation.measuring import judged_measure, measures_of_other_families
 from edgen.planning.allowed_files import unlimited
 from edgen.plugin import Backend, Job, RunReader, UsageError
+from edgen.plugin.errors import RunError, TemplateError
+from edgen.plugin.formats import RunFolder
 from edgen.prompting import Prompt, load_prompt
 from edgen.runtime.control import Control, explain_os_errors
-from edgen.store.run_folder import RunFolder
 
 
 def judge_adherence(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 
-from edgen.core.values import TaskId
 from edgen.domains.education.keywords import MEASURES, Verdicts
 from edgen.plugin import (
     Address,
@@ -27,12 +26,9 @@ from edgen.plugin import (
     ask,
     scenario_variables,
 )
+from edgen.plugin.answers import drop_thinking, object_in
 from edgen.plugin.forms import form_of, one_of
-from edgen.plugin.protocols import DEFAULT_VARIABLES, FENCED, Protocol
-from edgen.protocols.base import transcript_of
-from edgen.protocols.fence import fence_turns
-from edgen.reading.answers.body import object_in
-from edgen.reading.text.thinking import drop_thinking
+from edgen.plugin.protocols import DEFAULT_VARIABLES, FENCED, Protocol, TaskId, fence_turns, transcript_of
 
 VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"

@@ -12,7 +12,7 @@ from edgen.domains.education.adherence_asker import Sheet
 from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, Verdicts, verdicts
 from edgen.evaluation.sample import cut
 from edgen.plugin import RunReader
-from edgen.stats.agreement import agreement
+from edgen.plugin.statistics import agreement
 from edgen.store.ledger import LedgerReader
 
 _decode = msgspec.json.Decoder(Sheet).decode

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from edgen.domains.education.keywords import MEASURES, verdicts
 from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.plugin.families import Role
-from edgen.reading.detect import spoken, words
+from edgen.plugin.protocols import five_list_scenario
+from edgen.plugin.texts import spoken, words
 from edgen.simulator.judge import find_fenced
-from edgen.space.model import five_list_scenario
 
 _WRONG = 0.1
 _DESCRIBED = re.compile(r"^(Student|Teacher)'s (preference|reaction): (.*)$", re.MULTILINE)

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from edgen.families.base import with_marker, without_marker
 from edgen.plugin import (
     Conversation,
     Family,
@@ -30,9 +29,8 @@ from edgen.plugin import (
     read_values,
     write_values,
 )
-from edgen.plugin.families import Role, filed_index
-from edgen.plugin.protocols import DIMENSIONS, ROLES, has_five_dimensions
-from edgen.space.model import TOPIC_FIELDS, five_list_scenario
+from edgen.plugin.families import Role, filed_index, with_marker, without_marker
+from edgen.plugin.protocols import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
 
 
 class BackgroundInfo(msgspec.Struct, frozen=True):

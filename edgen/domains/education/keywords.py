@@ -35,8 +35,8 @@ import msgspec
 
 from edgen.plugin import Estimate, Sample, Scenario, Turn, Words
 from edgen.plugin.families import Role
+from edgen.plugin.statistics import ShareCount
 from edgen.reading import phrase_kinds as ways
-from edgen.stats.intervals import ShareCount
 
 MEASURES = ("student_asks", "student_reaction", "teacher_reaction", "teacher_keeps", "teacher_leaves")
 

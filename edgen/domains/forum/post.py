@@ -13,15 +13,22 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.forms import text as text_of
-from edgen.core.text import shorten
 from edgen.plugin import Rejection, RejectionReason, read_turn
+from edgen.plugin.answers import (
+    TEACHER_STUDENT,
+    OwnWords,
+    Pairs,
+    RoleWords,
+    body_of,
+    find_service_refusal,
+    object_in,
+    parse,
+    replace_surrogates,
+    unfenced,
+)
 from edgen.plugin.forms import Form, form, form_of, listed, one_of
-from edgen.reading.answers.body import body_of, object_in, unfenced
-from edgen.reading.assistant_words import find_service_refusal
-from edgen.reading.loose_json.parser import Pairs, parse
-from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
-from edgen.reading.text.characters import excerpt, replace_surrogates
+from edgen.plugin.forms import text as text_of
+from edgen.plugin.texts import excerpt, shorten
 
 MAX_TITLE = 200
 UNKNOWN_POST = "unknown_post"  # a repair: a vote or a mark for a post that cannot have it is dropped

@@ -11,9 +11,7 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.core.yaml_values import nearest
 from edgen.domains.forum.config import MODERATOR, OF_MEMBER, OF_MODERATOR, Forum, Member
-from edgen.families.base import family_of
 from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
@@ -29,6 +27,8 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
+from edgen.plugin.families import family_of
+from edgen.plugin.files import nearest
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)

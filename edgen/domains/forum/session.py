@@ -31,13 +31,10 @@ from edgen.plugin import (
     Turn,
     ask,
 )
+from edgen.plugin.answers import Chosen, choice_form, read_choice
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import ask_turn
-from edgen.protocols.base import ended
-from edgen.protocols.fence import fence_turns
-from edgen.protocols.stage import append_message
-from edgen.reading.answers.choice import Chosen, choice_form, read_choice
-from edgen.reading.detect import loops
+from edgen.plugin.protocols import append_message, ask_turn, ended, fence_turns
+from edgen.plugin.texts import loops
 
 # Why a thread ends.
 ACCEPTED = "accepted_answer"

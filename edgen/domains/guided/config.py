@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import Share
 from edgen.plugin import Text
-from edgen.plugin.protocols import FENCED
+from edgen.plugin.protocols import FENCED, Share
 
 PARAPHRASER = "paraphrase"  # the role whose backend rewords
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.guided import crwiz_files
-from edgen.families.dialogue import Dialogue
 from edgen.plugin import FiledRecord, Space
+from edgen.plugin.families import Dialogue
 
 
 class CrwizLogs(Dialogue):

@@ -7,7 +7,6 @@ import functools
 
 import msgspec
 
-from edgen.core.errors import MachineError
 from edgen.domains.guided.config import Guided
 from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.load import load_machine
@@ -19,13 +18,24 @@ from edgen.domains.guided.questionnaire import (
     load_questionnaire,
     read_questionnaire,
 )
-from edgen.domains.guided.session import Prepared
-from edgen.plugin import Job, JobError, Problem, Space, settings_of
-from edgen.protocols.base import FindFile
+from edgen.plugin import Job, JobError, Problem, Space, SpaceRole, settings_of
+from edgen.plugin.errors import MachineError
+from edgen.plugin.protocols import FindFile
 
 OF_MACHINE = "machine"  # a questionnaire: the one that the machine names
 MOST_HELD = 1 << 20  # characters of a machine as JSON; a job may have 4 MiB
 _MOST_SHOWN = 20  # problems of a machine in one message
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What all conversations of a job share. `labels` of the partner's turns open locks."""
+
+    machine: Machine
+    questionnaire: Questionnaire | None
+    space: Space
+    wizard: SpaceRole
+    partner: SpaceRole
+    labels: tuple[str, ...] = ()
 
 
 def is_content(named: str) -> bool:

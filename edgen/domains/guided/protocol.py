@@ -19,7 +19,6 @@ from edgen.domains.guided.config import (
     PARAPHRASER,
     Guided,
 )
-from edgen.families.base import family_of
 from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
@@ -35,7 +34,8 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
-from edgen.protocols.base import FindFile
+from edgen.plugin.families import family_of
+from edgen.plugin.protocols import FindFile
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from edgen.core.yaml_values import build, read_text, read_yaml
 from edgen.plugin import JobError, Problem
-from edgen.reading.answers.ratings import Scale
+from edgen.plugin.answers import Scale
+from edgen.plugin.files import build, read_text, read_yaml
 
 _Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}\Z")]
 _Line = Annotated[str, Meta(min_length=1, max_length=1_000)]

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
-import msgspec
-
+from edgen.domains.guided.answer_time import read_seconds
 from edgen.domains.guided.config import PARAPHRASER, Guided
 from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
-from edgen.domains.guided.machines.model import Machine
+from edgen.domains.guided.files import Prepared
 from edgen.domains.guided.machines.slots import as_text
-from edgen.domains.guided.questionnaire import Questionnaire, token_of
+from edgen.domains.guided.questionnaire import token_of
 from edgen.plugin import (
     Conversation,
     Conversing,
@@ -29,37 +28,36 @@ from edgen.plugin import (
     Rules,
     Scenario,
     Session,
-    Space,
     SpaceRole,
     ask,
     read_turn,
 )
+from edgen.plugin.answers import (
+    ActedTurn,
+    Chosen,
+    TurnReply,
+    acted_form,
+    choice_form,
+    ratings_form,
+    read_acted_turn,
+    read_choice,
+    read_ratings,
+)
 from edgen.plugin.forms import Form, turn_form
-from edgen.plugin.protocols import ask_turn
-from edgen.protocols.base import ended, transcript_of
-from edgen.protocols.fence import fence_turns
-from edgen.protocols.stage import append_message, in_one_message, too_little
-from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
-from edgen.reading.answers.answer_time import read_seconds
-from edgen.reading.answers.choice import Chosen, choice_form, read_choice
-from edgen.reading.answers.ratings import ratings_form, read_ratings
-from edgen.reading.one_turn.reader import TurnReply
+from edgen.plugin.protocols import (
+    append_message,
+    ask_turn,
+    ended,
+    fence_turns,
+    in_one_message,
+    too_little,
+    transcript_of,
+)
 
 KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the machine has it
 UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read
 _NO_ANSWER = "(Nobody says anything.)"
 T = TypeVar("T")
-
-
-class Prepared(msgspec.Struct, frozen=True):
-    """What all conversations of a job share. `labels` of the partner's turns open locks."""
-
-    machine: Machine
-    questionnaire: Questionnaire | None
-    space: Space
-    wizard: SpaceRole
-    partner: SpaceRole
-    labels: tuple[str, ...] = ()
 
 
 class GuidedSession(Session):

@@ -19,10 +19,10 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import DataError
 from edgen.domains.retrieval.submission import as_id, plain
 from edgen.plugin import Problem, Turn
-from edgen.reading.detect import words as words_of
+from edgen.plugin.errors import DataError
+from edgen.plugin.texts import words as words_of
 
 _K1, _B = 1.2, 0.75
 Words = Counter[str]

@@ -13,7 +13,6 @@ from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
 from edgen.core.options import CallVia, Overrides, template
 from edgen.core.options import backend as backend_option
-from edgen.core.text import describe_counts
 from edgen.plugin import UsageError
 from edgen.runtime.options import WorkOptions
 
@@ -86,6 +85,8 @@ def _render(found: Baseline) -> Iterator[str]:
 
 def _render_asked(asked: ModelRanking, examples: int) -> Iterator[str]:
     yield f"ranked     {asked.ranked:,} of {count_noun(examples, 'example')}, by {asked.model}"
+    from edgen.plugin.texts import describe_counts
+
     if without := {**asked.rejected, **asked.failed}:
         yield f"no ranking {describe_counts(without)}"
     yield f"lists      {asked.windows:,}, of which {asked.unread:,} could not be read and stay as they were"

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.core.extras import require_extra
-from edgen.reading.detect import words
+from edgen.plugin.files import require_extra
+from edgen.plugin.texts import words
 
 K1, B = 1.2, 0.75
 MOST = 1000

@@ -11,9 +11,7 @@ from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from edgen.core.digest import hash64
-from edgen.reading.detect import words
-from edgen.reading.similar_texts import shingles_of
+from edgen.plugin.texts import hash64, shingles_of, words
 
 Key = bytes  # stands for a context
 

@@ -15,7 +15,7 @@ from typing import IO
 
 import msgspec
 
-from edgen.validation.reading import cut, read_data
+from edgen.plugin.files import cut, read_data
 
 _MAX_LINE = 1 << 24  # bytes
 _HEAD = 1 << 12

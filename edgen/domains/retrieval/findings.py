@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.core.text import shorten
+from edgen.plugin.texts import shorten
 
 # Kind: severity and title.
 KINDS = {

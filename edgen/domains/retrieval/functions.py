@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from edgen.core.events import Listener
-from edgen.core.extras import require_extra
 from edgen.domains.retrieval.ranking import MODEL, Baseline, ModelOptions, rank_examples
 from edgen.plugin import UsageError
+from edgen.plugin.files import require_extra
 from edgen.runtime.control import Control
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgen.core.errors import DataError
 from edgen.domains.retrieval.findings import Finding, finding, quoted
 from edgen.domains.retrieval.submission import as_id, holds_json, plain
 from edgen.plugin import Problem
-from edgen.validation.reading import cut, lines_of, read_data
+from edgen.plugin.errors import DataError
+from edgen.plugin.files import cut, lines_of, read_data
 
 Key = tuple[str, str]  # dialog, turn
 

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from edgen.domains.retrieval.candidates import Candidates, look_at
 from edgen.domains.retrieval.negatives import may_be_alike
-from edgen.reading.detect import words
-from edgen.reading.similar_texts import ALIKE, are_alike, shingles_of
+from edgen.plugin.texts import ALIKE, are_alike, shingles_of, words
 
 _COUNTERS = 1 << 20  # word 3-grams are counted by so many counters, which only shapes the order
 _HASH = (1 << 32) - 1

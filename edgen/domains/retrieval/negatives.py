@@ -10,9 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgen.core.digest import hash64
 from edgen.domains.retrieval.candidates import Candidates, Looks, look_at
-from edgen.reading.similar_texts import ALIKE, are_alike
+from edgen.plugin.texts import ALIKE, are_alike, hash64
 
 MOST_DRAWS = 10_000
 

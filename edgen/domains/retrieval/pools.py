@@ -9,13 +9,13 @@ from array import array
 from bisect import bisect_left
 from pathlib import Path
 
-from edgen.core.errors import DataError
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.findings import Finding, finding, listed
 from edgen.domains.retrieval.submission import Ranking, as_id, plain
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Problem
-from edgen.validation.reading import lines_of, read_data
+from edgen.plugin.errors import DataError
+from edgen.plugin.files import lines_of, read_data
 
 
 class Pools:

@@ -12,9 +12,6 @@ from edgen.asking.needs import NeededCalls, needs_of
 from edgen.asking.options import AskOptions
 from edgen.asking.places import Place
 from edgen.asking.start import ask_for_file
-from edgen.core.errors import DataError
-from edgen.core.files import write_lines
-from edgen.core.yaml_values import nearest
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.ranking_asker import (
@@ -27,6 +24,8 @@ from edgen.domains.retrieval.ranking_asker import (
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE
 from edgen.planning.load import asked_with
 from edgen.plugin import UsageError
+from edgen.plugin.errors import DataError
+from edgen.plugin.files import nearest, write_lines
 from edgen.runtime.control import Control
 
 MODEL = "model"

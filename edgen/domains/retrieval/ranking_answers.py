@@ -13,8 +13,8 @@ import re
 from typing import NamedTuple
 
 from edgen.plugin import Rejection, RejectionReason, Reply
-from edgen.reading.answers.body import body_of
-from edgen.reading.text.characters import excerpt
+from edgen.plugin.answers import body_of
+from edgen.plugin.texts import excerpt
 
 _BRACKETED = re.compile(r"\[[ \t]{0,4}(\d{1,9})[ \t]{0,4}\]")
 _NUMBER = re.compile(r"\d{1,9}")

@@ -17,9 +17,6 @@ import msgspec
 
 from edgen.asking.asker import FileAsker
 from edgen.core.digest import sha256
-from edgen.core.errors import ShortError, TemplateError
-from edgen.core.files import write_lines
-from edgen.core.text import describe_counts
 from edgen.domains.retrieval.baseline import Example, Frequencies, entry_of, first_order, read_examples
 from edgen.domains.retrieval.ranking_protocol import (
     SHOWN,
@@ -33,9 +30,12 @@ from edgen.domains.retrieval.ranking_protocol import (
 from edgen.domains.retrieval.truth import NONE
 from edgen.planning.allowed_files import unlimited
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
+from edgen.plugin.answers import replace_surrogates
+from edgen.plugin.errors import ShortError, TemplateError
+from edgen.plugin.files import write_lines
+from edgen.plugin.texts import describe_counts
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.task import Spent, Task
-from edgen.reading.text.characters import replace_surrogates
 from edgen.runtime.snapshot import Calls, Tokens, Usage
 from edgen.store.ledger import LedgerReader, RunPlan
 

@@ -30,9 +30,8 @@ from edgen.plugin import (
     ask,
 )
 from edgen.plugin.forms import form, listed, whole_number
-from edgen.plugin.protocols import Protocol
-from edgen.protocols.fence import fence_text, guarded_lines, make_mark
-from edgen.reading.detect import words
+from edgen.plugin.protocols import Protocol, fence_text, guarded_lines, make_mark
+from edgen.plugin.texts import words
 
 WINDOW = 20
 STEP = 10

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.errors import DataError
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
 from edgen.domains.retrieval.intents import Key, Labelled, named, read_labels, read_true_labels
@@ -16,8 +15,9 @@ from edgen.domains.retrieval.pools import Pools
 from edgen.domains.retrieval.ranking_figures import RankingFigures, ranking_figures
 from edgen.domains.retrieval.submission import plain, read_ranking
 from edgen.domains.retrieval.truth import Truth, read_truth
-from edgen.stats.label_figures import LabelCounts, LabelFigures
-from edgen.validation.reading import lines_of, read_data
+from edgen.plugin.errors import DataError
+from edgen.plugin.files import lines_of, read_data
+from edgen.plugin.statistics import LabelCounts, LabelFigures
 
 
 class _Score(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):

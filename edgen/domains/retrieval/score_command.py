@@ -90,7 +90,7 @@ def _render_labels(found: LabelScore) -> Iterator[str]:
 
 
 def _said(estimate: Estimate | None) -> str:
-    from edgen.evaluation.terminal import with_interval
+    from edgen.plugin.measures import with_interval
 
     return "–" if estimate is None else with_interval(estimate, ".4f")
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.text import replace_surrogates
 from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
 from edgen.domains.retrieval.truth import NONE
+from edgen.plugin.texts import replace_surrogates
 
 
 @dataclass(frozen=True, slots=True)

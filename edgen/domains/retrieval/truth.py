@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.core.errors import DataError
 from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
 from edgen.plugin import Problem
-from edgen.validation.reading import lines_of, read_data
+from edgen.plugin.errors import DataError
+from edgen.plugin.files import lines_of, read_data
 
 NONE = "NONE"
 

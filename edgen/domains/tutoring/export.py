@@ -17,9 +17,8 @@ from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_AC
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
-from edgen.export.format import Tried
 from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
-from edgen.plugin.formats import SplitFiles, WriteRow
+from edgen.plugin.formats import SplitFiles, Tried, WriteRow
 
 PICTURES = "pictures"  # the folder of them
 MOST_TURNS = 10  # of a context, as in the release

@@ -7,12 +7,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.core.errors import SpaceError
 from edgen.domains.tutoring import cima_files as cima
 from edgen.domains.tutoring.exercises.model import exercises_of
-from edgen.families.base import Scenes
-from edgen.families.dialogue import Dialogue
 from edgen.plugin import FiledRecord, Recorded, Space, SpaceRole
+from edgen.plugin.errors import SpaceError
+from edgen.plugin.families import Dialogue, Scenes
 
 MOST_PICTURES = 40  # of a session that is shown
 

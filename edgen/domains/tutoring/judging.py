@@ -14,11 +14,10 @@ from typing import Any
 
 import msgspec
 
+from edgen.domains.tutoring.best_worst import read_best_worst
 from edgen.plugin import Address, Prompting, Question, Rejection, Reply, Request, Rules, Turn, ask
 from edgen.plugin.forms import Form, form, one_of
-from edgen.protocols.base import ended
-from edgen.protocols.fence import fence_text, guarded_lines, make_mark
-from edgen.reading.answers.best_worst import read_best_worst
+from edgen.plugin.protocols import ended, fence_text, guarded_lines, make_mark
 
 JUDGE = "judge"  # the backend, and what its template is for
 UNJUDGED = "unjudged"  # a flag of a conversation

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.plugin import Problem, Rejection, Text
-from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
+from edgen.plugin.answers import ActedTurn, read_acted_turn
 
 SOLVED = "solved"  # templates for turns that solve an exercise, whatever the student's actions are
 

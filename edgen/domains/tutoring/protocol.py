@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from edgen.config.label_set import load_label_set, name_problems
-from edgen.core.yaml_values import shortened
 from edgen.domains.tutoring.config import EXTRA_VARIABLES, Tutoring
 from edgen.domains.tutoring.exercises.model import SHOWN, exercises_of
 from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
@@ -36,7 +35,8 @@ from edgen.plugin import (
     Template,
     settings_of,
 )
-from edgen.protocols.base import FindFile
+from edgen.plugin.files import shortened
+from edgen.plugin.protocols import FindFile
 from edgen.protocols.labelling import labelling_template
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high

@@ -9,9 +9,8 @@ from typing import Any
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
-from edgen.families.base import Scene, Scenes
 from edgen.plugin import Scenario, Space, Turn
-from edgen.plugin.families import Role
+from edgen.plugin.families import Role, Scene, Scenes
 
 
 class ExerciseScenes(Scenes):

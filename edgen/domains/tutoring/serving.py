@@ -17,7 +17,7 @@ from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.pool_config import SOLVED, read_template
 from edgen.domains.tutoring.responses import Moment, Response, ResponsePool
 from edgen.plugin import Turn
-from edgen.reading.answers.acted_turn import ActedTurn
+from edgen.plugin.answers import ActedTurn
 
 DRY = "pool_dry"  # a flag of a conversation
 

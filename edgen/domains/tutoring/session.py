@@ -45,12 +45,11 @@ from edgen.plugin import (
     Turn,
     scenario_variables,
 )
+from edgen.plugin.answers import ActedTurn, acted_form, read_acted_turn
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import ask_turn
+from edgen.plugin.protocols import append_message, ask_turn, in_one_message
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.labelling import labelling_variables, labels_form
-from edgen.protocols.stage import append_message, in_one_message
-from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_turn
 from edgen.reading.answers.unit_labels import Choice
 
 # Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.domains.tutoring.exercises.answers import words_of
 from edgen.plugin import Message, Simulation
-from edgen.protocols.fence import CONTINUED
+from edgen.plugin.protocols import CONTINUED
 from edgen.protocols.labelling_simulated import true_labels
 
 _ACTIONS = re.compile(r'"actions"\s*:')

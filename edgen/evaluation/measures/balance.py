@@ -13,18 +13,18 @@ from types import SimpleNamespace
 
 import msgspec
 
-from edgen.core.values import ROLES
-from edgen.evaluation.aggregates import ByKey
-from edgen.evaluation.figures import (
+from edgen.plugin import ArmResult, Histogram, Measure, Sample, Shared, Tally, Words
+from edgen.plugin.measures import (
+    ROLES,
     SHARES,
     Block,
+    ByKey,
     histograms_picture,
     label_with_arm,
     series_colour,
 )
-from edgen.evaluation.figures import Histogram as Drawn
-from edgen.plugin import ArmResult, Histogram, Measure, Sample, Shared, Tally, Words
-from edgen.stats.distributions import Distribution, summarize_shares
+from edgen.plugin.measures import Histogram as Drawn
+from edgen.plugin.statistics import Distribution, summarize_shares
 
 
 class RoleShares(msgspec.Struct, frozen=True):

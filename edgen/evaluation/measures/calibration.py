@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.core.text import number, quantity
-from edgen.evaluation.figures import Block, label_with_arm
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.evaluation.terminal import LABEL, rows, shorten_line
 from edgen.plugin import ArmResult, Measure, Picture, Sample, Shared, Words
+from edgen.plugin.measures import LABEL, Block, label_with_arm, rows, shorten_line
+from edgen.plugin.texts import number, quantity
 
 Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration", "logprobs"?}]}
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.text import number, percent, quantity
-from edgen.evaluation.figures import Block, Curve, Curves, label_with_arm, series_colour
 from edgen.plugin import Picture, Table
+from edgen.plugin.measures import Block, Curve, Curves, label_with_arm, series_colour
+from edgen.plugin.texts import number, percent, quantity
 from edgen.preferences.render import FORECASTS, TRUTHS
 
 Told = Mapping[str, Any]  # a judge's "logprobs" of a bias report

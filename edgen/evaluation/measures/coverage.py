@@ -5,28 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from edgen.core.text import NONE, number, percent, quantity, readable_name
-from edgen.evaluation.figures import (
-    Axis,
-    Block,
-    Cells,
-    Intervals,
-    describe_rows,
-    interval_of,
-    label_with_arm,
-    sentence_of_arm,
-    shade_of,
-    share_of,
-)
 from edgen.evaluation.measures.coverage_count import (
     Coverage,
     CoverageCount,
     CrossTable,
     ValueCount,
 )
-from edgen.evaluation.terminal import LABEL, join_counts, row, rows, shorten_line
 from edgen.plugin import ArmResult, Measure, Picture, Shared, Table
-from edgen.stats.significance import SIGNIFICANT
+from edgen.plugin.measures import (
+    LABEL,
+    Axis,
+    Block,
+    Cells,
+    Intervals,
+    describe_rows,
+    interval_of,
+    join_counts,
+    label_with_arm,
+    row,
+    rows,
+    sentence_of_arm,
+    shade_of,
+    share_of,
+    shorten_line,
+)
+from edgen.plugin.statistics import SIGNIFICANT
+from edgen.plugin.texts import NONE, number, percent, quantity, readable_name
 
 _FEW = 5  # values that a list names
 _MOST_ARMS = 6  # that are drawn; tables have all

@@ -21,12 +21,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.evaluation.sample import PlannedOutcome
 from edgen.plugin import Estimate, Sample, Space, SpaceRole, Words, share
-from edgen.plugin.protocols import ROLES
-from edgen.space.cells import AllowedCells
-from edgen.space.model import TOPIC_FIELDS
-from edgen.stats.significance import fisher, holm, log_factorials
+from edgen.plugin.measures import PlannedOutcome
+from edgen.plugin.protocols import ROLES, TOPIC_FIELDS, AllowedCells
+from edgen.plugin.statistics import fisher, holm, log_factorials
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
 MOST_TABLES = 4  # of two dimensions each

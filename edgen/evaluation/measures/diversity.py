@@ -14,9 +14,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.core.text import number
-from edgen.evaluation.figures import Bar, Block, Curve, Curves, label_with_arm, sentence_of_arm, series_colour
-from edgen.evaluation.terminal import row
 from edgen.evaluation.texts.corpus import Codes, Corpus, narrowed, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
@@ -33,6 +30,17 @@ from edgen.plugin import (
     bars_picture,
     figure_kinds,
 )
+from edgen.plugin.measures import (
+    Bar,
+    Block,
+    Curve,
+    Curves,
+    label_with_arm,
+    row,
+    sentence_of_arm,
+    series_colour,
+)
+from edgen.plugin.texts import number
 
 BLOCK_WORDS = 1000
 ORDERS = (1, 2, 3)

@@ -14,13 +14,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.core.digest import hash64
-from edgen.core.text import number, percent, quantity
-from edgen.evaluation.figures import Block, sentence_of_arm
-from edgen.evaluation.terminal import row, share_with_interval, shorten_middle, wrap
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
 from edgen.plugin import ArmResult, Estimate, Measure, Sample, Shared, Table, Turn, Words
+from edgen.plugin.measures import Block, row, sentence_of_arm, share_with_interval, shorten_middle, wrap
+from edgen.plugin.texts import hash64, number, percent, quantity
 
 EXAMPLES = 10
 _SIDES = ("train", "test", "none")

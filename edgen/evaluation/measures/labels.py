@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from edgen.config.label_set import LabelSet
-from edgen.core.text import percent, quantity
-from edgen.evaluation.figures import Block
 from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
 from edgen.evaluation.layer_pictures import layer_blocks
-from edgen.evaluation.terminal import row, rows, share_with_interval, shorten_line, with_interval
 from edgen.plugin import ArmResult, Compared, Measure, Sample, Shared, Space, Words
+from edgen.plugin.measures import Block, row, rows, share_with_interval, shorten_line, with_interval
+from edgen.plugin.texts import percent, quantity
 from edgen.stats.clusters import Clusters
 
 Found = dict[str, LayerFigures]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.core.text import number
-from edgen.evaluation.aggregates import roles_of
 from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Space, Words, figure_kinds
+from edgen.plugin.measures import roles_of
+from edgen.plugin.texts import number
 
 
 class LengthsMeasure(Measure[Any]):

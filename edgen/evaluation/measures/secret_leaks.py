@@ -17,10 +17,6 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from edgen.core.registry import find
-from edgen.core.text import readable_name
-from edgen.evaluation.figures import Block
-from edgen.evaluation.panels import draw_panels
-from edgen.evaluation.terminal import join_counts, rows, wrap
 from edgen.plugin import (
     ArmResult,
     Columns,
@@ -39,10 +35,12 @@ from edgen.plugin import (
     figure_kinds,
 )
 from edgen.plugin.families import Role
+from edgen.plugin.measures import Block, draw_panels, join_counts, rows, wrap
 from edgen.plugin.protocols import ROLES
+from edgen.plugin.texts import readable_name
+from edgen.plugin.texts import words as cut_words
 from edgen.reading import phrase_kinds as ways
 from edgen.reading.detect import find_leak, fold, is_secret
-from edgen.reading.detect import words as cut_words
 from edgen.reading.phrase_kinds import MOST
 
 _LEADING = re.compile(r"(?:(?:and|but|or|then|who|might|may|he|she|they|will)\s+){1,5}", re.IGNORECASE)

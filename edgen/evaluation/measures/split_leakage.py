@@ -13,12 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.core.text import number, percent, readable_name
-from edgen.evaluation.aggregates import Aggregate, ByKey
-from edgen.evaluation.figures import Bar, Block, label_with_arm, series_colour
-from edgen.evaluation.terminal import wrap
-from edgen.families.base import dimension_groups
 from edgen.plugin import ArmResult, Measure, Sample, Shared, Total, Words, bars_picture
+from edgen.plugin.families import dimension_groups
+from edgen.plugin.measures import Aggregate, Bar, Block, ByKey, label_with_arm, series_colour, wrap
+from edgen.plugin.texts import number, percent, readable_name
 
 _SIDES = ("train", "test")
 _NAMED = ("topic", "persona", "topic and persona")  # groups that have fields of their own

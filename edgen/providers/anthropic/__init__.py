@@ -6,12 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config.backends import Price
-from edgen.core.errors import Problem
+from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
+from edgen.plugin.providers import BatchServices, PriceList
 from edgen.providers.anthropic.config import AnthropicConfig
-from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
-from edgen.providers.batches import BatchServices
-from edgen.providers.prices import PriceList
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.anthropic.com")
 
@@ -42,7 +39,7 @@ class AnthropicProvider(Provider):
         return found
 
     def key_request(self, config: AnthropicConfig) -> KeyRequest:
-        from edgen.providers.http import http_key_request
+        from edgen.plugin.providers import http_key_request
 
         return http_key_request((config.api_key_env,), config.base_url)
 

@@ -20,23 +20,28 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from yarl import URL
 
-from edgen.core.errors import CallError, FailureKind
-from edgen.core.threads import run_in_thread
-from edgen.core.values import Request
-from edgen.providers.anthropic.online import AnthropicBackend, classify, read_reply
-from edgen.providers.batches import (
+from edgen.plugin import CallError, FailureKind, Request
+from edgen.plugin.providers import (
     BatchLimits,
     LineResult,
     NeverBegun,
     RemoteBatch,
+    SdkBatches,
+    Secrets,
     Sending,
+    Sink,
     Suspects,
+    append_path,
+    call_error,
+    load_sdk,
     mark_of,
+    read_error,
+    read_members,
+    read_text_member,
+    run_in_thread,
+    without_secrets,
 )
-from edgen.providers.failures import Secrets, call_error, read_error, without_secrets
-from edgen.providers.http import append_path
-from edgen.providers.sdk import load_sdk
-from edgen.providers.sdk_batches import SdkBatches, Sink, read_members, read_text_member
+from edgen.providers.anthropic.online import AnthropicBackend, classify, read_reply
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.config.backends import BackendConfig, EnvName, Positive, Url
+from edgen.plugin import BackendConfig
+from edgen.plugin.providers import EnvName, Positive, Url
 
 
 class AnthropicConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="anthropic"):

@@ -14,14 +14,26 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import FailureKind, InputError
-from edgen.core.values import FinishReason, Message, Reply, Request, Usage
+from edgen.plugin import FailureKind, InputError, Key, Link, Message, Reply, Request, Usage
+from edgen.plugin.providers import (
+    MOST_PROMPT,
+    Credentials,
+    ErrorBody,
+    FinishReason,
+    HttpBackend,
+    add_counts,
+    append_path,
+    decode,
+    encode,
+    encode_prompt,
+    kind_of_status,
+    read_member,
+    read_usage,
+    refuse_extra,
+    scrub,
+    stated,
+)
 from edgen.providers.anthropic.config import AnthropicConfig
-from edgen.providers.base import Key, Link
-from edgen.providers.credentials import Credentials
-from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
-from edgen.providers.http import HttpBackend, append_path, encode, encode_prompt, refuse_extra, stated
-from edgen.providers.usage import MOST_PROMPT, add_counts, read_member, read_usage
 
 
 class AnthropicBackend(HttpBackend):

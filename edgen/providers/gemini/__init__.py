@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgen.config.backends import LISTED_TIERS, Price
-from edgen.core.errors import Problem
-from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
-from edgen.providers.batches import BatchServices
+from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
+from edgen.plugin.providers import LISTED_TIERS, BatchServices, PriceList
 from edgen.providers.gemini.config import GeminiConfig
-from edgen.providers.prices import PriceList
 
 # In the order of Google's own client.
 KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
@@ -44,7 +41,7 @@ class GeminiProvider(Provider):
         return found
 
     def key_request(self, config: GeminiConfig) -> KeyRequest:
-        from edgen.providers.http import http_key_request
+        from edgen.plugin.providers import http_key_request
 
         names = (config.api_key_env,) if config.api_key_env else KEY_NAMES
         return http_key_request(names, config.base_url)

@@ -19,28 +19,30 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Request
-from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Sending
-from edgen.providers.failures import (
+from edgen.plugin import CallError, FailureKind, Request
+from edgen.plugin.providers import (
+    BatchLimits,
     ErrorBody,
+    LineResult,
+    NeverBegun,
+    RemoteBatch,
+    SdkBatches,
     Secrets,
+    Sending,
+    Sink,
+    append_path,
     call_error,
     clean_message,
+    load_sdk,
     read_error,
-    without_secrets,
-)
-from edgen.providers.gemini.online import GeminiBackend, classify, model_path, read_reply
-from edgen.providers.http import append_path
-from edgen.providers.sdk import load_sdk, system_certificates
-from edgen.providers.sdk_batches import (
-    SdkBatches,
-    Sink,
     read_members,
     read_number_member,
     read_text_member,
     refusal_without_reason,
+    system_certificates,
+    without_secrets,
 )
+from edgen.providers.gemini.online import GeminiBackend, classify, model_path, read_reply
 
 if TYPE_CHECKING:
     from google.genai.client import AsyncClient

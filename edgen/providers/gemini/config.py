@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.config.backends import BackendConfig, EnvName, Positive, Url
+from edgen.plugin import BackendConfig
+from edgen.plugin.providers import EnvName, Positive, Url
 
 
 class GeminiSettings(BackendConfig, frozen=True, kw_only=True):

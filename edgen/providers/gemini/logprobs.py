@@ -6,8 +6,8 @@ https://ai.google.dev/api/generate-content#LogprobsResult
 
 from __future__ import annotations
 
-from edgen.core.values import Token
-from edgen.providers.tokens import Told, join_tokens, read_token
+from edgen.plugin import Token
+from edgen.plugin.providers import StatedToken, join_tokens, read_token
 
 
 def read_tokens(result: object) -> tuple[Token, ...] | None:
@@ -23,7 +23,7 @@ def _list(value: object, name: str) -> list[object]:
     return listed if isinstance(listed, list) else []
 
 
-def _read(value: object) -> Told | None:
+def _read(value: object) -> StatedToken | None:
     return (
         read_token(value.get("token"), None, value.get("logProbability", 0.0))
         if isinstance(value, dict)

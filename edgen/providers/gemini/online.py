@@ -14,16 +14,25 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request, Usage
-from edgen.providers.base import Key, Link
-from edgen.providers.credentials import Credentials
-from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
+from edgen.plugin import FailureKind, InputError, Key, Link, Reply, Request, Usage
+from edgen.plugin.providers import (
+    Credentials,
+    ErrorBody,
+    FinishReason,
+    HttpBackend,
+    add_counts,
+    append_path,
+    decode,
+    encode,
+    encode_prompt,
+    kind_of_status,
+    read_usage,
+    scrub,
+    stated,
+)
 from edgen.providers.gemini.config import GeminiConfig, GeminiSettings
 from edgen.providers.gemini.logprobs import read_tokens
 from edgen.providers.gemini.thinking import thinking_config
-from edgen.providers.http import HttpBackend, append_path, encode, encode_prompt, stated
-from edgen.providers.usage import add_counts, read_usage
 
 
 class GeminiModel(HttpBackend):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from edgen.config.backends import Price
-from edgen.core.errors import InputError
-from edgen.core.extras import install_command, require_versions
-from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.plugin import Backend, InputError, Key, KeyRequest, Link, Price, Provider
+from edgen.plugin.files import require_versions
+from edgen.plugin.formats import install_command
+from edgen.plugin.providers import place_of
 from edgen.providers.gemini import HOST, KEY_NAMES, PRICES
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
-from edgen.providers.trust import place_of
 
 
 class GoogleGenerativeAIProvider(Provider):

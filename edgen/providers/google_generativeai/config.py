@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import msgspec
 
-from edgen.config.backends import BackendConfig, EnvName, Positive
+from edgen.plugin import BackendConfig
+from edgen.plugin.providers import EnvName, Positive
 
 
 class GoogleGenerativeAIConfig(

@@ -17,22 +17,21 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import Message, Reply, Request, Usage
-from edgen.providers.base import Key
-from edgen.providers.failures import (
+from edgen.plugin import CallError, FailureKind, InputError, Key, Message, Reply, Request, Usage
+from edgen.plugin.providers import (
     ErrorBody,
     Secrets,
     add_hint,
     clean_message,
+    describe_config,
+    read_usage,
     retry_after,
     scrub,
+    stated,
     without_secrets,
 )
 from edgen.providers.gemini.online import classify, finish, model_path
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
-from edgen.providers.http import describe_config, stated
-from edgen.providers.usage import read_usage
 
 log = logging.getLogger("edgen")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from edgen.config.backends import LISTED_TIERS, OPTIONAL, Price
-from edgen.core.errors import Problem
-from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
+from edgen.plugin.providers import LISTED_TIERS, OPTIONAL
 from edgen.providers.litellm.config import LitellmConfig
 
 # Name used in consents in place of a variable: litellm finds the credentials itself.
@@ -41,7 +40,7 @@ class LitellmProvider(Provider):
         return None if "top_logprobs" in known else f"litellm asks no service for {config.model} for them"
 
     def key_request(self, config: LitellmConfig) -> KeyRequest:
-        from edgen.providers.http import http_key_request
+        from edgen.plugin.providers import http_key_request
         from edgen.providers.litellm.services import address_of, variables_of
 
         if config.auth == "library":

@@ -17,15 +17,11 @@ from multidict import CIMultiDict
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 from yarl import URL
 
-from edgen.core.errors import CallError, FailureKind
-from edgen.providers.base import Key
-from edgen.providers.failures import WORD, Secrets
-from edgen.providers.http import Http
-from edgen.providers.keys import OWN_HEADERS, names_a_key
+from edgen.plugin import CallError, FailureKind, Key
+from edgen.plugin.providers import OWN_HEADERS, WORD, Http, Secrets, names_a_key, place_of
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.litellm.library import load_litellm
 from edgen.providers.litellm.services import service_name
-from edgen.providers.trust import place_of
 
 _ANOTHERS = frozenset(["content-encoding", "content-length", "transfer-encoding"])
 

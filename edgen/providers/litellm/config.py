@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import BackendConfig, EnvName, Text, Url
+from edgen.plugin import BackendConfig, Text
+from edgen.plugin.providers import EnvName, Url
 
 
 class LitellmConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="litellm"):

@@ -7,9 +7,8 @@ import re
 import time
 from typing import Any
 
-from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import Reply
-from edgen.providers.failures import ErrorBody, Secrets, call_error, clean_message, read_error, scrub
+from edgen.plugin import CallError, FailureKind, InputError, Reply
+from edgen.plugin.providers import ErrorBody, Secrets, call_error, clean_message, read_error, scrub
 from edgen.providers.litellm.client import Exchange
 from edgen.providers.openai import online as chat
 

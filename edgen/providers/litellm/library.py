@@ -10,8 +10,9 @@ import logging
 import os
 from typing import Any
 
-from edgen.core.errors import InputError
-from edgen.core.extras import install_command, require_versions
+from edgen.plugin import InputError
+from edgen.plugin.files import require_versions
+from edgen.plugin.formats import install_command
 
 # Use the installed lists of prices and headers; do not read a `.env` of the current folder.
 _ENVIRONMENT = {

@@ -15,13 +15,22 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.backends import OPTIONAL
-from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request, Token
-from edgen.providers.base import Key, Link
-from edgen.providers.credentials import Credentials
-from edgen.providers.failures import clean_message, decode, scrub, without_secrets
-from edgen.providers.http import Http, base_address, describe_config, encode_prompt, stated
+from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request, Token
+from edgen.plugin.providers import (
+    OPTIONAL,
+    Credentials,
+    FinishReason,
+    Http,
+    base_address,
+    clean_message,
+    decode,
+    describe_config,
+    encode_prompt,
+    read_usage,
+    scrub,
+    stated,
+    without_secrets,
+)
 from edgen.providers.litellm.client import EXCHANGE, Door, Exchange, client_for
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.litellm.failures import block_of, failure_of
@@ -30,7 +39,6 @@ from edgen.providers.litellm.services import address_of, service_name
 from edgen.providers.openai import online as chat
 from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.logprobs import read_tokens
-from edgen.providers.usage import read_usage
 
 log = logging.getLogger("edgen")
 

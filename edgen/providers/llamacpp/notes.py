@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.files import write_whole
-from edgen.core.user_cache import cache_file
+from edgen.plugin.files import cache_file, write_whole
 
 _MOST = 500  # notes of a kind
 

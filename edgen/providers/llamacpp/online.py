@@ -17,9 +17,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.system import memory_size
 from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
-from edgen.providers.http import describe_config, encode
+from edgen.plugin.providers import describe_config, encode, memory_size
 from edgen.providers.llamacpp.config import LlamaCppConfig, is_template
 from edgen.providers.llamacpp.engine import Engine, Settings, close_engine, open_engine, require_library
 from edgen.providers.llamacpp.header import Header, read_header

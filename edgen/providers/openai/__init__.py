@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edgen.config.backends import LISTED_TIERS, OPTIONAL, Price
-from edgen.core.errors import Problem
-from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
-from edgen.providers.batches import BatchServices
+from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
+from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, BatchServices, PriceList
 from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
-from edgen.providers.prices import PriceList
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.openai.com")
 # Vocabularies by prefix of the model name: `model.py` of OpenAI's tiktoken.

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.forms import without_bounds
+from edgen.plugin.forms import without_bounds
 
 NAME = "answer"  # required by the APIs; the model may see it
 

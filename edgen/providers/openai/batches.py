@@ -16,29 +16,30 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Reply, Request
-from edgen.providers.batches import BatchLimits, LineResult, NeverBegun, RemoteBatch, Sending
-from edgen.providers.failures import (
+from edgen.plugin import CallError, FailureKind, Reply, Request
+from edgen.plugin.providers import (
+    BatchLimits,
     Classify,
     ErrorBody,
+    LineResult,
+    NeverBegun,
+    RemoteBatch,
+    SdkBatches,
     Secrets,
+    Sending,
+    Sink,
     call_error,
     clean_message,
+    load_sdk,
     read_error,
-    without_secrets,
-)
-from edgen.providers.openai.online import classify, is_answer, read_block, read_reply
-from edgen.providers.openai.service import ServiceBackend
-from edgen.providers.sdk import load_sdk
-from edgen.providers.sdk_batches import (
-    SdkBatches,
-    Sink,
     read_members,
     read_number_member,
     read_text_member,
     refusal_without_reason,
+    without_secrets,
 )
+from edgen.providers.openai.online import classify, is_answer, read_block, read_reply
+from edgen.providers.openai.service import ServiceBackend
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.config.backends import BackendConfig, EnvName, Penalty, Text, Url
+from edgen.plugin import BackendConfig, Text
+from edgen.plugin.providers import EnvName, Penalty, Url
 
 
 class ServiceConfig(BackendConfig, frozen=True, kw_only=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from edgen.core.errors import Problem
-from edgen.providers.keys import OWN_HEADERS, names_a_key, reads_as_key
+from edgen.plugin import Problem
+from edgen.plugin.providers import OWN_HEADERS, names_a_key, reads_as_key
 from edgen.providers.openai.config import ServiceConfig
 
 _KEY_HEADERS = {"bearer": "Authorization", "api-key": "api-key"}

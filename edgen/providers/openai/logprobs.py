@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from edgen.core.values import Token
-from edgen.providers.tokens import LEAST, Told, join_tokens, read_token
+from edgen.plugin import Token
+from edgen.plugin.providers import LEAST, StatedToken, join_tokens, read_token
 
 _MOST = 1.0001  # servers' probabilities may be rounded up
 
@@ -22,7 +22,7 @@ def read_tokens(listed: object) -> tuple[Token, ...] | None:
     return join_tokens([_read(one) for one in listed], [_read_top(one) for one in listed])
 
 
-def _read(value: object) -> Told | None:
+def _read(value: object) -> StatedToken | None:
     if not isinstance(value, dict):
         return None
     logprob = value["logprob"] if "logprob" in value else _read_prob(value.get("prob"))
@@ -36,6 +36,6 @@ def _read_prob(value: object) -> float | None:
     return math.log(value) if value > 0 else LEAST
 
 
-def _read_top(value: object) -> list[Told | None]:
+def _read_top(value: object) -> list[StatedToken | None]:
     listed = value.get("top_logprobs", value.get("top_probs")) if isinstance(value, dict) else None
     return [_read(one) for one in listed] if isinstance(listed, list) else []

@@ -18,17 +18,27 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.backends import OPTIONAL
-from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import FinishReason, Reply, Request, Usage
-from edgen.providers.base import Key, Link
-from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
-from edgen.providers.http import base_address, encode, encode_prompt, refuse_extra, stated
+from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request, Usage
+from edgen.plugin.providers import (
+    OPTIONAL,
+    ErrorBody,
+    FinishReason,
+    base_address,
+    decode,
+    encode,
+    encode_prompt,
+    kind_of_status,
+    read_error,
+    read_member,
+    read_usage,
+    refuse_extra,
+    scrub,
+    stated,
+)
 from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
-from edgen.providers.usage import read_member, read_usage
 
 
 class OpenAIBackend(ServiceBackend):

@@ -12,12 +12,18 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Reply
-from edgen.providers.base import Key, KeyRequest, Link
-from edgen.providers.credentials import Credentials
-from edgen.providers.failures import Classify, clean_message, decode, scrub
-from edgen.providers.http import HttpBackend, append_path, http_key_request, is_local
+from edgen.plugin import CallError, FailureKind, Key, KeyRequest, Link, Reply
+from edgen.plugin.providers import (
+    Classify,
+    Credentials,
+    HttpBackend,
+    append_path,
+    clean_message,
+    decode,
+    http_key_request,
+    is_local,
+    scrub,
+)
 from edgen.providers.openai.config import ServiceConfig
 from edgen.providers.openai.headers import named_variables, write_headers
 from edgen.providers.openai.slots import find_slots

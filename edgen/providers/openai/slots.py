@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from edgen.core.errors import CallError, FailureKind
-from edgen.providers.failures import decode
-from edgen.providers.http import append_path
+from edgen.plugin import CallError, FailureKind
+from edgen.plugin.providers import append_path, decode
 
 _PATIENCE = 5.0  # seconds for all questions
 _MOST = 100_000  # slots: a larger number is a mistake

@@ -3,9 +3,8 @@ API."""
 
 from __future__ import annotations
 
-from edgen.core.errors import Problem
-from edgen.providers.base import Backend, Key, Link
-from edgen.providers.batches import BatchServices
+from edgen.plugin import Backend, Key, Link, Problem
+from edgen.plugin.providers import BatchServices
 from edgen.providers.openai import ServiceProvider
 from edgen.providers.openai.config import ServiceConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from edgen.providers.batches import LineResult, NeverBegun
-from edgen.providers.failures import Secrets
+from edgen.plugin.providers import LineResult, NeverBegun, Secrets
 from edgen.providers.openai import batches as completions
 from edgen.providers.openai_responses.online import classify, read_reply
 

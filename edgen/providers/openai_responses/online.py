@@ -14,11 +14,17 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request, Token
-from edgen.providers.base import Key, Link
-from edgen.providers.failures import ErrorBody, decode, scrub
-from edgen.providers.http import encode, encode_prompt, refuse_extra, stated
+from edgen.plugin import FailureKind, InputError, Key, Link, Reply, Request, Token
+from edgen.plugin.providers import (
+    ErrorBody,
+    FinishReason,
+    decode,
+    encode,
+    encode_prompt,
+    refuse_extra,
+    scrub,
+    stated,
+)
 from edgen.providers.openai import online as chat
 from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.logprobs import read_tokens

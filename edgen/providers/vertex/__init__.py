@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.core.errors import Problem
-from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.plugin import Backend, Key, KeyRequest, Link, Problem, Provider
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
 
@@ -36,7 +35,7 @@ class VertexProvider(Provider):
         return [] if wrong is None else [Problem("reasoning_effort", wrong)]
 
     def key_request(self, config: VertexConfig) -> KeyRequest:
-        from edgen.providers.http import http_key_request
+        from edgen.plugin.providers import http_key_request
 
         return http_key_request((LIBRARY,), _address(config))._replace(library=True)
 

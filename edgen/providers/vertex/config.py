@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from edgen.config.backends import Url
+from edgen.plugin.providers import Url
 from edgen.providers.gemini.config import GeminiSettings
 
 

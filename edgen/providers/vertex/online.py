@@ -12,13 +12,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from edgen.core.errors import CallError, FailureKind, InputError
-from edgen.core.extras import install_command, require_versions
-from edgen.providers.base import Key, Link
-from edgen.providers.credentials import Credentials
-from edgen.providers.failures import clean_message
+from edgen.plugin import CallError, FailureKind, InputError, Key, Link
+from edgen.plugin.files import require_versions
+from edgen.plugin.formats import install_command
+from edgen.plugin.providers import Credentials, KeySource, clean_message
 from edgen.providers.gemini.online import GeminiModel, model_path
-from edgen.providers.key_command import KeySource
 from edgen.providers.vertex.config import VertexConfig
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"

@@ -20,6 +20,7 @@ import edgen
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
+from edgen.domains.guided.answer_time import read_seconds
 from edgen.domains.guided.files import machine_in
 from edgen.domains.guided.machines.dump import dump_machine
 from edgen.domains.guided.machines.load import load_machine
@@ -29,7 +30,6 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plan_of, plans_of
 from edgen.planning.plan import Plan
-from edgen.reading.answers.answer_time import read_seconds
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.answers.ratings import read_ratings
 from edgen.simulator.text import respond

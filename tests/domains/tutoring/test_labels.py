@@ -15,6 +15,7 @@ from edgen.config import parse_job
 from edgen.config.label_set import LabelSetError, find_label_set
 from edgen.core.errors import EdgenError, JobError, ShortError
 from edgen.core.values import Conversation, Request, Turn
+from edgen.domains.tutoring.best_worst import read_best_worst
 from edgen.domains.tutoring.config import cima_actions
 from edgen.domains.tutoring.labeller import UNLABELLED
 from edgen.domains.tutoring.session import AT_ONCE, MISSING
@@ -24,7 +25,6 @@ from edgen.planning.load import job_for_run, plan_of
 from edgen.planning.plan import Plan
 from edgen.protocols.base import role_words
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
-from edgen.reading.answers.best_worst import read_best_worst
 from edgen.simulator.text import respond
 from tests.domains.tutoring.test_tutoring import JOB, plan_for, play, said, session_of, simulated
 

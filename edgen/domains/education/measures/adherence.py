@@ -14,14 +14,19 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.core.text import quantity
 from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, verdicts
-from edgen.evaluation.figures import Block, intervals_picture
-from edgen.evaluation.measure import JudgeAsking
-from edgen.evaluation.panels import share_intervals
-from edgen.evaluation.terminal import row, share_with_interval, wrap
 from edgen.plugin import ArmResult, Estimate, Measure, Sample, Space, Value, Words, figure_kinds
+from edgen.plugin.measures import (
+    Block,
+    JudgeAsking,
+    intervals_picture,
+    row,
+    share_intervals,
+    share_with_interval,
+    wrap,
+)
 from edgen.plugin.protocols import DIMENSIONS
+from edgen.plugin.texts import quantity
 
 if TYPE_CHECKING:
     from edgen.asking.needs import NeededCalls

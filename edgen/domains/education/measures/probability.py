@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.core.text import number, quantity, signed_number
 from edgen.domains.education.keywords import stated
-from edgen.evaluation.figures import (
+from edgen.plugin import ArmResult, Estimate, Measure, Sample, Words, share
+from edgen.plugin.measures import (
     PROBABILITIES,
     Block,
     Histogram,
@@ -25,12 +25,19 @@ from edgen.evaluation.figures import (
     intervals_picture,
     label_with_arm,
     mean_of,
+    row,
     sentence_of_arm,
+    sparkline,
+    with_interval,
 )
-from edgen.evaluation.terminal import row, sparkline, with_interval
-from edgen.plugin import ArmResult, Estimate, Measure, Sample, Words, share
-from edgen.stats.distributions import Distribution, summarize_shares
-from edgen.stats.intervals import FEWEST_SCENARIOS, Floats, difference_of_means
+from edgen.plugin.statistics import (
+    FEWEST_SCENARIOS,
+    Distribution,
+    Floats,
+    difference_of_means,
+    summarize_shares,
+)
+from edgen.plugin.texts import number, quantity, signed_number
 
 KINDS = ("match", "mismatch", "untold")
 _WORDS = {"match": "preferences match", "mismatch": "they do not"}

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from edgen.config import protocol_of
 from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
 from edgen.domains.guided.machines.model import Machine
-from edgen.export.format import Tried
 from edgen.plugin import (
     AcceptedConversation,
     Chat,
@@ -25,7 +23,7 @@ from edgen.plugin import (
     Row,
     RunReader,
 )
-from edgen.plugin.formats import Patterns, write_new
+from edgen.plugin.formats import Patterns, Tried, protocol_of, write_new
 
 LOGS, ANSWERS = "logs", "questionnaires"
 STATES = "dialogue_states"

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.yaml_values import nearest
 from edgen.domains.guided.machines.model import Condition, Effect, Machine, State
 from edgen.domains.guided.machines.reach import Reach, explore
 from edgen.domains.guided.machines.slots import says, slots_in
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+from edgen.plugin.files import nearest
 
 _SHOWN = 5  # names in one sentence
 _TOLERANCE = 0.005  # of a sum of probabilities that are written with two or three digits

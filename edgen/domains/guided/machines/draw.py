@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from edgen.core.errors import MachineError
 from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, remarks, whole
 from edgen.domains.guided.machines.layout import Box, Layout, lay_out
 from edgen.domains.guided.machines.model import Machine, State
@@ -33,6 +32,7 @@ from edgen.domains.guided.machines.svg import (
     text,
     wrapped,
 )
+from edgen.plugin.errors import MachineError
 
 MOST = 1_000  # states of one picture
 _WIDE, _BETWEEN = 212.0, 50.0  # a card, and the space for lines behind it

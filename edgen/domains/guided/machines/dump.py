@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import MachineError
-from edgen.core.files import explain_write_errors, new_folder
-from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.domains.guided.machines.load import FIXED, HEAD
 from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Machine, State
+from edgen.plugin.errors import MachineError
+from edgen.plugin.files import as_key, as_number, as_text, explain_write_errors, flow, new_folder
 
 
 def dump_machine(machine: Machine) -> dict[str, str]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from edgen.core.yaml_values import convert
 from edgen.domains.guided.machines.model import (
     Act,
     Clock,
@@ -24,6 +23,7 @@ from edgen.domains.guided.machines.model import (
 )
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
 from edgen.plugin import Problem
+from edgen.plugin.files import convert
 
 MAX_SUBTASKS = 50
 MAX_VARIABLES = 200

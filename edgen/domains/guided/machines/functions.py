@@ -7,11 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import protocol_of
 from edgen.core import resources
-from edgen.core.errors import MachineError, RunError, ShortError
-from edgen.core.files import explain_write_errors, write_whole
-from edgen.core.yaml_values import nearest
 from edgen.domains.guided.machines.check import Finding, check_machine
 from edgen.domains.guided.machines.draw import draw_machine
 from edgen.domains.guided.machines.dump import dump_machine, write_files
@@ -20,6 +16,9 @@ from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import unlimited
 from edgen.plugin import RunReader, UsageError, template_variables
+from edgen.plugin.errors import MachineError, RunError, ShortError
+from edgen.plugin.files import explain_write_errors, nearest, write_whole
+from edgen.plugin.formats import protocol_of
 from edgen.space import load_space
 from edgen.space.model import template_fields
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import MachineError
-from edgen.core.yaml_values import read_text, read_yaml, shortened
 from edgen.domains.guided.machines.files import read_machine_file, read_state
 from edgen.domains.guided.machines.model import End, Machine, State
 from edgen.plugin import Problem
+from edgen.plugin.errors import MachineError
+from edgen.plugin.files import read_text, read_yaml, shortened
 
 MAX_STATES = 5_000
 MAX_TRANSITIONS = 100_000

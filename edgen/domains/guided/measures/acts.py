@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 import msgspec
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.evaluation.aggregates import ByKey
 from edgen.plugin import Histogram, Measure, Panel, Sample, Tally, Total, Words
-from edgen.stats.distributions import Distribution, summarize_counts
+from edgen.plugin.measures import ByKey
+from edgen.plugin.statistics import Distribution, summarize_counts
 
 
 class RoleActs(msgspec.Struct, frozen=True, kw_only=True):

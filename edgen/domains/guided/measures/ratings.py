@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from edgen.core.text import number, quantity, shorten, signed_number
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.evaluation.figures import (
+from edgen.plugin import ArmResult, Measure, Sample, Table, Words
+from edgen.plugin.measures import (
     SHARES,
+    SUMMARY_HEAD,
     Axis,
     Block,
     Histogram,
@@ -26,12 +27,19 @@ from edgen.evaluation.figures import (
     intervals_picture,
     label_with_arm,
     series_colour,
+    summary,
+    wrap,
 )
-from edgen.evaluation.terminal import SUMMARY_HEAD, summary, wrap
-from edgen.plugin import ArmResult, Measure, Sample, Table, Words
-from edgen.stats.distributions import Distribution, summarize_counts
-from edgen.stats.ranks import RankTest, spearman, superiority
-from edgen.stats.significance import SIGNIFICANT, holm
+from edgen.plugin.statistics import (
+    SIGNIFICANT,
+    Distribution,
+    RankTest,
+    holm,
+    spearman,
+    summarize_counts,
+    superiority,
+)
+from edgen.plugin.texts import number, quantity, shorten, signed_number
 
 MOST = 60  # roles and items that are told of
 MOST_RATING = 1000  # what is rated higher is no rating

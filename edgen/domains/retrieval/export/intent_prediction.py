@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.core.digest import hash64
 from edgen.domains.retrieval.export.msdialog import LABELS, WHO, actor_of, one_line, tags_of
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import SplitFiles, WriteRow
+from edgen.plugin.texts import hash64
 
 DROPPED = ("GG", "O", "JK")
 KEPT = 32

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, key_of
 from edgen.domains.retrieval.export import REASONS
 from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, one_line
-from edgen.export.format import Tried
 from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import SplitFiles, WriteRow
+from edgen.plugin.formats import SplitFiles, Tried, WriteRow
 
 NEGATIVES = 9
 FEWEST_TURNS, MOST_TURNS = 3, 99

@@ -10,11 +10,11 @@ import math
 import random
 from collections.abc import Iterator
 
-from edgen.core.errors import SpaceError, TemplateError
 from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.grammar import Grammar, RuleError
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.plugin import Problem
+from edgen.plugin.errors import SpaceError, TemplateError
 from edgen.space.model import Entry
 
 MAX_EXERCISES = 20_000  # of a tier, with every value that they depend on

@@ -14,14 +14,14 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import SpaceError, TemplateError
-from edgen.core.yaml_values import nearest, shortened
 from edgen.domains.tutoring.exercises.drawing import thing_problem
 from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, exercises_of
 from edgen.plugin import Problem, Scenario, Space
+from edgen.plugin.errors import SpaceError, TemplateError
+from edgen.plugin.files import nearest, shortened
+from edgen.plugin.protocols import AllowedCells
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.prompting.snippet import Snippet, make_sandbox
-from edgen.space.cells import AllowedCells
 from edgen.space.model import Entry
 
 Values = Mapping[str, Entry]  # the entry of each dimension

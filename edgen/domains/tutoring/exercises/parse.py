@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from edgen.core.yaml_values import convert, nearest, shortened
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercises
 from edgen.plugin import Problem
+from edgen.plugin.files import convert, nearest, shortened
 from edgen.space.entries import dimension_problem
 
 MAX_TIERS = 10

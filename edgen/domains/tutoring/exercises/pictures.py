@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from edgen.core.files import explain_write_errors, new_folder
 from edgen.domains.tutoring.exercises.check import check_exercises, example_exercises
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, exercises_of
 from edgen.plugin import Space, UsageError
+from edgen.plugin.files import explain_write_errors, new_folder
 
 PAGE = "index.html"
 _STYLE = (

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import msgspec
 
 from edgen.domains.tutoring.served import responses_to
-from edgen.evaluation.aggregates import Aggregate
 from edgen.plugin import Estimate, Measure, Panel, Sample, Share, Total, Words, share
-from edgen.stats.agreement import krippendorff, masi
+from edgen.plugin.measures import Aggregate
+from edgen.plugin.statistics import krippendorff, masi
 
 _MOST = 50_000  # responses that alpha is computed of
 _FEWEST = 10  # contexts of a student's set of actions that is told of

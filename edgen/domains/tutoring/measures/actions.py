@@ -12,11 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from edgen.core.text import percent
 from edgen.domains.tutoring.served import responses_to
-from edgen.evaluation.aggregates import Aggregate, ByKey
-from edgen.evaluation.figures import Bar, Block, label_with_arm, series_colour
-from edgen.evaluation.panels import draw_panels
 from edgen.plugin import (
     ArmResult,
     Compared,
@@ -29,6 +25,8 @@ from edgen.plugin import (
     Words,
     bars_picture,
 )
+from edgen.plugin.measures import Aggregate, Bar, Block, ByKey, draw_panels, label_with_arm, series_colour
+from edgen.plugin.texts import percent
 
 _SHOWN = 8  # sets of a role
 

@@ -12,9 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from edgen.domains.tutoring.served import LABELLER
-from edgen.evaluation.aggregates import Aggregate, ByKey
-from edgen.evaluation.figures import Block, label_with_arm
-from edgen.evaluation.terminal import share_with_interval
 from edgen.plugin import (
     ArmResult,
     Columns,
@@ -28,7 +25,8 @@ from edgen.plugin import (
     Turn,
     Words,
 )
-from edgen.stats.label_figures import LabelCounts, LabelFigures, LabelScores
+from edgen.plugin.measures import Aggregate, Block, ByKey, label_with_arm, share_with_interval
+from edgen.plugin.statistics import LabelCounts, LabelFigures, LabelScores
 
 
 class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edgen.domains.tutoring.served import SOURCES, origin_of, source_of
-from edgen.evaluation.aggregates import Aggregate
 from edgen.plugin import (
     Columns,
     Compared,
@@ -28,6 +27,7 @@ from edgen.plugin import (
     Turn,
     Words,
 )
+from edgen.plugin.measures import Aggregate
 
 
 def _compared(name: str, title: str, top: str, definition: str) -> Compared:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from edgen.core.digest import hash64
-from edgen.core.errors import ShortError
 from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, keys_of
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.plugin import AcceptedConversation, Chat, LeftOut, RunReader, Turn, UsageError
-from edgen.space.splits import HeldOutGroups
+from edgen.plugin.errors import ShortError
+from edgen.plugin.families import HeldOutGroups
+from edgen.plugin.texts import hash64
 
 Side = Literal["train", "dev", "test"]
 CONTEXT = 3  # minimum turns before the one to be chosen

@@ -9,7 +9,6 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.core.digest import hash64
 from edgen.domains.retrieval.export.dstc7.collect import Example, Known, Side, collect
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SharedPool
@@ -19,7 +18,8 @@ from edgen.domains.retrieval.export.msdialog import one_line
 from edgen.domains.retrieval.negatives import WrongAnswers
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Chat, Item, LeftOut, Row, RunReader
-from edgen.store.written_texts import WrittenTexts
+from edgen.plugin.formats import WrittenTexts
+from edgen.plugin.texts import hash64
 
 Candidate = dict[str, str]  # `candidate-id` and `utterance`
 

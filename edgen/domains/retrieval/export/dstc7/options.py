@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgen.export.options import flag_of
 from edgen.plugin import FormatOptions, UsageError
+from edgen.plugin.formats import flag_of
 
 Negatives = Literal["random", "same-topic", "bm25", "written"]
 Share = Annotated[float, Meta(ge=0, le=1)]

@@ -7,14 +7,13 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from edgen.core.digest import hash64
-from edgen.core.errors import ShortError
 from edgen.domains.retrieval.export.dstc7.collect import Example, Known
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.domains.retrieval.near_duplicates import AlikeTexts
 from edgen.plugin import RunReader, UsageError
-from edgen.store.run_folder import RunFolder
-from edgen.store.written_texts import WrittenTexts
+from edgen.plugin.errors import ShortError
+from edgen.plugin.formats import RunFolder, WrittenTexts
+from edgen.plugin.texts import hash64
 
 SUBMITTED = 100  # candidates in a ranking of the pool
 # Sources of a pool's texts.

@@ -9,13 +9,12 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import ShortError
-from edgen.core.files import read_regular
 from edgen.domains.retrieval.export.dstc7.collect import Known
 from edgen.domains.retrieval.export.msdialog import one_line
 from edgen.plugin import Row, Turn
-from edgen.store.run_folder import RunFolder
-from edgen.store.written_texts import WrittenTexts, read_written
+from edgen.plugin.errors import ShortError
+from edgen.plugin.files import read_regular
+from edgen.plugin.formats import RunFolder, WrittenTexts, read_written
 
 DIALOGS = "dialogs"  # the table
 _ID = re.compile(r"[0-9a-f]{16}")

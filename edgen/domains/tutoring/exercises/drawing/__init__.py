@@ -11,13 +11,13 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from edgen.core.text import columns, shorten
-from edgen.core.yaml_values import nearest, shortened
 from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, tints
 from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING, Sketch
 from edgen.domains.tutoring.exercises.drawing.scene import Group, Placed, arrange, plain
 from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
+from edgen.plugin.files import nearest, shortened
+from edgen.plugin.texts import columns, shorten
 
 POSITIONS = ("on top of", "under", "inside of", "next to", "behind", "in front of")
 THINGS = (*SHAPES, *OBJECTS, "something", "card", "bar", "pie")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
-from edgen.core.text import columns, escape_invisible
 from edgen.domains.tutoring.exercises.drawing.objects import Sketch
+from edgen.plugin.texts import columns, escape_invisible
 
 _SMALL = 54.0  # height of a thing that stands around another one
 _GAP = 26.0

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import body_of, object_in
-from edgen.reading.text.characters import excerpt
+from edgen.plugin import Rejection, RejectionReason
+from edgen.plugin.answers import body_of, object_in
+from edgen.plugin.texts import excerpt
 
 _SAID = re.compile(
     r"(?i)\b(best|worst)\b[ \t*_\"'”]{0,4}(?:is|[:：=])[ \t*_\"'“(\[]{0,4}(?:response )?([a-z])\b"

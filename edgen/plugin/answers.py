@@ -1,0 +1,57 @@
+"""Readers of a model's answers, and the forms that ask for them, beyond those of `edgen.plugin`.
+
+    from edgen.plugin.answers import acted_form, read_acted_turn
+
+The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
+CHANGELOG.md says.
+
+ActedTurn, acted_form, read_acted_turn: a turn with the actions that it takes. Chosen, choice_form,
+read_choice: one of several offers, or words of its own. Scale, ratings_form, read_ratings: ratings of
+items. TurnReply: a turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a
+reply that answers. find_service_refusal: a refusal by the service. RoleWords, OwnWords, TEACHER_STUDENT:
+words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text that every file can hold.
+"""
+
+from __future__ import annotations
+
+from edgen.plugin.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from edgen.reading.answers.acted_turn import ActedTurn as ActedTurn
+    from edgen.reading.answers.acted_turn import acted_form as acted_form
+    from edgen.reading.answers.acted_turn import read_acted_turn as read_acted_turn
+    from edgen.reading.answers.body import body_of as body_of
+    from edgen.reading.answers.body import object_in as object_in
+    from edgen.reading.answers.body import unfenced as unfenced
+    from edgen.reading.answers.choice import Chosen as Chosen
+    from edgen.reading.answers.choice import choice_form as choice_form
+    from edgen.reading.answers.choice import read_choice as read_choice
+    from edgen.reading.answers.ratings import Scale as Scale
+    from edgen.reading.answers.ratings import ratings_form as ratings_form
+    from edgen.reading.answers.ratings import read_ratings as read_ratings
+    from edgen.reading.assistant_words import find_service_refusal as find_service_refusal
+    from edgen.reading.loose_json.parser import Pairs as Pairs
+    from edgen.reading.loose_json.parser import parse as parse
+    from edgen.reading.one_turn.reader import TurnReply as TurnReply
+    from edgen.reading.roles import TEACHER_STUDENT as TEACHER_STUDENT
+    from edgen.reading.roles import OwnWords as OwnWords
+    from edgen.reading.roles import RoleWords as RoleWords
+    from edgen.reading.text.characters import replace_surrogates as replace_surrogates
+    from edgen.reading.text.thinking import drop_thinking as drop_thinking
+else:
+    __getattr__ = names_from(
+        __name__,
+        {
+            "edgen.reading.text.characters": "replace_surrogates",
+            "edgen.reading.answers.acted_turn": "ActedTurn acted_form read_acted_turn",
+            "edgen.reading.answers.body": "body_of object_in unfenced",
+            "edgen.reading.answers.choice": "Chosen choice_form read_choice",
+            "edgen.reading.answers.ratings": "Scale ratings_form read_ratings",
+            "edgen.reading.assistant_words": "find_service_refusal",
+            "edgen.reading.loose_json.parser": "Pairs parse",
+            "edgen.reading.one_turn.reader": "TurnReply",
+            "edgen.reading.roles": "OwnWords RoleWords TEACHER_STUDENT",
+            "edgen.reading.text.thinking": "drop_thinking",
+        },
+    )
