@@ -308,6 +308,7 @@ class GuidedSession(Session):
             answers = yield from ask(question, self._rules, self._timed(read))
             if isinstance(answers, Rejection):
                 self._flags.setdefault(UNANSWERED)
+                self.course.tell("unanswered", role=role.name, token=self._token)
                 continue
             found[role.name] = answers
             self.course.tell("questionnaire", role=role.name, token=self._token, answers=answers)

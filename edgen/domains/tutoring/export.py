@@ -7,6 +7,8 @@ tutors' booleans, and of shapes, where the context is one text and all booleans 
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,17 +100,17 @@ def _fits(turns: Sequence[Turn]) -> bool:
 def _prep_entry(
     context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
 ) -> dict[str, Any]:
-    english, italian = made.concepts, _italian(made, space)
+    english, spelled = made.concepts, _phrase(made, space)
     return {
         "past_convo": [turn.text for turn in context],
         "img": f"{PICTURES}/{picture_name(made)}",
-        "prep": italian["preposition"],
-        "engPrep": english["preposition"],
-        "obj": italian["object"],
+        "prep": spelled[0],
+        "engPrep": f"is {english['preposition']} the",
+        "obj": spelled[1],
         "engObj": english["object"],
-        "color": italian["colour"],
+        "color": spelled[2],
         "engColor": english["colour"],
-        "grammarRules": msgspec.json.encode([[point, ""] for point in made.points]).decode(),
+        "grammarRules": msgspec.json.encode([[rule, ""] for rule in made.rules]).decode(),
         "studentActions": [str(action in context[-1].labels) for action in STUDENT_ACTIONS],
         "tutorResponses": [turn.text for turn in responses],
         "tutorActions": [[action in turn.labels for action in TUTOR_ACTIONS] for turn in responses],
@@ -130,6 +132,26 @@ def _shape_entry(
         "tutorResponses": [turn.text for turn in responses],
         "tutorActions": [[str(action in turn.labels) for action in TUTOR_ACTIONS] for turn in responses],
     }
+
+
+def _phrase(made: Exercise, space: Space) -> tuple[str, str, str]:
+    """Return preposition, object and colour as they stand in the answer, spelled as in the release: "e dentro
+    la", "borsa", "blu". An article that ends in an apostrophe belongs to the object ("l'albero").
+
+    Without the object's word in the answer, they are the words of the concepts.
+    """
+    italian = _italian(made, space)
+    answer = _plain(made.answer)
+    noun = re.search(rf"(?<!\S)(\S*['’])?{re.escape(_plain(italian['object']))}(?!\w)", answer)
+    if noun is None:
+        return italian["preposition"], italian["object"], italian["colour"]
+    return answer[: noun.start()].strip(), noun[0], answer[noun.end() :].strip()
+
+
+def _plain(text: str) -> str:
+    """Return a text without accents, as the release writes Italian."""
+    apart = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize("NFC", "".join(one for one in apart if not unicodedata.combining(one)))
 
 
 def _italian(made: Exercise, space: Space) -> dict[str, Any]:
@@ -167,7 +189,7 @@ FORMAT = CimaFormat(
         "tutorActions": "for each response Question, Hint, Correction, Confirmation, Other; of shapes as texts",
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
         "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in Italian and English",
-        "grammarRules": "what the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
+        "grammarRules": "the grammar that the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
         "img": "the exercise's picture, an SVG file in this folder where the space draws one; not of shapes",
     },
     use="""\
@@ -182,7 +204,10 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
             "A turn of the student is a row of its own, with the turns before it as its context; contexts of more than "
             "10 turns are left out, as in the release."
         ),
-        "The prepositions are the space's (`dietro`), not with the verb as in the release (`e dietro`).",
+        (
+            "The parts of the answer are spelled as in the release, without accents: `e dietro`, `l'albero`, `rosa`. "
+            "`engPrep` is the whole phrase (`is behind the`)."
+        ),
     ),
     tried=tried("cima"),
     tags=("tutoring", "conversational"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercises, Point, Thing, Tier
+from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
 from edgen.plugin import Problem
 from edgen.space.model import SpaceSection
 
@@ -75,7 +75,7 @@ class ExercisesSection(SpaceSection):
             name: {
                 "exercises": count,
                 "concepts": list(grammar.tiers[name].tier.concepts),
-                "shown": [msgspec.to_builtins(one) for one in example_exercises(grammar, name, examples)],
+                "shown": [_shown(one) for one in example_exercises(grammar, name, examples)],
             }
             for name, count in check_exercises(grammar).items()
         }
@@ -100,6 +100,13 @@ class ExercisesSection(SpaceSection):
 
 
 SECTION = ExercisesSection()
+
+
+def _shown(exercise: Exercise) -> dict[str, Any]:
+    """Return an exercise in plain values; its rules are among its points."""
+    found: dict[str, Any] = msgspec.to_builtins(exercise)
+    del found["rules"]
+    return found
 
 
 def _wrap(label: str, text: str) -> list[str]:
