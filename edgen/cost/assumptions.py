@@ -69,11 +69,12 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     rng = random.Random(f"{job.seed}/estimate")  # noqa: S311 - reproducible, not secret
     chosen = units if len(units) <= RENDERED else sorted(rng.sample(units, RENDERED))
     sums: dict[str, int] = {}
-    most = _largest(plan)
+    most = _largest(plan, counters)
     for index in chosen:
         for use, (messages, schema) in plan.asked(plan.scenario(index)).items():
             sums[use] = sums.get(use, 0) + counters[plan.templates[use].asked].prompt(messages, schema)
-            most[use] = max(most[use], prompt_token_bound(messages, schema))
+            counted = counters[plan.templates[use].asked].pictures
+            most[use] = max(most[use], prompt_token_bound(messages, schema, counted))
     if (labelling := plan.labelling_opening()) is not None:
         sums[ANNOTATOR] = counters[ANNOTATOR].prompt(*labelling) * len(chosen)
         most[ANNOTATOR] = prompt_token_bound(*labelling)
@@ -83,19 +84,19 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     return Prompts(mean, most, error, how, tuple(hints), len(chosen))
 
 
-def _largest(plan: Plan) -> dict[str, int]:
+def _largest(plan: Plan, counters: Mapping[str, Counter]) -> dict[str, int]:
     """Return the maximum tokens of each prompt of any scenario, by use: the first scenario's, plus the
     addition of every dimension's longest value. That holds if a template shows each dimension independently.
     """
     first = plan.scenario(0)
-    base = _bounds(plan, first)
+    base = _bounds(plan, first, counters)
     most = dict(base)
     varied = [
         [msgspec.structs.replace(first, index=plan.job.conversations - 1)],
         *([_with_entry(first, one.name, entry) for entry in one.entries] for one in plan.space.dimensions),
     ]
     for scenarios in varied:
-        found = [_bounds(plan, scenario) for scenario in scenarios]
+        found = [_bounds(plan, scenario, counters) for scenario in scenarios]
         for use, bound in base.items():
             most[use] += max(0, *(one[use] - bound for one in found))
     return most
@@ -109,9 +110,10 @@ def _with_entry(scenario: Scenario, dimension: str, entry: Entry) -> Scenario:
     )
 
 
-def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
+def _bounds(plan: Plan, scenario: Scenario, counters: Mapping[str, Counter]) -> dict[str, int]:
     return {
-        use: prompt_token_bound(messages, schema) for use, (messages, schema) in plan.asked(scenario).items()
+        use: prompt_token_bound(messages, schema, counters[plan.templates[use].asked].pictures)
+        for use, (messages, schema) in plan.asked(scenario).items()
     }
 
 

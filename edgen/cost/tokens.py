@@ -6,6 +6,8 @@ counter is made.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 from edgen.config import BackendConfig
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
+from edgen.core.pictures import Counted, picture_tokens, without_pictures
 from edgen.core.values import Message
 from edgen.providers import provider_of
 
@@ -27,17 +30,23 @@ _BYTES_PER_TOKEN = 4  # English, OpenAI's rule of thumb
 @dataclass(frozen=True, slots=True)
 class Counter:
     """A counter of the tokens of texts. `how` is its method in words; `error` is the possible error of a
-    prompt's count in either direction, as a share."""
+    prompt's count in either direction, as a share; `pictures` counts the tokens of a picture."""
 
     count: Callable[[str], int]
     how: str
     error: float
+    pictures: Counted | None = None
 
     def prompt(self, messages: Iterable[Message], schema: bytes | None = None) -> int:
         """Return the tokens of a prompt, including those of a chat template around its messages and those of
         the answer's schema."""
         shown = 0 if schema is None else self.count(schema.decode())
-        return _BEFORE_ANSWER + shown + sum(self.count(m.content) + _AROUND_MESSAGE for m in messages)
+        texts = [message.content for message in messages]
+        seen = sum(
+            picture_tokens(text, self.pictures).expected for text in texts if self.pictures is not None
+        )
+        said = sum(self.count(without_pictures(text)) + _AROUND_MESSAGE for text in texts)
+        return _BEFORE_ANSWER + shown + seen + said
 
 
 def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Counter, str | None]:
@@ -45,6 +54,12 @@ def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Coun
 
     `tokenizer` is the job's tokenizer.json. Raises UsageError if that cannot be used.
     """
+    found, advice = _of_texts(backend, tokenizer)
+    counted = functools.partial(provider_of(backend).picture_tokens, backend.model)
+    return dataclasses.replace(found, pictures=counted), advice
+
+
+def _of_texts(backend: BackendConfig, tokenizer: Path | None) -> tuple[Counter, str | None]:
     if tokenizer is not None:
         return _from_file(tokenizer), None
     provider = provider_of(backend)

@@ -29,7 +29,7 @@ from edgen.space.entries import (
     role_problem,
     text_problems,
 )
-from edgen.space.knowledge import Knowledge, is_file_name, read_knowledge
+from edgen.space.knowledge import find_knowledge
 from edgen.space.model import (
     DIMENSIONS,
     LISTS,
@@ -44,6 +44,7 @@ from edgen.space.model import (
     section_names,
     sections_of,
 )
+from edgen.space.pictures import kept_file, kept_text, with_names, with_pictures
 
 MAX_DIMENSIONS = 64
 MAX_TOTAL = 40_000  # entries of a space
@@ -130,7 +131,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         else default_roles(names)
     )
     exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
-    knowledge = _read_knowledge(value.get("knowledge"), path, problems)
+    knowledge = find_knowledge(value.get("knowledge"), path, problems)
     if not problems:
         own = msgspec.structs.asdict(head)
         space = Space(
@@ -142,19 +143,11 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             knowledge=knowledge,
         )
         problems += condition_problems(space, _paths(value))
+    if not problems and path is not None:
+        space = with_pictures(space, path, problems)
     if problems:
         raise SpaceError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return space
-
-
-def _read_knowledge(name: Any, path: Path | None, problems: list[Problem]) -> Knowledge | None:
-    if name is None:
-        return None
-    if not isinstance(name, str) or not is_file_name(name):
-        message = "expected the name of a file next to this one that ends in .json, as in course-info.json"
-        problems.append(Problem("$.knowledge", message))
-        return None
-    return Knowledge(name) if path is None else read_knowledge(name, path)
 
 
 def _paths(value: dict[str, Any]) -> dict[str, str]:
@@ -297,7 +290,7 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
     lists = lists and is_five_lists(space)
     if not lists:
         lines += ["", "dimensions:"]
-    for dimension in space.dimensions:
+    for dimension in with_names(space):
         weighted = any(entry.weight != 1 for entry in dimension.entries)
         lines += ["", f"{LISTS[dimension.name]}:"] if lists else _heading(dimension)
         indent = "  " if lists else "    " if dimension.label is None else "      "
@@ -321,8 +314,10 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
 
 
 def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
-    """Return the texts of a space's files by name: its own, and its knowledge file."""
+    """Return the texts of a space's files by name: its own, its knowledge file, and its pictures."""
     beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
+    if space.pictures:
+        beside[kept_file(name)] = kept_text(space.pictures)
     return {name: dump_space(space), **beside}
 
 
@@ -356,7 +351,7 @@ def content_sha256(space: Space) -> str:
     """Return the SHA-256, in hex, of the entries with all their contents in order, the exclusions, the
     sections of domains, and the knowledge file. Name, description, source, roles, labels and layout are not
     included."""
-    if has_list_content(space) and space.knowledge is None:
+    if has_list_content(space) and space.knowledge is None and not space.pictures:
         content: Any = [
             [
                 LISTS[one.name],
@@ -372,6 +367,8 @@ def content_sha256(space: Space) -> str:
         content = {"dimensions": dimensions, "exclude": space.exclude}
         if space.knowledge is not None:
             content["knowledge"] = space.knowledge.sha256
+        if space.pictures:
+            content["pictures"] = {name: one.digest for name, one in space.pictures.items()}
         content |= {section.name: section.content(said) for section, said in sections_of(space)}
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

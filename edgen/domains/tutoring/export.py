@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.pictures import pictures_in
 from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
@@ -67,9 +68,9 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
             elif len(context) > MOST_TURNS:
                 yield LeftOut("long_context")
             elif concepts == _PREP:
-                picture = draw_exercise(made)
-                entry = _prep_entry(context, responses, made, grammar.space)
-                beside = {} if picture is None else {entry["img"]: picture}
+                name, picture = _picture(made)
+                entry = _prep_entry(context, responses, made, grammar.space, name)
+                beside = {} if picture is None else {name: picture}
                 yield Row(conversation.split, entry, beside=beside)
             elif any(SPEAKER.search(turn.text) for turn in context):
                 yield LeftOut("names_speaker")
@@ -98,12 +99,12 @@ def _fits(turns: Sequence[Turn]) -> bool:
 
 
 def _prep_entry(
-    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
+    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space, img: str
 ) -> dict[str, Any]:
     english, spelled = made.concepts, _phrase(made, space)
     return {
         "past_convo": [turn.text for turn in context],
-        "img": f"{PICTURES}/{picture_name(made)}",
+        "img": img,
         "prep": spelled[0],
         "engPrep": f"is {english['preposition']} the",
         "obj": spelled[1],
@@ -116,6 +117,15 @@ def _prep_entry(
         "tutorActions": [[action in turn.labels for action in TUTOR_ACTIONS] for turn in responses],
         "tutorKeys": [],
     }
+
+
+def _picture(made: Exercise) -> tuple[str, str | bytes | None]:
+    """Return the name of an exercise's picture in the export, and its content: the space's own file, or drawn
+    from its grammar; None without either."""
+    name = f"{PICTURES}/{picture_name(made)}"
+    if own := pictures_in(made.picture or ""):
+        return str(Path(name).with_suffix(f".{own[0].media_type.removeprefix('image/')}")), own[0].data
+    return name, draw_exercise(made)
 
 
 def _shape_entry(
@@ -190,7 +200,7 @@ FORMAT = CimaFormat(
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
         "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in Italian and English",
         "grammarRules": "the grammar that the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
-        "img": "the exercise's picture, an SVG file in this folder where the space draws one; not of shapes",
+        "img": "the exercise's picture in this folder: the space's image file, or an SVG file where it draws one; not of shapes",
     },
     use="""\
 import json

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from edgen.core.pictures import without_pictures
 from edgen.core.values import Role
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
@@ -58,7 +59,7 @@ class ExerciseScenes(Scenes):
     def _brief(made: Exercise, sees: Sequence[str]) -> Iterator[str]:
         """What who sees this knows of the exercise, its question aside, which is said."""
         if "picture" in sees and made.picture is not None:
-            yield f"The picture shows {made.picture}."
+            yield f"The picture shows {without_pictures(made.picture)}."
         if "answer" in sees:
             yield f"The right answer: {made.answer}"
         if "mistake" in sees and made.mistake is not None:

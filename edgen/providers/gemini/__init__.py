@@ -6,6 +6,7 @@ from pathlib import Path
 
 from edgen.config.backends import LISTED_TIERS, Price
 from edgen.core.errors import Problem
+from edgen.core.pictures import Picture, PictureTokens
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
 from edgen.providers.gemini.config import GeminiConfig
@@ -27,6 +28,12 @@ class GeminiProvider(Provider):
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
     choices_field = "generationConfig.candidateCount"
     most_choices = 8
+    sees_pictures = True
+
+    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:
+        from edgen.providers.gemini.pictures import count
+
+        return count(model, picture)
 
     def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.gemini.online import GeminiBackend

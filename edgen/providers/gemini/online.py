@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import FailureKind, InputError
-from edgen.core.values import FinishReason, Reply, Request, Usage
+from edgen.core.pictures import Picture, lower
+from edgen.core.values import FinishReason, Message, Reply, Request, Usage
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, scrub
@@ -84,6 +85,7 @@ def _key_header(key: str | None) -> dict[str, str]:
     return {"x-goog-api-key": key} if key else {}
 
 
+_PARTS = b'{"role":"user","parts":'
 _OPEN = {
     "user": b'{"role":"user","parts":[{"text":',
     "assistant": b'{"role":"model","parts":[{"text":',
@@ -97,12 +99,22 @@ def model_path(model: str) -> str:
     return model if "/" in model else f"models/{model}"
 
 
+def _text_part(text: str) -> dict[str, Any]:
+    return {"text": text}
+
+
+def _picture_part(picture: Picture) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}}
+
+
 def _contents(request: Request) -> bytes:
     """Return `{"contents":[…]` and the system instruction, if there is one, without the closing brace."""
     system = []
     contents = []
-    for message in request.messages:
-        if message.role == "system":
+    for message in lower(request.messages, _text_part, _picture_part):
+        if not isinstance(message, Message):
+            contents.append(_PARTS + encode_prompt(message["content"]) + b"}")
+        elif message.role == "system":
             system.append(b'{"text":' + encode_prompt(message.content) + b"}")
         else:
             contents.append(_OPEN[message.role] + encode_prompt(message.content) + b"}]}")

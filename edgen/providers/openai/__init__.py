@@ -7,6 +7,7 @@ from pathlib import Path
 
 from edgen.config.backends import LISTED_TIERS, OPTIONAL, Price
 from edgen.core.errors import Problem
+from edgen.core.pictures import Picture, PictureTokens
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
 from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
@@ -58,6 +59,12 @@ class OpenAIProvider(ServiceProvider):
     logprobs_fields = ("logprobs", "top_logprobs")
     choices_field = "n"
     most_choices = 128
+    sees_pictures = True
+
+    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:
+        from edgen.providers.openai.pictures import count
+
+        return count(model, picture) or super().picture_tokens(model, picture)
 
     def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.openai.online import OpenAIBackend

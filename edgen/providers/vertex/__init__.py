@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from edgen.core.errors import Problem
+from edgen.core.pictures import Picture, PictureTokens
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
@@ -22,7 +23,13 @@ class VertexProvider(Provider):
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
     choices_field = "generationConfig.candidateCount"
     most_choices = 8
+    sees_pictures = True
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
+
+    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:
+        from edgen.providers.gemini.pictures import count
+
+        return count(model, picture)
 
     def create(self, config: VertexConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.vertex.online import VertexBackend

@@ -14,7 +14,7 @@ from edgen.domains.tutoring.exercises.check import all_values
 from edgen.domains.tutoring.exercises.drawing import draw_exercise
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
-from edgen.domains.tutoring.export import _prep_entry
+from edgen.domains.tutoring.export import _picture, _prep_entry
 from edgen.plugin import Space, Turn
 from edgen.space import load_space, parse_space
 
@@ -34,7 +34,7 @@ def exercises(space: Space) -> list[Exercise]:
 
 
 def entry(made: Exercise, space: Space) -> dict[str, Any]:
-    return _prep_entry(SAID, (Turn("Tutor", "No.", ("Correction",)),), made, space)
+    return _prep_entry(SAID, (Turn("Tutor", "No.", ("Correction",)),), made, space, _picture(made)[0])
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,11 @@ def test_its_analysis_agrees_about_success_of_conversations_that_edgen_made(
     analysis = importlib.import_module("app.crwiz.utils.post_task_analysis")
     for machine in ("incident_response", "lesson_plan"):
         job = {
-            **{"name": machine, "seed": 3, "conversations": 8, "space": machine, "protocol": "guided"},
+            "name": machine,
+            "seed": 3,
+            "conversations": 8,
+            "space": machine,
+            "protocol": "guided",
             "prompts": {"partner": "guided_partner", "questionnaire": "guided_questionnaire"},
             "guided": {"machine": machine, "chooser": "chance"},
             "backends": {"default": {"type": "simulator"}},

@@ -290,10 +290,17 @@ class _CompiledTier:
             answers=tuple(dict.fromkeys(one.render(variables) for one in self._answers)),
             points=tuple(dict.fromkeys(one for one in told if one)),
             rules=tuple(dict.fromkeys(one for one in rules if one)),
-            picture=None if self._picture is None else self._picture.render(variables),
+            picture=None if self._picture is None else self._picture_of(variables),
             mistake=(None if self._mistake is None else self._mistake.render(variables)) or None,
             drawing=tuple(made for thing in self._things if (made := thing.make(variables)) is not None),
         )
+
+    def _picture_of(self, variables: Mapping[str, Any]) -> str:
+        """Return what the picture shows, or the mark of the image file that it is."""
+        assert self._picture is not None
+        said = self._picture.render(variables)
+        image = self._grammar.space.pictures.get(said)
+        return said if image is None else image.mark
 
 
 class _CompiledPoint:

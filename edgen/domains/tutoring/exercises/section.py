@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from edgen.core.errors import SpaceError
 from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
 from edgen.plugin import Problem
 from edgen.space.model import SpaceSection
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from edgen.plugin import Space
 
 _COLUMNS = 80
+IMAGE = re.compile(r"(?i)\.(?:png|jpe?g|gif|webp)\s*$")  # the end of an image file's name
 
 
 class ExercisesSection(SpaceSection):
@@ -53,6 +57,16 @@ class ExercisesSection(SpaceSection):
             for name, tier in exercises["tiers"].items()
         }
         return {**exercises, "tiers": tiers}
+
+    def pictures(self, space: Space) -> Iterator[tuple[str, str]]:
+        """Yield the image files that exercises have as their pictures."""
+        grammar: Exercises = space.sections[self.name]
+        if any(tier.picture is not None and IMAGE.search(tier.picture) for tier in grammar.tiers.values()):
+            from edgen.domains.tutoring.exercises.check import picture_files
+            from edgen.domains.tutoring.exercises.grammar import Grammar
+
+            with contextlib.suppress(SpaceError):  # `check` reports it
+                yield from picture_files(Grammar(space))
 
     def check(self, space: Space) -> None:
         """Make every exercise once. Raises SpaceError."""

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from edgen.core.pictures import without_pictures
 from edgen.core.text import columns, shorten
 from edgen.core.yaml_values import nearest, shortened
 from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, tints
@@ -61,7 +62,7 @@ def draw_exercise(exercise: Exercise) -> str | None:
     """Return the picture of an exercise; None where its grammar draws none."""
     if not exercise.drawing:
         return None
-    return draw(exercise.drawing, exercise.picture or exercise.question)
+    return draw(exercise.drawing, without_pictures(exercise.picture or exercise.question))
 
 
 def picture_name(exercise: Exercise) -> str:
