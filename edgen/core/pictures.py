@@ -2,7 +2,7 @@
 
 In the text of a message, a picture is its **mark**, which has the picture's digest, type and size. So a request
 is identified by the digests of its pictures, and prompts can be shown, compared and stored as texts. Adapters
-send an image part in place of each mark (`lower`).
+send an image part in place of each mark (`lower_pictures`).
 
 A mark has an effect only if this process has read the picture of that digest. Pictures come from files whose
 type and size are found in their content.
@@ -28,7 +28,7 @@ _BEGIN = "⟦picture "
 WORDS = "[a picture]"  # for who sees none
 
 
-class Picture(msgspec.Struct, frozen=True):
+class PromptPicture(msgspec.Struct, frozen=True):
     """A picture with the bytes of its file. `width` and `height` are in pixels."""
 
     digest: str
@@ -55,17 +55,17 @@ class PictureTokens(NamedTuple):
     most: int
 
 
-Counted = Callable[[Picture], PictureTokens]
-_KNOWN: dict[str, Picture] = {}  # those that this process has read, by digest
+Counted = Callable[[PromptPicture], PictureTokens]
+_KNOWN: dict[str, PromptPicture] = {}  # those that this process has read, by digest
 
 
-def read_picture(data: bytes) -> Picture:
+def read_picture(data: bytes) -> PromptPicture:
     """Return the picture in the bytes of a file, and remember it. Raises ValueError as `look_at` does."""
     made = look_at(data)
     return _KNOWN.setdefault(made.digest, made)
 
 
-def look_at(data: bytes) -> Picture:
+def look_at(data: bytes) -> PromptPicture:
     """Return the picture in the bytes of a file. Raises ValueError with a clause for what is no picture that
     services take."""
     if len(data) > MOST_BYTES:
@@ -73,10 +73,10 @@ def look_at(data: bytes) -> Picture:
     media_type, (width, height) = _look_into(data)
     if not 1 <= min(width, height) <= max(width, height) <= MOST_SIDE:
         raise ValueError(f"it has {width} × {height} pixels; each side has 1 to {MOST_SIDE:,}")
-    return Picture(sha256(data), media_type, width, height, data)
+    return PromptPicture(sha256(data), media_type, width, height, data)
 
 
-def pictures_in(text: str) -> list[Picture]:
+def pictures_in(text: str) -> list[PromptPicture]:
     """Return the pictures whose marks are in a text."""
     if _BEGIN not in text:
         return []
@@ -94,7 +94,7 @@ def without_pictures(text: str) -> str:
     return text if _BEGIN not in text else "".join(_worded(part) for part in _split(text))
 
 
-def _worded(part: str | Picture) -> str:
+def _worded(part: str | PromptPicture) -> str:
     return part if isinstance(part, str) else WORDS
 
 
@@ -104,8 +104,8 @@ def picture_tokens(text: str, counted: Counted) -> PictureTokens:
     return PictureTokens(sum(one.expected for one in found), sum(one.most for one in found))
 
 
-def lower(
-    messages: Sequence[Message], text: Callable[[str], Any], picture: Callable[[Picture], Any]
+def lower_pictures(
+    messages: Sequence[Message], text: Callable[[str], Any], picture: Callable[[PromptPicture], Any]
 ) -> Sequence[Message | dict[str, Any]]:
     """Return the messages of a request as a service takes them: one with pictures has a list of parts as its
     content, which `text` and `picture` make.
@@ -115,7 +115,7 @@ def lower(
     """
     if not any(pictures_in(message.content) for message in messages):
         return messages
-    moved: list[Picture] = []
+    moved: list[PromptPicture] = []
     system: dict[int, str] = {}
     for place, message in enumerate(messages):
         if message.role == "system":
@@ -139,7 +139,7 @@ def lower(
     return found
 
 
-def _numbered(part: str | Picture, moved: list[Picture]) -> str:
+def _numbered(part: str | PromptPicture, moved: list[PromptPicture]) -> str:
     """Return a part of a system message as text; a picture is noted, and named by its number."""
     if isinstance(part, str):
         return part
@@ -148,13 +148,13 @@ def _numbered(part: str | Picture, moved: list[Picture]) -> str:
     return f"[picture {moved.index(part) + 1}]"
 
 
-def _shown(pictures: Sequence[Picture]) -> list[str | Picture]:
+def _shown(pictures: Sequence[PromptPicture]) -> list[str | PromptPicture]:
     return [part for number, one in enumerate(pictures, 1) for part in (f"[picture {number}]", one)]
 
 
-def _split(text: str) -> list[str | Picture]:
+def _split(text: str) -> list[str | PromptPicture]:
     """Split a text at the marks of pictures; texts that are blank are left out beside a picture."""
-    found: list[str | Picture] = []
+    found: list[str | PromptPicture] = []
     end = 0
     for mark in _MARK.finditer(text):
         if (one := _KNOWN.get(mark[1])) is not None:

@@ -21,6 +21,7 @@ Values that pass between edgen and a plugin
     Text: a text that is not empty, for fields of settings.
 A provider
     Provider, Backend, BackendConfig, Key, KeyRequest, Link, Price.
+    lower_pictures, PromptPicture, PictureTokens: for a service that sees pictures.
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind,
         Simulation.
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from edgen.config import Job, settings_of
     from edgen.config.backends import BackendConfig, Price, Text
     from edgen.core.errors import CallError, FailureKind, InputError, JobError, Problem, UsageError
+    from edgen.core.pictures import PictureTokens, PromptPicture, lower_pictures
     from edgen.core.registry import AnswerKind
     from edgen.core.values import (
         Address,
@@ -128,6 +130,7 @@ _HOMES = {
         "Price",
         "Text",
     ),
+    "edgen.core.pictures": ("PictureTokens", "PromptPicture", "lower_pictures"),
     "edgen.core.registry": ("AnswerKind",),
     "edgen.core.errors": (
         "CallError",
@@ -286,9 +289,11 @@ __all__ = [
     "Message",
     "Panel",
     "Picture",
+    "PictureTokens",
     "PlayedProtocol",
     "Price",
     "Problem",
+    "PromptPicture",
     "Prompting",
     "Provenance",
     "Provider",
@@ -330,6 +335,7 @@ __all__ = [
     "figure_kinds",
     "filed_record",
     "filed_turns",
+    "lower_pictures",
     "read",
     "read_probability",
     "read_turn",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.core.errors import Problem
-from edgen.core.pictures import Picture, PictureTokens
+from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.core.values import Reply, Request
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class ProviderPrices:
         """Return the listed model with the most similar name, and its price; None if none is similar."""
         return None if self.prices is None else self.prices.nearest(model)
 
-    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:  # noqa: ARG002
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:  # noqa: ARG002
         """Return the tokens that the model counts for a picture. Without more knowledge, as open models do:
         a token for 28 × 28 pixels is expected, and one for 14 × 14 at most, or LLaVA's 2,880."""
         expected, most = (-(-picture.width // side) * -(-picture.height // side) for side in (28, 14))

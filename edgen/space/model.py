@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import Problem
-from edgen.core.pictures import Picture, pictures_in
+from edgen.core.pictures import PromptPicture, pictures_in
 from edgen.core.values import Scenario
 from edgen.space.knowledge import Knowledge
 
@@ -152,7 +152,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     """The sections of domains, by key (see `SpaceSection`)."""
     knowledge: Knowledge | None = None
     """The file of facts on its values."""
-    pictures: Mapping[str, Picture] = msgspec.field(default_factory=dict)
+    pictures: Mapping[str, PromptPicture] = msgspec.field(default_factory=dict)
     """The pictures that its entries and sections name, by the names of their files."""
 
     def __getitem__(self, name: str) -> Dimension:

@@ -19,7 +19,7 @@ import msgspec
 
 from edgen.core.errors import Problem, SpaceError
 from edgen.core.files import read_regular
-from edgen.core.pictures import MOST_BYTES, Picture, read_picture
+from edgen.core.pictures import MOST_BYTES, PromptPicture, read_picture
 from edgen.core.yaml_values import read_text, shortened
 from edgen.space.model import PICTURE, Dimension, Entry, Space, sections_of
 
@@ -38,7 +38,7 @@ def kept_file(space: str) -> str:
     return f"{Path(space).stem}.pictures.json"
 
 
-def kept_text(pictures: Mapping[str, Picture]) -> str:
+def kept_text(pictures: Mapping[str, PromptPicture]) -> str:
     """Return the text of that file."""
     return msgspec.json.format(
         msgspec.json.encode({name: one.base64 for name, one in pictures.items()})
@@ -75,12 +75,12 @@ def _named(dimensions: Iterable[Dimension]) -> Iterator[tuple[str, str]]:
                 yield f"$.dimensions.{one.name}[{number}].{PICTURE}", name
 
 
-def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]) -> dict[str, Picture]:
+def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]) -> dict[str, PromptPicture]:
     """Return the pictures of these names (path in the space, name of the file)."""
     wanted: dict[str, str] = {}
     for path, name in names:
         wanted.setdefault(name, path)
-    found: dict[str, Picture] = {}
+    found: dict[str, PromptPicture] = {}
     kept = _read_kept(space.parent / kept_file(space.name)) if wanted else {}
     for name, path in wanted.items():
         try:

@@ -12,8 +12,8 @@ import pytest
 from edgen.core.errors import InputError
 from edgen.core.pictures import (
     MOST_BYTES,
-    Picture,
-    lower,
+    PromptPicture,
+    lower_pictures,
     pictures_in,
     read_picture,
     refuse_pictures,
@@ -39,11 +39,11 @@ OF_ANTHROPIC = {"content": [{"type": "text", "text": "hi"}], "stop_reason": "end
 OF_GOOGLE = {"candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}]}
 
 
-def shown(size: int = 8) -> Picture:
+def shown(size: int = 8) -> PromptPicture:
     return read_picture(pictures.png(size, 6))
 
 
-def b64(picture: Picture) -> str:
+def b64(picture: PromptPicture) -> str:
     return base64.b64encode(picture.data).decode()
 
 
@@ -152,13 +152,13 @@ async def test_texts_without_pictures_are_sent_as_before(fake: FakeServer, kind:
 
 def test_what_an_assistant_said_has_no_pictures() -> None:
     one = shown()
-    (said,) = lower([Message("assistant", one.mark), Message("user", one.mark)], str, repr)[:1]
+    (said,) = lower_pictures([Message("assistant", one.mark), Message("user", one.mark)], str, repr)[:1]
     assert said == Message("assistant", one.mark)
 
 
 def test_a_prompt_of_a_system_alone_gets_a_message_for_its_picture() -> None:
     one = shown()
-    system, user = lower([Message("system", f"See {one.mark}")], str, lambda picture: picture.digest)
+    system, user = lower_pictures([Message("system", f"See {one.mark}")], str, lambda picture: picture.digest)
     assert system == Message("system", "See [picture 1]")
     assert user == {"role": "user", "content": ["[picture 1]", one.digest]}
 
@@ -248,7 +248,7 @@ def configs() -> dict[str, Any]:
     ],
 )
 def test_tokens_of_pictures(kind: str, model: str, size: tuple[int, int], expected: int) -> None:
-    picture = Picture("0" * 64, "image/png", *size, b"")
+    picture = PromptPicture("0" * 64, "image/png", *size, b"")
     counted = provider_of(configs()[kind]).picture_tokens(model, picture)
     assert counted.expected == expected
     assert counted.most >= expected

@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.config.backends import Price
 from edgen.core.errors import Problem
-from edgen.core.pictures import Picture, PictureTokens
+from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
@@ -26,7 +26,7 @@ class AnthropicProvider(Provider):
     schema_field = "output_config.format"
     sees_pictures = True
 
-    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:  # noqa: ARG002
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:  # noqa: ARG002
         """Return a token for 750 pixels of the picture as older models see it, and as newer ones do.
 
         https://platform.claude.com/docs/en/build-with-claude/vision#evaluate-image-size

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import FailureKind, InputError
-from edgen.core.pictures import Picture, lower
+from edgen.core.pictures import PromptPicture, lower_pictures
 from edgen.core.values import FinishReason, Message, Reply, Request, Usage
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import Key, Link
@@ -43,7 +43,7 @@ class AnthropicBackend(HttpBackend):
     def body(self, request: Request) -> bytes:
         """Return the JSON body of a call. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, request.schema)
-        messages = lower(request.messages, _text_block, _picture_block)
+        messages = lower_pictures(request.messages, _text_block, _picture_block)
         system = "\n\n".join(
             one.content for one in messages if isinstance(one, Message) and one.role == "system"
         )
@@ -96,7 +96,7 @@ def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _picture_block(picture: Picture) -> dict[str, Any]:
+def _picture_block(picture: PromptPicture) -> dict[str, Any]:
     source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
     return {"type": "image", "source": source}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from edgen.config.backends import LISTED_TIERS, Price
 from edgen.core.errors import Problem
-from edgen.core.pictures import Picture, PictureTokens
+from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
 from edgen.providers.gemini.config import GeminiConfig
@@ -30,7 +30,7 @@ class GeminiProvider(Provider):
     most_choices = 8
     sees_pictures = True
 
-    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
         from edgen.providers.gemini.pictures import count
 
         return count(model, picture)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import FailureKind, InputError
-from edgen.core.pictures import Picture, lower
+from edgen.core.pictures import PromptPicture, lower_pictures
 from edgen.core.values import FinishReason, Message, Reply, Request, Usage
 from edgen.providers.base import Key, Link
 from edgen.providers.credentials import Credentials
@@ -103,7 +103,7 @@ def _text_part(text: str) -> dict[str, Any]:
     return {"text": text}
 
 
-def _picture_part(picture: Picture) -> dict[str, Any]:
+def _picture_part(picture: PromptPicture) -> dict[str, Any]:
     return {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}}
 
 
@@ -111,7 +111,7 @@ def _contents(request: Request) -> bytes:
     """Return `{"contents":[…]` and the system instruction, if there is one, without the closing brace."""
     system = []
     contents = []
-    for message in lower(request.messages, _text_part, _picture_part):
+    for message in lower_pictures(request.messages, _text_part, _picture_part):
         if not isinstance(message, Message):
             contents.append(_PARTS + encode_prompt(message["content"]) + b"}")
         elif message.role == "system":

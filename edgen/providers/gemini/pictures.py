@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from edgen.core.pictures import Picture, PictureTokens
+from edgen.core.pictures import PictureTokens, PromptPicture
 
 _SMALL, _SIDE, _TILE = 384, 768, 258  # pixels, pixels, tokens
 # From Gemini 3 on, a picture counts the same whatever its size, by the resolution that is asked for: by default,
@@ -13,7 +13,7 @@ _NEWER = re.compile(r"gemini-(?:[3-9]|\d{2})\b")
 _DEFAULT, _MOST = 1_120, 2_240
 
 
-def count(model: str, picture: Picture) -> PictureTokens:
+def count(model: str, picture: PromptPicture) -> PictureTokens:
     """Return the tokens of a picture."""
     if _NEWER.search(model):
         return PictureTokens(_DEFAULT, _MOST)

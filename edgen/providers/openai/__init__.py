@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgen.config.backends import LISTED_TIERS, OPTIONAL, Price
 from edgen.core.errors import Problem
-from edgen.core.pictures import Picture, PictureTokens
+from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchServices
 from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
@@ -61,7 +61,7 @@ class OpenAIProvider(ServiceProvider):
     most_choices = 128
     sees_pictures = True
 
-    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
         from edgen.providers.openai.pictures import count
 
         return count(model, picture) or super().picture_tokens(model, picture)

@@ -20,7 +20,7 @@ import msgspec
 
 from edgen.config.backends import OPTIONAL
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.pictures import Picture, lower
+from edgen.core.pictures import PromptPicture, lower_pictures
 from edgen.core.values import FinishReason, Reply, Request, Usage
 from edgen.providers.base import Key, Link
 from edgen.providers.failures import ErrorBody, decode, kind_of_status, read_error, scrub
@@ -86,7 +86,7 @@ class OpenAIBackend(ServiceBackend):
         end = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         if request.choices > 1:
             end = b',"n":%d%b' % (request.choices, end)
-        said = lower(request.messages, _text_part, _picture_part)
+        said = lower_pictures(request.messages, _text_part, _picture_part)
         return self._head + encode_prompt(said) + tail + more + end
 
 
@@ -101,7 +101,7 @@ def _text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _picture_part(picture: Picture) -> dict[str, Any]:
+def _picture_part(picture: PromptPicture) -> dict[str, Any]:
     """Return an image part, with the picture in a data URL."""
     url = f"data:{picture.media_type};base64,{picture.base64}"
     return {"type": "image_url", "image_url": {"url": url}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from edgen.core.pictures import Picture, PictureTokens
+from edgen.core.pictures import PictureTokens, PromptPicture
 
 # Models that count tiles: tokens of any picture, and of each tile. The first pattern that matches counts.
 _TILES = (
@@ -29,7 +29,7 @@ _MOST_PATCHES = 1_536
 _FIRST_SIDE, _SHORT_SIDE, _TILE, _PATCH = 2_048, 768, 512, 32
 
 
-def count(model: str, picture: Picture) -> PictureTokens | None:
+def count(model: str, picture: PromptPicture) -> PictureTokens | None:
     """Return the tokens of a picture by a model of OpenAI, None by another one."""
     for named, each in _PATCHES:
         if named.match(model):

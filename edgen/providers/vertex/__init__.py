@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from edgen.core.errors import Problem
-from edgen.core.pictures import Picture, PictureTokens
+from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
@@ -26,7 +26,7 @@ class VertexProvider(Provider):
     sees_pictures = True
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
 
-    def picture_tokens(self, model: str, picture: Picture) -> PictureTokens:
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
         from edgen.providers.gemini.pictures import count
 
         return count(model, picture)
