@@ -1,8 +1,8 @@
 """Pictures in prompts.
 
-In the text of a message, a picture is its **mark**, which has the picture's digest, type and size. So a request
-is identified by the digests of its pictures, and prompts can be shown, compared and stored as texts. Adapters
-send an image part in place of each mark (`lower_pictures`).
+In the text of a message, a picture is its **mark**, which has the picture's digest, type and size. So a
+request is identified by the digests of its pictures, and prompts can be shown, compared and stored as texts.
+Adapters send an image part in place of each mark (`lower_pictures`).
 
 A mark has an effect only if this process has read the picture of that digest. Pictures come from files whose
 type and size are found in their content.
@@ -153,7 +153,7 @@ def _shown(pictures: Sequence[PromptPicture]) -> list[str | PromptPicture]:
 
 
 def _split(text: str) -> list[str | PromptPicture]:
-    """Split a text at the marks of pictures; texts that are blank are left out beside a picture."""
+    """Split a text at the marks of pictures; blank texts next to a picture are left out."""
     found: list[str | PromptPicture] = []
     end = 0
     for mark in _MARK.finditer(text):
@@ -186,7 +186,7 @@ def _look_into(data: bytes) -> tuple[str, tuple[int, int]]:
 
 def _png(data: bytes) -> tuple[int, int] | None:
     end = data.rfind(b"IEND")
-    if data[12:16] != b"IHDR" or not 0 < end <= len(data) - 8:  # a checksum is behind it
+    if data[12:16] != b"IHDR" or not 0 < end <= len(data) - 8:  # a checksum follows
         return None
     return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
 

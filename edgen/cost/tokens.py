@@ -6,7 +6,6 @@ counter is made.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,23 +29,27 @@ _BYTES_PER_TOKEN = 4  # English, OpenAI's rule of thumb
 @dataclass(frozen=True, slots=True)
 class Counter:
     """A counter of the tokens of texts. `how` is its method in words; `error` is the possible error of a
-    prompt's count in either direction, as a share; `pictures` counts the tokens of a picture."""
+    prompt's count in either direction, as a share."""
 
     count: Callable[[str], int]
     how: str
     error: float
-    pictures: Counted | None = None
 
-    def prompt(self, messages: Iterable[Message], schema: bytes | None = None) -> int:
+    def prompt(
+        self, messages: Iterable[Message], schema: bytes | None = None, counted: Counted | None = None
+    ) -> int:
         """Return the tokens of a prompt, including those of a chat template around its messages and those of
-        the answer's schema."""
+        the answer's schema. `counted`: the tokens of a picture."""
         shown = 0 if schema is None else self.count(schema.decode())
         texts = [message.content for message in messages]
-        seen = sum(
-            picture_tokens(text, self.pictures).expected for text in texts if self.pictures is not None
-        )
+        seen = sum(picture_tokens(text, counted).expected for text in texts if counted is not None)
         said = sum(self.count(without_pictures(text)) + _AROUND_MESSAGE for text in texts)
         return _BEFORE_ANSWER + shown + seen + said
+
+
+def picture_counter(backend: BackendConfig) -> Counted:
+    """Return the function that counts the tokens of a picture for a backend's model."""
+    return functools.partial(provider_of(backend).picture_tokens, backend.model)
 
 
 def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Counter, str | None]:
@@ -54,12 +57,6 @@ def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Coun
 
     `tokenizer` is the job's tokenizer.json. Raises UsageError if that cannot be used.
     """
-    found, advice = _of_texts(backend, tokenizer)
-    counted = functools.partial(provider_of(backend).picture_tokens, backend.model)
-    return dataclasses.replace(found, pictures=counted), advice
-
-
-def _of_texts(backend: BackendConfig, tokenizer: Path | None) -> tuple[Counter, str | None]:
     if tokenizer is not None:
         return _from_file(tokenizer), None
     provider = provider_of(backend)

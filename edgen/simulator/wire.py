@@ -158,8 +158,8 @@ def check_top_logprobs(count: int | None) -> None:
 
 
 def words_of_picture(media_type: str, data: str = "") -> str:
-    """Return the words for a picture in base64, which the simulator does not look at. Raises BadCall for what is
-    no picture of that type."""
+    """Return the words for a picture in base64, which the simulator does not look at. Raises BadCall for
+    what is no picture of that type."""
     try:
         found = look_at(base64.b64decode(data, validate=True))
     except ValueError as problem:

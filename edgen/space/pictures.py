@@ -1,8 +1,8 @@
 """Pictures of a space: image files in its folder that its entries and sections name.
 
 An entry's field `picture` that is the name of an image file is that picture. Templates get its mark
-(`edgen.core.pictures`), and content digests include its digest. A run keeps the pictures of its space in base64, in
-one JSON file.
+(`edgen.core.pictures`), and content digests include its digest. A run keeps the pictures of its space in
+base64, in one JSON file.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _named(dimensions: Iterable[Dimension]) -> Iterator[tuple[str, str]]:
     for one in dimensions:
         for number, entry in enumerate(one.entries):
             if names_picture(name := entry.fields.get(PICTURE)):
-                yield f"$.dimensions.{one.name}[{number}].{PICTURE}", name
+                yield f"$.dimensions.{one.name}[{number}].{PICTURE}", str(name)
 
 
 def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]) -> dict[str, PromptPicture]:
@@ -103,7 +103,7 @@ def _read_file(name: str, space: Path) -> bytes:
 
 
 def _read_kept(path: Path) -> dict[str, bytes]:
-    """Return the pictures that a run keeps beside its space."""
+    """Return the pictures that a run keeps next to its space."""
     if not path.exists():
         return {}
     try:

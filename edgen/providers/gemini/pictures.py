@@ -7,8 +7,7 @@ import re
 from edgen.core.pictures import PictureTokens, PromptPicture
 
 _SMALL, _SIDE, _TILE = 384, 768, 258  # pixels, pixels, tokens
-# From Gemini 3 on, a picture counts the same whatever its size, by the resolution that is asked for: by default,
-# and at most.
+# From Gemini 3 on, all sizes count the same, by the requested resolution: by default, and at most.
 _NEWER = re.compile(r"gemini-(?:[3-9]|\d{2})\b")
 _DEFAULT, _MOST = 1_120, 2_240
 
