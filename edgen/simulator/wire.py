@@ -163,9 +163,11 @@ def words_of_picture(media_type: str, data: str = "") -> str:
     try:
         found = look_at(base64.b64decode(data, validate=True))
     except ValueError as problem:
-        raise BadCall(f"Invalid image: {problem}.") from None
+        raise BadCall(f"Only texts and pictures can be read, and a picture is invalid: {problem}.") from None
     if found.media_type != media_type:
-        raise BadCall(f"Invalid image: it is {found.media_type}, and {media_type[:40]!r} was stated.")
+        raise BadCall(
+            f"Only texts and pictures can be read, and a picture is {found.media_type} instead of {media_type[:40]!r}."
+        )
     return WORDS
 
 

@@ -29,9 +29,9 @@ from edgen.simulator.wire import (
 
 
 class _Source(msgspec.Struct):
-    type: Literal["base64"]
-    media_type: str
-    data: str
+    type: str = ""
+    media_type: str = ""
+    data: str = ""
 
 
 class _Block(msgspec.Struct):

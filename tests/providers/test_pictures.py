@@ -270,11 +270,11 @@ def test_the_simulator_acknowledges_pictures_and_does_not_see_them() -> None:
 def test_the_simulator_s_server_takes_pictures_only(data: str) -> None:
     url = f"data:image/png;base64,{data}"
     part = {"type": "image_url", "image_url": {"url": url}}
-    with pytest.raises(BadCall, match="Invalid image"):
+    with pytest.raises(BadCall, match="a picture is invalid"):
         wire_openai.read(json.dumps({"messages": [{"role": "user", "content": [part]}]}).encode())
     stated = {"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{b64(shown())}"}}
-    with pytest.raises(BadCall, match="it is image/png"):
+    with pytest.raises(BadCall, match="a picture is image/png"):
         wire_openai.read(json.dumps({"messages": [{"role": "user", "content": [stated]}]}).encode())
     link = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/cat.png"}}
-    with pytest.raises(BadCall, match="Invalid image"):
+    with pytest.raises(BadCall, match="a picture is invalid"):
         wire_openai.read(json.dumps({"messages": [{"role": "user", "content": [link]}]}).encode())
