@@ -243,15 +243,10 @@ def _text(content: _Content) -> str:
 
 
 def _said_otherwise(part: _Part) -> str:
-    """Return the words for a part without text."""
-    if not isinstance(part.inline_data, dict):
-        return _said_by_call(part)
-    held = camel(part.inline_data)
-    return words_of_picture(str(held.get("mimeType")), str(held.get("data")))
-
-
-def _said_by_call(part: _Part) -> str:
-    """Return the arguments or the result of a function call as JSON; empty for another part."""
+    """Return the words for a picture, or the arguments or result of a function call; else nothing."""
+    if part.inline_data is not None:
+        held = camel(part.inline_data) if isinstance(part.inline_data, dict) else {}
+        return words_of_picture(str(held.get("mimeType")), str(held.get("data")))
     said = part.function_call.args if part.function_call.args is not None else part.function_response.response
     return "" if said is None else _encode(said).decode()
 

@@ -143,7 +143,6 @@ def test_any_template_can_show_a_picture(tmp_path: Path, shown: str) -> None:
 
 
 def test_a_backend_without_eyes_is_refused_before_any_call(tmp_path: Path) -> None:
-    (tmp_path / "answer.py").write_text("def answer(prompt):\n    raise SystemExit('it was called')\n")
     path = job(tmp_path, backends={"default": {"type": "llamacpp", "model": "smollm2"}})
     with pytest.raises(JobError, match=r"backends\.default.*shows a picture.*takes no pictures"):
         edgen.generate(path, output=tmp_path / "run", progress=False)
