@@ -14,9 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
+from edgen.core.pictures import Counted
 from edgen.core.plugin_faults import require_type
 from edgen.core.values import Scenario
-from edgen.cost.tokens import Counter, counter
+from edgen.cost.tokens import Counter, counter, picture_counter
 from edgen.cost.usage import Range, Rates, Used, add_up, backends_asked
 from edgen.planning.allowed_files import Reach
 from edgen.planning.gates import layers_of
@@ -58,6 +59,7 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     files that the job may name. Raises InputError for an unusable tokenizer, TemplateError."""
     job = plan.job
     counters: dict[str, Counter] = {}
+    seen = {role: picture_counter(backend) for role, backend in backends_asked(job).items()}
     hints: list[str] = []
     for role, backend in backends_asked(job).items():
         named = getattr(backend, "tokenizer", None)
@@ -69,11 +71,13 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     rng = random.Random(f"{job.seed}/estimate")  # noqa: S311 - reproducible, not secret
     chosen = units if len(units) <= RENDERED else sorted(rng.sample(units, RENDERED))
     sums: dict[str, int] = {}
-    most = _largest(plan)
+    most = _largest(plan, seen)
     for index in chosen:
         for use, (messages, schema) in plan.asked(plan.scenario(index)).items():
-            sums[use] = sums.get(use, 0) + counters[plan.templates[use].asked].prompt(messages, schema)
-            most[use] = max(most[use], prompt_token_bound(messages, schema))
+            asked = plan.templates[use].asked
+            counted = seen[asked]
+            sums[use] = sums.get(use, 0) + counters[asked].prompt(messages, schema, counted)
+            most[use] = max(most[use], prompt_token_bound(messages, schema, counted))
     if (labelling := plan.labelling_opening()) is not None:
         sums[ANNOTATOR] = counters[ANNOTATOR].prompt(*labelling) * len(chosen)
         most[ANNOTATOR] = prompt_token_bound(*labelling)
@@ -83,19 +87,19 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     return Prompts(mean, most, error, how, tuple(hints), len(chosen))
 
 
-def _largest(plan: Plan) -> dict[str, int]:
+def _largest(plan: Plan, seen: Mapping[str, Counted]) -> dict[str, int]:
     """Return the maximum tokens of each prompt of any scenario, by use: the first scenario's, plus the
     addition of every dimension's longest value. That holds if a template shows each dimension independently.
     """
     first = plan.scenario(0)
-    base = _bounds(plan, first)
+    base = _bounds(plan, first, seen)
     most = dict(base)
     varied = [
         [msgspec.structs.replace(first, index=plan.job.conversations - 1)],
         *([_with_entry(first, one.name, entry) for entry in one.entries] for one in plan.space.dimensions),
     ]
     for scenarios in varied:
-        found = [_bounds(plan, scenario) for scenario in scenarios]
+        found = [_bounds(plan, scenario, seen) for scenario in scenarios]
         for use, bound in base.items():
             most[use] += max(0, *(one[use] - bound for one in found))
     return most
@@ -109,9 +113,10 @@ def _with_entry(scenario: Scenario, dimension: str, entry: Entry) -> Scenario:
     )
 
 
-def _bounds(plan: Plan, scenario: Scenario) -> dict[str, int]:
+def _bounds(plan: Plan, scenario: Scenario, seen: Mapping[str, Counted]) -> dict[str, int]:
     return {
-        use: prompt_token_bound(messages, schema) for use, (messages, schema) in plan.asked(scenario).items()
+        use: prompt_token_bound(messages, schema, seen[plan.templates[use].asked])
+        for use, (messages, schema) in plan.asked(scenario).items()
     }
 
 

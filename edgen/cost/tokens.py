@@ -6,6 +6,7 @@ counter is made.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from edgen.config import BackendConfig
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
+from edgen.core.pictures import Counted, picture_tokens, without_pictures
 from edgen.core.values import Message
 from edgen.providers import provider_of
 
@@ -33,11 +35,21 @@ class Counter:
     how: str
     error: float
 
-    def prompt(self, messages: Iterable[Message], schema: bytes | None = None) -> int:
+    def prompt(
+        self, messages: Iterable[Message], schema: bytes | None = None, counted: Counted | None = None
+    ) -> int:
         """Return the tokens of a prompt, including those of a chat template around its messages and those of
-        the answer's schema."""
+        the answer's schema. `counted`: the tokens of a picture."""
         shown = 0 if schema is None else self.count(schema.decode())
-        return _BEFORE_ANSWER + shown + sum(self.count(m.content) + _AROUND_MESSAGE for m in messages)
+        texts = [message.content for message in messages]
+        seen = sum(picture_tokens(text, counted).expected for text in texts if counted is not None)
+        said = sum(self.count(without_pictures(text)) + _AROUND_MESSAGE for text in texts)
+        return _BEFORE_ANSWER + shown + seen + said
+
+
+def picture_counter(backend: BackendConfig) -> Counted:
+    """Return the function that counts the tokens of a picture for a backend's model."""
+    return functools.partial(provider_of(backend).picture_tokens, backend.model)
 
 
 def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Counter, str | None]:

@@ -59,11 +59,11 @@ class RowFiles:
 
     def write_beside(self, row: Row) -> None:
         """Write the extra files of a row, unless an earlier row has written them."""
-        for name, text in row.beside.items():
+        for name, content in row.beside.items():
             if name not in self._beside:
                 self._beside.add(name)
                 (self.folder / name).parent.mkdir(exist_ok=True)
-                (self.folder / name).write_text(text, encoding="utf-8", newline="\n")
+                (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
     def finish(self) -> Patterns:
         """Finish the files; return their patterns."""

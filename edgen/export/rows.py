@@ -58,7 +58,7 @@ class Row:
     """The basis of a preference."""
     scenario: Scenario | None = None
     """The scenario for further columns, if the format has them."""
-    beside: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, str | bytes] = field(default_factory=dict)
     """Texts of files that the row names, by path in the export's folder; of several rows with one path the
     first counts."""
 

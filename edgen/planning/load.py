@@ -25,13 +25,14 @@ from edgen.config import (
     with_speakers,
 )
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
+from edgen.core.pictures import pictures_in
 from edgen.core.resources import find
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.gates import annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
-from edgen.prompting.prompt import SUFFIX, read_answer_schema, schema_file, schema_text
+from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, schema_file, schema_text
 from edgen.protocols.base import ConversationProtocol, Template
 from edgen.providers import provider_of
 from edgen.space import Entry, Space, load_space, space_files
@@ -257,6 +258,8 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
     for positions in _positions_to_try(plan):
         tried = plan.sampler.scenario_at(0, positions)
         known = scenario_variables(tried)
+        if not known[PICTURE]:
+            del known[PICTURE]
         for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
             try:
                 stand_ins = {
@@ -264,10 +267,23 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
                     **templates[use].stand_ins,
                     **known,
                 }
-                prompt.messages({name: stand_ins[name] for name in templates[use].variables})
+                shown = prompt.messages({name: stand_ins[name] for name in templates[use].variables})
             except TemplateError as error:
                 told = Problem("with", ", ".join(f"{k}={v!r}" for k, v in tried.values.items()))
                 raise TemplateError(error.source, error.summary, (*error.problems, told)) from None
+            if any(pictures_in(message.content) for message in shown):
+                _check_pictures(plan.job, templates[use].asked)
+
+
+def _check_pictures(job: Job, role: str) -> None:
+    """Raise JobError if the backend of a role cannot be sent a picture."""
+    backend = backend_of(job, role)
+    if (wrong := provider_of(backend).picture_problem(backend)) is not None:
+        path = f"$.backends.{backend_name(job, role)}"
+        message = (
+            f"its template shows a picture, and {wrong}; choose another backend, or take the picture out"
+        )
+        raise JobError.of(job.name, [Problem(path, message)])
 
 
 def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:

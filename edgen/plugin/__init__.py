@@ -21,6 +21,8 @@ Values that pass between edgen and a plugin
     Text: a text that is not empty, for fields of settings.
 A provider
     Provider, Backend, BackendConfig, Key, KeyRequest, Link, Price.
+    lower_pictures, PromptPicture, PictureTokens: for a service that sees pictures. pictures_in, without_pictures:
+        of a text.
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind,
         Simulation.
@@ -52,6 +54,13 @@ if TYPE_CHECKING:
     from edgen.config import Job, settings_of
     from edgen.config.backends import BackendConfig, Price, Text
     from edgen.core.errors import CallError, FailureKind, InputError, JobError, Problem, UsageError
+    from edgen.core.pictures import (
+        PictureTokens,
+        PromptPicture,
+        lower_pictures,
+        pictures_in,
+        without_pictures,
+    )
     from edgen.core.registry import AnswerKind
     from edgen.core.values import (
         Address,
@@ -127,6 +136,13 @@ _HOMES = {
         "BackendConfig",
         "Price",
         "Text",
+    ),
+    "edgen.core.pictures": (
+        "PictureTokens",
+        "PromptPicture",
+        "lower_pictures",
+        "pictures_in",
+        "without_pictures",
     ),
     "edgen.core.registry": ("AnswerKind",),
     "edgen.core.errors": (
@@ -286,9 +302,11 @@ __all__ = [
     "Message",
     "Panel",
     "Picture",
+    "PictureTokens",
     "PlayedProtocol",
     "Price",
     "Problem",
+    "PromptPicture",
     "Prompting",
     "Provenance",
     "Provider",
@@ -330,6 +348,8 @@ __all__ = [
     "figure_kinds",
     "filed_record",
     "filed_turns",
+    "lower_pictures",
+    "pictures_in",
     "read",
     "read_probability",
     "read_turn",
@@ -339,6 +359,7 @@ __all__ = [
     "share",
     "template_variables",
     "unread",
+    "without_pictures",
     "write_values",
 ]
 

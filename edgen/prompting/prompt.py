@@ -24,6 +24,7 @@ from jinja2.runtime import Context
 from edgen.core.digest import fingerprint, sha256
 from edgen.core.errors import TemplateError
 from edgen.core.forms import Form
+from edgen.core.pictures import pictures_in
 from edgen.core.registry import answer_kinds
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text, shortened
@@ -33,6 +34,7 @@ from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields
 
 Forms = Literal["auto", "schema", "prose"]
 SUFFIX = ".schema.json"
+PICTURE = "picture"  # the field of an entry, and the variable of a scenario
 MAX_SCHEMA = 64 * 1024  # bytes of a file; it is sent with every call
 DEEPEST = 60  # nested objects and lists; three form a level of a schema
 _REFERENCES = ("$ref", "$dynamicRef")
@@ -147,14 +149,24 @@ MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, few enou
 
 def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
     """Return the template variables of a scenario: its index and its values, each with the fields of its
-    entry. `subject` and `level` are the topic's, unless the space has dimensions of these names."""
+    entry. `subject` and `level` are the topic's, and `picture` is the first one, unless the space has
+    dimensions of these names."""
     variables: dict[str, str | int | None] = {"index": scenario.index, "subject": None, "level": None}
     if "topic" in scenario.fields:
         variables |= {name: scenario.field("topic", name) for name in ("subject", "level")}
+    variables[PICTURE] = picture_of(scenario)
     variables |= scenario.values
     for name, fields in scenario.fields.items():
         variables[name] = ValueWithFields(scenario[name], fields)
     return variables
+
+
+def picture_of(scenario: Scenario, sees: Collection[str] | None = None) -> str:
+    """Return the mark of the first picture of a scenario's values, of these dimensions alone if they are
+    given; empty without one."""
+    seen = [fields for name, fields in scenario.fields.items() if sees is None or name in sees]
+    said = (fields.get(PICTURE) for fields in seen)
+    return next((text for text in said if isinstance(text, str) and pictures_in(text)), "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ import msgspec
 
 from edgen.config import Price
 from edgen.core.errors import CallError, FailureKind, ProviderError
+from edgen.core.pictures import Counted, picture_tokens
 from edgen.core.values import Message, Reply, Usage
 
 _MARKERS_AT_MOST = 16  # tokens around one message
@@ -26,16 +27,24 @@ _AROUND_SCHEMA_AT_MOST = 500  # tokens that introduce the schema
 _BYTES_AT_MOST = 16  # per token, over a whole text
 
 
-def prompt_token_bound(messages: Iterable[Message], schema: bytes | None = None) -> int:
+def prompt_token_bound(
+    messages: Iterable[Message], schema: bytes | None = None, counted: Counted | None = None
+) -> int:
     """Return the maximum tokens of a prompt, which a budget reserves. A service may put the schema of the
-    answer into the prompt, with some words around it."""
+    answer into the prompt, with some words around it. `counted`: the tokens of a picture."""
+    messages = [*messages]
     shown = 0 if schema is None else len(schema) + _AROUND_SCHEMA_AT_MOST
+    shown += sum(picture_tokens(m.content, counted).most for m in messages if counted is not None)
     return _OWN_PROMPT_AT_MOST + shown + sum(text_token_bound(m.content) + _MARKERS_AT_MOST for m in messages)
 
 
-def prompt_token_estimate(messages: Iterable[Message], schema: bytes | None = None) -> int:
+def prompt_token_estimate(
+    messages: Iterable[Message], schema: bytes | None = None, counted: Counted | None = None
+) -> int:
     """Return the estimated tokens of a prompt, for a rate limit."""
+    messages = [*messages]
     shown = 0 if schema is None else -(-len(schema) // 4)
+    shown += sum(picture_tokens(m.content, counted).expected for m in messages if counted is not None)
     return shown + sum(-(-text_token_bound(m.content) // 4) + _MARKERS_USUALLY for m in messages)
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from edgen.core.forms import Form
 from edgen.core.values import Address, Message, Scenario
 from edgen.prompting import scenario_variables
+from edgen.prompting.prompt import PICTURE, picture_of
 from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules
 from edgen.space.model import Space, SpaceRole
 
@@ -47,7 +48,10 @@ class Session(ABC):
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
         """Return the variables of a template on the scenario, for a reader with the role's knowledge."""
         known = scenario_variables(self._scenario)
-        return {name: value for name, value in known.items() if name == "index" or name in role.sees}
+        picture = {PICTURE: picture_of(self._scenario, role.sees)}
+        return picture | {
+            name: value for name, value in known.items() if name == "index" or name in role.sees
+        }
 
     def _about(self, role: SpaceRole, space: Space, but: Collection[str] = ()) -> list[str]:
         """Return the same as a line per dimension, without some."""

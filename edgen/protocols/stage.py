@@ -30,6 +30,7 @@ from edgen.core.values import (
     Turn,
 )
 from edgen.prompting import scenario_variables
+from edgen.prompting.prompt import PICTURE, picture_of
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
 from edgen.protocols.cut_turns import ask_turn
 from edgen.protocols.fence import fence_turns
@@ -96,7 +97,9 @@ class Stage:
 
     def _variables(self, sees: Collection[str]) -> dict[str, Any]:
         """Return the variables of a template on the scenario, for a reader of these dimensions."""
-        known = {name: value for name, value in self._known.items() if name == "index" or name in sees}
+        known = {PICTURE: picture_of(self.scenario, sees)} | {
+            name: value for name, value in self._known.items() if name == "index" or name in sees
+        }
         if "topic" in sees:  # its subject and level go by names of their own
             known |= {name: self._known[name] for name in TOPIC_FIELDS if name not in self.scenario.values}
         return known

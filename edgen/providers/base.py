@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.core.errors import Problem
+from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.core.values import Reply, Request
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class ProviderFeatures:
     """Dotted path in a request for the number of answers; empty if unsupported."""
     most_choices = 1
     """How many answers a request can ask for."""
+    sees_pictures = False
+    """Whether a request can have pictures."""
 
     def schema_problem(self, config: Any, schema: bytes) -> str | None:  # noqa: ARG002
         """Explain why the backend cannot be sent a template's JSON Schema; None if it can."""
@@ -120,6 +123,10 @@ class ProviderFeatures:
         if not self.logprobs_fields:
             return f"a backend of type {self.name} returns none"
         return next(filter(None, (_find_double(config, field) for field in self.logprobs_fields)), None)
+
+    def picture_problem(self, config: Any) -> str | None:  # noqa: ARG002
+        """Explain why the backend cannot be sent pictures; None if it can."""
+        return None if self.sees_pictures else f"a backend of type {self.name} takes no pictures"
 
     def choices_problem(self, config: Any) -> str | None:
         """Explain why calls of the backend cannot be joined to one request for several answers; None if they
@@ -162,6 +169,12 @@ class ProviderPrices:
     def nearest_price(self, model: str) -> tuple[str, Price] | None:
         """Return the listed model with the most similar name, and its price; None if none is similar."""
         return None if self.prices is None else self.prices.nearest(model)
+
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:  # noqa: ARG002
+        """Return the tokens that the model counts for a picture. Without more knowledge, as open models do:
+        a token for 28 × 28 pixels is expected, and one for 14 × 14 at most, or LLaVA's 2,880."""
+        expected, most = (-(-picture.width // side) * -(-picture.height // side) for side in (28, 14))
+        return PictureTokens(expected, max(most, 2_880))
 
     def vocabulary(self, model: str) -> str | None:  # noqa: ARG002
         """Return the model's vocabulary by its bpe-openai name; None if unknown."""

@@ -13,6 +13,7 @@ class SimulatorProvider(Provider):
     forms_by_default = False
     schema_field = "schema"
     logprobs_fields = ("logprobs",)
+    sees_pictures = True
     instead_of_batches = (
         "Start `edgen simulator` in another terminal and name it: "
         "{type: openai, model: any, base_url: http://127.0.0.1:8377/v1, seed: auto}."

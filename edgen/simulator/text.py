@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 
+from edgen.core.pictures import pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
@@ -55,6 +56,7 @@ def respond(
     confuses a label with which other.
     """
     key = request_key(messages, seed, salt)
+    messages = _seen(messages)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
     fault = content_fault(faults, key)
     request = SimulatedRequest(
@@ -79,6 +81,13 @@ def respond(
         text = text.encode("utf-8", "replace").decode()
     usage = Usage(sum([tokens(message.content) for message in messages]), tokens(text))
     return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
+
+
+def _seen(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages with words for pictures, which the simulator does not look at."""
+    if not any(pictures_in(message.content) for message in messages):
+        return messages
+    return [Message(message.role, without_pictures(message.content)) for message in messages]
 
 
 def content_fault(faults: Faults, key: bytes) -> Fault | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterable, Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -9,6 +10,7 @@ from uuid import uuid4
 
 import msgspec
 
+from edgen.core.pictures import WORDS, look_at
 from edgen.core.values import Message, Reply, Token
 from edgen.simulator.faults import Fault
 from edgen.simulator.logprobs import MOST as MOST_TOKENS
@@ -153,6 +155,20 @@ def check_top_logprobs(count: int | None) -> None:
     """Raise BadCall for more likely tokens than a service returns."""
     if count is not None and not 0 <= count <= MOST_TOKENS:
         raise BadCall(f"Between 0 and {MOST_TOKENS} likely tokens can be had at each position, not {count}.")
+
+
+def words_of_picture(media_type: str, data: str = "") -> str:
+    """Return the words for a picture in base64, which the simulator does not look at. Raises BadCall for
+    what is no picture of that type."""
+    try:
+        found = look_at(base64.b64decode(data, validate=True))
+    except ValueError as problem:
+        raise BadCall(f"Only texts and pictures can be read, and a picture is invalid: {problem}.") from None
+    if found.media_type != media_type:
+        raise BadCall(
+            f"Only texts and pictures can be read, and a picture is {found.media_type} instead of {media_type[:40]!r}."
+        )
+    return WORDS
 
 
 def check_call(messages: Sequence[object], choices: int, max_tokens: int | None) -> None:

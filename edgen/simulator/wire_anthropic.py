@@ -15,12 +15,29 @@ import msgspec
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import Fault
 from edgen.simulator.text import tokens
-from edgen.simulator.wire import BadCall, Call, Refusal, check_call, decode, pieces, schema_of, tool_of
+from edgen.simulator.wire import (
+    BadCall,
+    Call,
+    Refusal,
+    check_call,
+    decode,
+    pieces,
+    schema_of,
+    tool_of,
+    words_of_picture,
+)
+
+
+class _Source(msgspec.Struct):
+    type: str = ""
+    media_type: str = ""
+    data: str = ""
 
 
 class _Block(msgspec.Struct):
     type: str
     text: str = ""
+    source: _Source | None = None
     input: msgspec.Raw = msgspec.Raw(b"")
     content: str | list[_Block] = ""
 
@@ -142,6 +159,8 @@ def _wanted(value: _Body) -> dict[str, Any]:
 
 
 def _messages(value: _Body | _Counted) -> tuple[Message, ...]:
+    if not isinstance(value.system, str) and any(block.type != "text" for block in value.system):
+        raise BadCall("system: only text blocks are taken")
     system = _text(value.system)
     said = [Message(one.role, _text(one.content)) for one in value.messages]
     return tuple([Message("system", system), *said] if system else said)
@@ -161,7 +180,9 @@ def _words_of(block: _Block) -> str:
             return bytes(block.input).decode()
         case "tool_result":
             return _text(block.content)
-    raise BadCall("Only text can be read; a message holds a block of another type.")
+        case "image" if block.source is not None:
+            return words_of_picture(block.source.media_type, block.source.data)
+    raise BadCall("Only texts and pictures can be read; a message holds a block of another type.")
 
 
 def count(body: bytes) -> bytes:

@@ -26,6 +26,7 @@ from edgen.simulator.wire import (
     scored_pieces,
     tokens_of,
     tool_of,
+    words_of_picture,
 )
 
 
@@ -236,13 +237,16 @@ def count(body: bytes) -> bytes:
 
 
 def _text(content: _Content) -> str:
-    if any(part.inline_data is not None or part.file_data is not None for part in content.parts):
-        raise BadCall("Only text can be read; the contents hold a part of another type.")
-    return "\n".join([part.text or _said_by_call(part) for part in content.parts])
+    if any(part.file_data is not None for part in content.parts):
+        raise BadCall("Only texts and pictures can be read; the contents hold a part of another type.")
+    return "\n".join([part.text or _said_otherwise(part) for part in content.parts])
 
 
-def _said_by_call(part: _Part) -> str:
-    """Return the arguments or the result of a function call as JSON; empty for another part."""
+def _said_otherwise(part: _Part) -> str:
+    """Return the words for a picture, or the arguments or result of a function call; else nothing."""
+    if part.inline_data is not None:
+        held = camel(part.inline_data) if isinstance(part.inline_data, dict) else {}
+        return words_of_picture(str(held.get("mimeType")), str(held.get("data")))
     said = part.function_call.args if part.function_call.args is not None else part.function_response.response
     return "" if said is None else _encode(said).decode()
 

@@ -28,12 +28,19 @@ from edgen.simulator.wire import (
     scored_pieces,
     tokens_of,
     tool_of,
+    words_of_picture,
 )
+
+
+class _ImageUrl(msgspec.Struct):
+    url: str
+    detail: Literal["auto", "low", "high"] = "auto"
 
 
 class _Part(msgspec.Struct):
     type: str = "text"
     text: str = ""
+    image_url: _ImageUrl | None = None
 
 
 class _Message(msgspec.Struct):
@@ -186,9 +193,15 @@ def _wanted(value: _Body) -> dict[str, Any]:
 def _text(content: str | list[_Part] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
-    if any(part.type != "text" for part in content):
-        raise BadCall("Only text can be read; a message holds a part of another type.")
-    return "\n".join([part.text for part in content])
+    return "\n".join(map(_words_of, content))
+
+
+def _words_of(part: _Part) -> str:
+    if part.type == "text":
+        return part.text
+    if part.type == "image_url" and part.image_url is not None:
+        return words_of_picture(*part.image_url.url.removeprefix("data:").split(";base64,", 1))
+    raise BadCall("Only texts and pictures can be read; a message holds a part of another type.")
 
 
 def count(body: bytes) -> bytes:  # noqa: ARG001

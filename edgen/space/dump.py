@@ -10,6 +10,7 @@ import msgspec
 from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.space.model import LISTS, TOPIC_FIELDS, Dimension, Entry, Space
 from edgen.space.parse import is_five_lists
+from edgen.space.pictures import kept_file, kept_text, with_names
 
 
 def dump_space(space: Space, *, lists: bool = True) -> str:
@@ -27,7 +28,7 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
     lists = lists and is_five_lists(space)
     if not lists:
         lines += ["", "dimensions:"]
-    for dimension in space.dimensions:
+    for dimension in with_names(space):
         weighted = any(entry.weight != 1 for entry in dimension.entries)
         lines += ["", f"{LISTS[dimension.name]}:"] if lists else _heading(dimension)
         indent = "  " if lists else "    " if dimension.label is None else "      "
@@ -51,8 +52,10 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
 
 
 def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
-    """Return the texts of a space's files by name: its own, and its knowledge file."""
+    """Return the texts of a space's files by name: its own, its knowledge file, and its pictures."""
     beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
+    if space.pictures:
+        beside[kept_file(name)] = kept_text(space.pictures)
     return {name: dump_space(space), **beside}
 
 

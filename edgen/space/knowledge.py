@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.digest import sha256
-from edgen.core.errors import SpaceError
+from edgen.core.errors import Problem, SpaceError
 from edgen.core.yaml_values import read_text
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -43,6 +43,18 @@ class Knowledge(msgspec.Struct, frozen=True, dict=True):
 def is_file_name(name: str) -> bool:
     """Return whether this is a valid name of a knowledge file: not a path."""
     return re.fullmatch(FILE_NAME, name) is not None
+
+
+def find_knowledge(name: Any, space: Path | None, problems: list[Problem]) -> Knowledge | None:
+    """Return the knowledge file of a space by its name in the file; without its text where the space has no
+    folder. Problems are noted."""
+    if name is None:
+        return None
+    if not isinstance(name, str) or not is_file_name(name):
+        message = "expected the name of a file next to this one that ends in .json, as in course-info.json"
+        problems.append(Problem("$.knowledge", message))
+        return None
+    return Knowledge(name) if space is None else read_knowledge(name, space)
 
 
 def read_knowledge(name: str, space: Path) -> Knowledge:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import Problem
+from edgen.core.pictures import PromptPicture, pictures_in
 from edgen.core.values import Scenario
 from edgen.space.knowledge import Knowledge
 
@@ -46,6 +47,10 @@ class SpaceSection:
     def content(self, section: Any) -> Any:
         """Return the part of a section that shapes conversations, as JSON-able values, for the space's
         digest."""
+
+    def pictures(self, space: Space) -> Iterable[tuple[str, str]]:  # noqa: ARG002
+        """Return the image files that the section names: (path in the space, name of the file)."""
+        return ()
 
     @abstractmethod
     def check(self, space: Space) -> None:
@@ -147,6 +152,8 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     """The sections of domains, by key (see `SpaceSection`)."""
     knowledge: Knowledge | None = None
     """The file of facts on its values."""
+    pictures: Mapping[str, PromptPicture] = msgspec.field(default_factory=dict)
+    """The pictures that its entries and sections name, by the names of their files."""
 
     def __getitem__(self, name: str) -> Dimension:
         for dimension in self.dimensions:
@@ -188,6 +195,7 @@ LISTS = {
 }
 DIMENSIONS = tuple(LISTS)
 TOPIC_FIELDS = ("subject", "level")  # possible fields of a topic
+PICTURE = "picture"  # a field with an image file; the variable with the first picture of a scenario
 DEFAULT_VARIABLES = ("index", *DIMENSIONS, *TOPIC_FIELDS)
 ROLES = (
     SpaceRole("Teacher", ("topic", "teacher_preference", "teacher_reaction")),
@@ -215,7 +223,12 @@ def template_variables(space: Space, sees: Collection[str] | None = None) -> tup
     first."""
     seen = [name for name in space.names if sees is None or name in sees]
     said = TOPIC_FIELDS if "topic" in seen and {*DIMENSIONS} <= {*space.names} else ()
-    return tuple(dict.fromkeys(("index", *seen, *said)))
+    shown = (PICTURE,) if any(_has_pictures(space[name]) for name in seen) else ()
+    return tuple(dict.fromkeys(("index", *seen, *said, *shown)))
+
+
+def _has_pictures(dimension: Dimension) -> bool:
+    return any(pictures_in(str(entry.fields.get(PICTURE, ""))) for entry in dimension.entries)
 
 
 def template_fields(space: Space) -> dict[str, tuple[str, ...]]:

@@ -27,7 +27,7 @@ from edgen.space.entries import (
     role_problem,
     text_problems,
 )
-from edgen.space.knowledge import Knowledge, is_file_name, read_knowledge
+from edgen.space.knowledge import find_knowledge
 from edgen.space.model import (
     DIMENSIONS,
     LISTS,
@@ -42,6 +42,7 @@ from edgen.space.model import (
     section_names,
     sections_of,
 )
+from edgen.space.pictures import with_pictures
 
 MAX_DIMENSIONS = 64
 MAX_TOTAL = 40_000  # entries of a space
@@ -128,7 +129,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         else default_roles(names)
     )
     exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
-    knowledge = _read_knowledge(value.get("knowledge"), path, problems)
+    knowledge = find_knowledge(value.get("knowledge"), path, problems)
     if not problems:
         own = msgspec.structs.asdict(head)
         space = Space(
@@ -140,19 +141,11 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             knowledge=knowledge,
         )
         problems += condition_problems(space, _paths(value))
+    if not problems and path is not None:
+        space = with_pictures(space, path, problems)
     if problems:
         raise SpaceError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return space
-
-
-def _read_knowledge(name: Any, path: Path | None, problems: list[Problem]) -> Knowledge | None:
-    if name is None:
-        return None
-    if not isinstance(name, str) or not is_file_name(name):
-        message = "expected the name of a file next to this one that ends in .json, as in course-info.json"
-        problems.append(Problem("$.knowledge", message))
-        return None
-    return Knowledge(name) if path is None else read_knowledge(name, path)
 
 
 def _paths(value: dict[str, Any]) -> dict[str, str]:
@@ -284,7 +277,7 @@ def content_sha256(space: Space) -> str:
     """Return the SHA-256, in hex, of the entries with all their contents in order, the exclusions, the
     sections of domains, and the knowledge file. Name, description, source, roles, labels and layout are not
     included."""
-    if has_list_content(space) and space.knowledge is None:
+    if has_list_content(space) and space.knowledge is None and not space.pictures:
         content: Any = [
             [
                 LISTS[one.name],
@@ -300,6 +293,8 @@ def content_sha256(space: Space) -> str:
         content = {"dimensions": dimensions, "exclude": space.exclude}
         if space.knowledge is not None:
             content["knowledge"] = space.knowledge.sha256
+        if space.pictures:
+            content["pictures"] = {name: one.digest for name, one in space.pictures.items()}
         content |= {section.name: section.content(said) for section, said in sections_of(space)}
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -67,7 +67,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice of entries: words that all occur, and values of facets; values of one facet are alternatives."""
+    """A choice of entries: words that all occur, and values of facets. Values of one facet are
+    alternatives."""
 
     words: str = ""
     facets: Mapping[str, tuple[str, ...]] = {}

@@ -21,13 +21,16 @@ def inputs_named(job: Mapping[str, Any]) -> set[str]:
 
 
 def inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
-    """Return the files next to a run's inputs: schemas of templates, and knowledge files of spaces."""
+    """Return the files next to a run's inputs: schemas of templates, knowledge files and pictures of
+    spaces."""
     from edgen.prompting.prompt import schema_file
     from edgen.space import load_space
+    from edgen.space.pictures import kept_file
 
     beside = {str(schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
     for space in (Path(name) for name in inputs if name.endswith(".yaml")):
         with contextlib.suppress(SpaceError):  # users of the space report it
             knowledge = load_space(run.path / space).knowledge
             beside |= {str(space.parent / knowledge.file)} if knowledge else set()
+            beside.add(str(space.parent / kept_file(space.name)))
     return {name for name in beside if (run.path / name).is_file()}

@@ -1,8 +1,8 @@
 """Guards of the web app: who may see a page, and what a page may do.
 
 The owner enters by a link with a key that is drawn at every start; it is exchanged for a cookie that scripts
-cannot read and other sites cannot send. Requests need a Host that no other machine can own. A content security
-policy lets pages load nothing from elsewhere and run no inline script.
+cannot read and other sites cannot send. Requests need a Host that no other machine can own. A content
+security policy lets pages load nothing from elsewhere and run no inline script.
 """
 
 from __future__ import annotations

@@ -242,6 +242,8 @@ class Course:
 
     def _enter(self, state: State) -> None:
         """Be in a state that was just chosen."""
+        if self.lock is not None:  # its `otherwise` leads here
+            self.tell("unlock", state=self.state)
         self.tell("state", **{"from": self.state, "to": state.name})
         self.state = state.name
         self._history.append(state.name)

@@ -1,9 +1,9 @@
 """Logs of a room as CRWIZ's server writes them (`log_utils.get_room_logs` of JChiyah/crwiz), and `edgen
 export --to crwiz` too: read as guided conversations, for whoever counts and compares.
 
-What is said is said by the users with numbers above 2; the others are bots. Logs have no dialogue acts and no
-answers to questionnaires. Of CRWIZ's own, nothing tells a fixed reply from free text: where no change of the
-state follows, it counts as free.
+What is said is said by the users with numbers above 2; the others are bots, and a sub-task that a bot begins is
+none. Logs have no dialogue acts, and only the operator's answers to questionnaires. Of CRWIZ's own, nothing
+tells a fixed reply from free text: where no change of the state follows, it counts as free.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ class _Room:
         self._place = 0  # the turn with which what is told now began
         self._events: list[Event] = []
         self._success: bool | None = None
+        self._told_success = False  # by the end itself
+        self._tokens: dict[int | None, str] = {}
         self.turns: list[Turn] = []
         self.end: dict[str, Any] | None = None
 
@@ -107,20 +109,26 @@ class _Room:
             self._tell(data, "hint", state=data.get("current_state"), target=self._hint)
         elif kind == "fsa_state_change":
             self._move(data)
-        elif kind == "advance_subtask" and (to := text(data, "current_subtask")):
+        elif kind == "advance_subtask" and not _is_bot(one) and (to := text(data, "current_subtask")):
             self._tell(data, "subtask", **{"from": self._subtask, "to": to})["turn"] = self._place
             self._subtask = to
         elif kind == "status_update" and isinstance(data.get("changes"), dict):
             self._tell(data, "world", changes=data["changes"], cause=data.get("source"))
         elif kind == "end_task":
             reason = text(data, "reason") or text(data, "reason_id") or "unspecified"
+            self._told_success = "success" in data and isinstance(data["success"], bool | None)
             self.end = self._tell(data, "end", reason=reason, success=data.get("success"))
+        elif kind == "generate_game_token" and (token := text(data, "game_token")):
+            self._tokens[_user(one)] = token
+        elif kind == "operator_quiz_response" and isinstance(answers := data.get("answers"), dict):
+            token = self._tokens.get(_user(one))
+            self._tell(data, "questionnaire", role=self._role(one), token=token, answers=answers)
         elif kind == "post_task_analysis" and isinstance(data.get("mission_successful"), bool):
             self._success = data["mission_successful"]
 
     def told(self) -> list[Event]:
         """Return the events; what an end leaves open of success, the analysis tells."""
-        if self.end is not None and not isinstance(self.end["success"], bool):
+        if self.end is not None and not self._told_success:
             self.end["success"] = self._success
         return self._events
 
@@ -128,14 +136,19 @@ class _Room:
         user, said = _user(one), text(data, "message")
         if user is None or user <= _BOTS or not said:
             return
-        role = self._roles.get(str(user)) or one["user"].get("name")
         if user == self._wizard:
             named = text(data, "state_name")
             followed = None if self._hint is None else False
             by = {"by": "fixed" if named else "free", "state": named or None}
             self._chosen = self._tell(data, "chosen", **by, utterance=said, followed_hint=followed)
         self._place = len(self.turns) + (user != self._wizard)
-        self.turns.append(Turn(role if isinstance(role, str) and role else f"User {user}", said))
+        self.turns.append(Turn(self._role(one), said))
+
+    def _role(self, one: Mapping[str, Any]) -> str:
+        """Return the role of the user whose event this is."""
+        user = _user(one)
+        role = self._roles.get(str(user)) or (one["user"].get("name") if user is not None else None)
+        return role if isinstance(role, str) and role else f"User {user}"
 
     def _move(self, data: Mapping[str, Any]) -> None:
         before, to = text(data, "previous_state"), text(data, "current_state")
@@ -161,6 +174,11 @@ def _user(one: Mapping[str, Any]) -> int | None:
     user = one.get("user")
     number = user.get("id") if isinstance(user, dict) else None
     return number if type(number) is int else None
+
+
+def _is_bot(one: Mapping[str, Any]) -> bool:
+    user = _user(one)
+    return user is not None and user <= _BOTS
 
 
 def _options(data: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -173,8 +173,7 @@ class GuidedSession(Session):
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
     def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool]:
-        """Yield a turn that is drawn, or the most probable one; a fixed reply where nothing else is
-        offered."""
+        """Yield a turn that is drawn, or the most probable; a fixed reply where nothing else is offered."""
         by_chance = self._settings.chooser == "chance"
         if offer.options:
             state = draw(offer.options, self._chance.random()) if by_chance else likeliest(offer.options)
@@ -301,14 +300,15 @@ class GuidedSession(Session):
             def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
                 return read_ratings(reply.text, scales, **ended(reply))
 
-            form = ratings_form(scales)
-            question = self._question("questionnaire", self.questions(role), role.name.lower(), form)
+            messages, form = self.questions(role), ratings_form(scales)
+            question = self._question("questionnaire", messages, role.name.lower(), form)
             answers = yield from ask(question, self._rules, self._timed(read))
             if isinstance(answers, Rejection):
                 self._flags.setdefault(UNANSWERED)
-                continue
-            found[role.name] = answers
-            self.course.tell("questionnaire", role=role.name, token=self._token, answers=answers)
+                self.course.tell("unanswered", role=role.name, token=self._token)
+            else:
+                found[role.name] = answers
+                self.course.tell("questionnaire", role=role.name, token=self._token, answers=answers)
         return found
 
     def questions(self, role: SpaceRole) -> tuple[Message, ...]:

@@ -18,7 +18,8 @@ _OFFERED = re.compile(r"(?m)^(?:You may say|Or a short reply\b.*):\n((?:\d+\. .*
 _NUMBERED = re.compile(r"(?m)^(\d+)\. ")
 _HINT = re.compile(r"(?m)^A hint: in this place number (\d+) ")
 _REWORD = re.compile(r"(?m)^To be said in other words: (.+)$")
-_RATED = re.compile(r"(?m)^- ([A-Za-z]\w{0,39}): .*\((?:(-?\d+) to (-?\d+)|in your own words)[^()]*\)$")
+_RATED = re.compile(r"(?m)^- ([A-Za-z]\w{0,39}): .*\((?:(-?\d+) to (-?\d+)|in your own words)([^()]*)\)$")
+_HARD = re.compile(r"(?i)\b(?:bad|bored|confus|difficult|frustrat|hard|poor|slow|stress|tir)")
 _DONE = re.compile(r"(?m)^It is over\. (?:(The task was done)|(The task was not done))?")
 _PARTNER = re.compile(r"(?m)^You are .+ You do not see what .+ sees\.$")
 _LABELS = re.compile(r"(?m)What it can do: (.+)$")
@@ -136,15 +137,17 @@ def _choose(request: Simulation, asked: str) -> str:
 
 
 def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> str:
-    """Ratings in the upper part of each scale where the task was done, in the lower part where it was not."""
+    """Ratings at the good end of each scale where the task was done, at the other where it was not."""
     found = [*_DONE.finditer(asked)][-1:]
     middle = 0.8 if found and found[0][1] else 0.3 if found and found[0][2] else 0.55
     answers: dict[str, int | str] = {}
-    for name, low, high in (one.groups() for one in rated):
+    for name, low, high, ends in (one.groups() for one in rated):
         if low is None:
             answers[name] = request.pick(_LIKED if middle > 0.5 else _DISLIKED)
             continue
-        place = min(1.0, max(0.0, middle + 0.5 * (request.random() - 0.5)))
+        is_bad = _HARD.search(ends.partition(f"{high} = ")[2])  # what the highest rating means
+        good = 1 - middle if is_bad else middle
+        place = min(1.0, max(0.0, good + 0.5 * (request.random() - 0.5)))
         answers[name] = round(int(low) + place * (int(high) - int(low)))
     return msgspec.json.encode(answers).decode()
 

@@ -7,6 +7,8 @@ tutors' booleans, and of shapes, where the context is one text and all booleans 
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,18 @@ from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_AC
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
+from edgen.plugin import (
+    AcceptedConversation,
+    Chat,
+    Format,
+    Item,
+    LeftOut,
+    Row,
+    RunReader,
+    Space,
+    Turn,
+    pictures_in,
+)
 from edgen.plugin.formats import SplitFiles, Tried, WriteRow
 
 PICTURES = "pictures"  # the folder of them
@@ -64,9 +77,9 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
             elif len(context) > MOST_TURNS:
                 yield LeftOut("long_context")
             elif concepts == _PREP:
-                picture = draw_exercise(made)
-                entry = _prep_entry(context, responses, made, grammar.space)
-                beside = {} if picture is None else {entry["img"]: picture}
+                name, picture = _picture(made)
+                entry = _prep_entry(context, responses, made, grammar.space, name)
+                beside = {} if picture is None else {name: picture}
                 yield Row(conversation.split, entry, beside=beside)
             elif any(SPEAKER.search(turn.text) for turn in context):
                 yield LeftOut("names_speaker")
@@ -95,24 +108,33 @@ def _fits(turns: Sequence[Turn]) -> bool:
 
 
 def _prep_entry(
-    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
+    context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space, img: str
 ) -> dict[str, Any]:
-    english, italian = made.concepts, _italian(made, space)
+    english, spelled = made.concepts, _phrase(made, space)
     return {
         "past_convo": [turn.text for turn in context],
-        "img": f"{PICTURES}/{picture_name(made)}",
-        "prep": italian["preposition"],
-        "engPrep": english["preposition"],
-        "obj": italian["object"],
+        "img": img,
+        "prep": spelled[0],
+        "engPrep": f"is {english['preposition']} the",
+        "obj": spelled[1],
         "engObj": english["object"],
-        "color": italian["colour"],
+        "color": spelled[2],
         "engColor": english["colour"],
-        "grammarRules": msgspec.json.encode([[point, ""] for point in made.points]).decode(),
+        "grammarRules": msgspec.json.encode([[rule, ""] for rule in made.rules]).decode(),
         "studentActions": [str(action in context[-1].labels) for action in STUDENT_ACTIONS],
         "tutorResponses": [turn.text for turn in responses],
         "tutorActions": [[action in turn.labels for action in TUTOR_ACTIONS] for turn in responses],
         "tutorKeys": [],
     }
+
+
+def _picture(made: Exercise) -> tuple[str, str | bytes | None]:
+    """Return the name of an exercise's picture in the export, and its content: the space's own file, or drawn
+    from its grammar; None without either."""
+    name = f"{PICTURES}/{picture_name(made)}"
+    if own := pictures_in(made.picture or ""):
+        return str(Path(name).with_suffix(f".{own[0].media_type.removeprefix('image/')}")), own[0].data
+    return name, draw_exercise(made)
 
 
 def _shape_entry(
@@ -129,6 +151,26 @@ def _shape_entry(
         "tutorResponses": [turn.text for turn in responses],
         "tutorActions": [[str(action in turn.labels) for action in TUTOR_ACTIONS] for turn in responses],
     }
+
+
+def _phrase(made: Exercise, space: Space) -> tuple[str, str, str]:
+    """Return preposition, object and colour as they stand in the answer, spelled as in the release: "e dentro
+    la", "borsa", "blu". An article that ends in an apostrophe belongs to the object ("l'albero").
+
+    Without the object's word in the answer, they are the words of the concepts.
+    """
+    italian = _italian(made, space)
+    answer = _plain(made.answer)
+    noun = re.search(rf"(?<!\S)(\S*['’])?{re.escape(_plain(italian['object']))}(?!\w)", answer)
+    if noun is None:
+        return italian["preposition"], italian["object"], italian["colour"]
+    return answer[: noun.start()].strip(), noun[0], answer[noun.end() :].strip()
+
+
+def _plain(text: str) -> str:
+    """Return a text without accents, as the release writes Italian."""
+    apart = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize("NFC", "".join(one for one in apart if not unicodedata.combining(one)))
 
 
 def _italian(made: Exercise, space: Space) -> dict[str, Any]:
@@ -171,8 +213,8 @@ FORMAT = CimaFormat(
         "tutorActions": "for each response Question, Hint, Correction, Confirmation, Other; of shapes as texts",
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
         "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in Italian and English",
-        "grammarRules": "what the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
-        "img": "the exercise's picture, an SVG file in this folder where the space draws one; not of shapes",
+        "grammarRules": "the grammar that the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
+        "img": "the exercise's picture in this folder: the space's image file, or an SVG file where it draws one; not of shapes",
     },
     use="""\
 import json
@@ -186,7 +228,10 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
             "A turn of the student is a row of its own, with the turns before it as its context; contexts of more than "
             "10 turns are left out, as in the release."
         ),
-        "The prepositions are the space's (`dietro`), not with the verb as in the release (`e dietro`).",
+        (
+            "The parts of the answer are spelled as in the release, without accents: `e dietro`, `l'albero`, `rosa`. "
+            "`engPrep` is the whole phrase (`is behind the`)."
+        ),
     ),
     tried=(
         Tried(

@@ -177,6 +177,7 @@ class TutoringProtocol(PlayedProtocol):
         seats += [(use, "tutor", backend) for backend, use in self._tutor_uses(job).items()]
         roles = {} if space is None else dict(zip(("student", "tutor"), _sides(job, space), strict=True))
         templates = {}
+        images = () if space is None else [one.mark for one in space.pictures.values()]
         for use, side, asked in seats:
             key = use if use in job.prompts or side == "student" else "tutor"
             seen = () if space is None else _variables(space, roles[side])
@@ -193,6 +194,7 @@ class TutoringProtocol(PlayedProtocol):
                     "exercise_number": 1,
                     "labelled_by": settings_of(job).labelled_by,
                     "points": ["a point"],
+                    **({"picture": images[0]} if images else {}),
                 },
             )
         tutor = templates[next(iter(self._tutor_uses(job).values()))]

@@ -9,7 +9,7 @@ from typing import Any
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import Scenario, Space, Turn
+from edgen.plugin import Scenario, Space, Turn, without_pictures
 from edgen.plugin.families import Role, Scene, Scenes
 
 
@@ -57,7 +57,7 @@ class ExerciseScenes(Scenes):
     def _brief(made: Exercise, sees: Sequence[str]) -> Iterator[str]:
         """What who sees this knows of the exercise, its question aside, which is said."""
         if "picture" in sees and made.picture is not None:
-            yield f"The picture shows {made.picture}."
+            yield f"The picture shows {without_pictures(made.picture)}."
         if "answer" in sees:
             yield f"The right answer: {made.answer}"
         if "mistake" in sees and made.mistake is not None:

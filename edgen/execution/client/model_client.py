@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import random
 from collections.abc import Awaitable, Callable
@@ -20,6 +21,7 @@ import msgspec
 
 from edgen.config import BackendConfig, Limits
 from edgen.core.errors import CallError, FailureKind, ProviderError
+from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission, AdmissionClosed, Ticket
 from edgen.execution.client.budget import Budget
@@ -105,6 +107,8 @@ class ModelClient:
         self.admission = admission
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._price = config.price
+        self._no_pictures = provider_of(config).picture_problem(config)
+        self._counted = functools.partial(provider_of(config).picture_tokens, config.model)
         self._max_tokens, self._room = config.max_tokens, config.room
         self._retry_max_tokens = config.retry_max_tokens
         # Answers per request; 1 if calls are not joined.
@@ -172,6 +176,7 @@ class ModelClient:
         Raises CallError when attempts are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget does not cover another call.
         """
+        refuse_pictures(request.messages, self._no_pictures)
         call = _Call(request=request, key=key, keep=store is not None)
 
         def attempt() -> Awaitable[Reply]:
@@ -249,7 +254,7 @@ class ModelClient:
         return prompt + self._beyond[0], room + self._beyond[1]
 
     def _bounds(self, request: Request) -> tuple[int, int]:
-        prompt = prompt_token_bound(request.messages, request.schema)
+        prompt = prompt_token_bound(request.messages, request.schema, self._counted)
         return prompt, (self._room(request.max_tokens_scale) or 0) * request.choices
 
     def _learn(self, reply: Reply, request: Request) -> None:
@@ -264,7 +269,7 @@ class ModelClient:
         if self._meters_tokens:
             request = call.request
             answer = round(self._completion * request.choices)
-            tokens = prompt_token_estimate(request.messages, request.schema) + answer
+            tokens = prompt_token_estimate(request.messages, request.schema, self._counted) + answer
         clock = asyncio.get_running_loop().time
         came = clock()
         await self.learn_slots()

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import msgspec
 
-from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    Key,
+    KeyRequest,
+    Link,
+    PictureTokens,
+    Price,
+    Problem,
+    PromptPicture,
+    Provider,
+)
 from edgen.plugin.providers import BatchServices, PriceList
 from edgen.providers.anthropic.config import AnthropicConfig
 
@@ -19,6 +30,17 @@ class AnthropicProvider(Provider):
     prices = PRICES
     sends = frozenset({"reasoning_effort", "service_tier"})
     schema_field = "output_config.format"
+    sees_pictures = True
+
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:  # noqa: ARG002
+        """Return a token for 750 pixels of the picture as older models see it, and as newer ones do.
+
+        https://platform.claude.com/docs/en/build-with-claude/vision#evaluate-image-size
+        """
+        pixels = picture.width * picture.height
+        longest = max(picture.width, picture.height)
+        expected, most = (pixels * min(1.0, side / longest) ** 2 for side in (1_568, 2_576))
+        return PictureTokens(min(math.ceil(expected / 750), 1_600), min(math.ceil(most / 750), 4_784))
 
     def create(self, config: AnthropicConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.anthropic.online import AnthropicBackend

@@ -14,7 +14,18 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import FailureKind, InputError, Key, Link, Message, Reply, Request, Usage
+from edgen.plugin import (
+    FailureKind,
+    InputError,
+    Key,
+    Link,
+    Message,
+    PromptPicture,
+    Reply,
+    Request,
+    Usage,
+    lower_pictures,
+)
 from edgen.plugin.providers import (
     MOST_PROMPT,
     Credentials,
@@ -54,22 +65,30 @@ class AnthropicBackend(HttpBackend):
     def body(self, request: Request) -> bytes:
         """Return the JSON body of a call. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, request.schema)
-        system = "\n\n".join(message.content for message in request.messages if message.role == "system")
-        said = [message for message in request.messages if message.role != "system"]
+        messages = lower_pictures(request.messages, _text_block, _picture_block)
+        system = "\n\n".join(
+            one.content for one in messages if isinstance(one, Message) and one.role == "system"
+        )
+        said = [message for message in messages if not _is_system(message)]
         before = b'{"messages":' + encode_prompt(self._kept_to_the_last(said))
         return before + (b',"system":' + encode_prompt(self._marked(system)) if system else b"") + tail
 
-    def _kept_to_the_last(self, said: list[Message]) -> list[Any]:
+    def _kept_to_the_last(self, said: list[Message | dict[str, Any]]) -> list[Any]:
         """Return the messages with the last one of a dialogue marked for caching: the next prompt begins with
         all of them."""
-        if self._kept is None or not any(message.role == "assistant" for message in said):
+        assistant = (isinstance(one, Message) and one.role == "assistant" for one in said)
+        if self._kept is None or not any(assistant):
             return said
-        return [*said[:-1], {"role": said[-1].role, "content": self._marked(said[-1].content)}]
+        last = said[-1]
+        if isinstance(last, Message):
+            return [*said[:-1], {"role": last.role, "content": self._marked(last.content)}]
+        *before, end = last["content"]
+        return [*said[:-1], {**last, "content": [*before, {**end, "cache_control": self._kept}]}]
 
     def _marked(self, text: str) -> Any:
         """Return a text block, marked for the prompt cache with everything before it if the job wants
         that."""
-        return text if self._kept is None else [{"type": "text", "text": text, "cache_control": self._kept}]
+        return text if self._kept is None else [{**_text_block(text), "cache_control": self._kept}]
 
     async def models(self) -> list[str] | None:
         """Return the names that the service offers, None if it keeps no list. Raises CallError."""
@@ -89,6 +108,19 @@ class AnthropicBackend(HttpBackend):
 # --- requests --------------------------------------------------------------------------------
 
 _MAX_PAGES = 20
+
+
+def _is_system(message: Message | dict[str, Any]) -> bool:
+    return isinstance(message, Message) and message.role == "system"
+
+
+def _text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _picture_block(picture: PromptPicture) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
+    return {"type": "image", "source": source}
 
 
 def _cache_control(ttl: str) -> dict[str, str]:

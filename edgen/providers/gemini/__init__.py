@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    Key,
+    KeyRequest,
+    Link,
+    PictureTokens,
+    Price,
+    Problem,
+    PromptPicture,
+    Provider,
+)
 from edgen.plugin.providers import LISTED_TIERS, BatchServices, PriceList
 from edgen.providers.gemini.config import GeminiConfig
 
@@ -24,6 +34,12 @@ class GeminiProvider(Provider):
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
     choices_field = "generationConfig.candidateCount"
     most_choices = 8
+    sees_pictures = True
+
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
+        from edgen.providers.gemini.pictures import count
+
+        return count(model, picture)
 
     def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.gemini.online import GeminiBackend

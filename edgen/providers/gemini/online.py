@@ -14,7 +14,18 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import FailureKind, InputError, Key, Link, Reply, Request, Usage
+from edgen.plugin import (
+    FailureKind,
+    InputError,
+    Key,
+    Link,
+    Message,
+    PromptPicture,
+    Reply,
+    Request,
+    Usage,
+    lower_pictures,
+)
 from edgen.plugin.providers import (
     Credentials,
     ErrorBody,
@@ -93,6 +104,7 @@ def _key_header(key: str | None) -> dict[str, str]:
     return {"x-goog-api-key": key} if key else {}
 
 
+_PARTS = b'{"role":"user","parts":'
 _OPEN = {
     "user": b'{"role":"user","parts":[{"text":',
     "assistant": b'{"role":"model","parts":[{"text":',
@@ -106,12 +118,22 @@ def model_path(model: str) -> str:
     return model if "/" in model else f"models/{model}"
 
 
+def _text_part(text: str) -> dict[str, Any]:
+    return {"text": text}
+
+
+def _picture_part(picture: PromptPicture) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}}
+
+
 def _contents(request: Request) -> bytes:
     """Return `{"contents":[…]` and the system instruction, if there is one, without the closing brace."""
     system = []
     contents = []
-    for message in request.messages:
-        if message.role == "system":
+    for message in lower_pictures(request.messages, _text_part, _picture_part):
+        if not isinstance(message, Message):
+            contents.append(_PARTS + encode_prompt(message["content"]) + b"}")
+        elif message.role == "system":
             system.append(b'{"text":' + encode_prompt(message.content) + b"}")
         else:
             contents.append(_OPEN[message.role] + encode_prompt(message.content) + b"}]}")

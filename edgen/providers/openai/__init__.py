@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    Key,
+    KeyRequest,
+    Link,
+    PictureTokens,
+    Price,
+    Problem,
+    PromptPicture,
+    Provider,
+)
 from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, BatchServices, PriceList
 from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
 
@@ -55,6 +65,12 @@ class OpenAIProvider(ServiceProvider):
     logprobs_fields = ("logprobs", "top_logprobs")
     choices_field = "n"
     most_choices = 128
+    sees_pictures = True
+
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
+        from edgen.providers.openai.pictures import count
+
+        return count(model, picture) or super().picture_tokens(model, picture)
 
     def create(self, config: OpenAIConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.openai.online import OpenAIBackend

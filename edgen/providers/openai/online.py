@@ -18,7 +18,17 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request, Usage
+from edgen.plugin import (
+    CallError,
+    FailureKind,
+    Key,
+    Link,
+    PromptPicture,
+    Reply,
+    Request,
+    Usage,
+    lower_pictures,
+)
 from edgen.plugin.providers import (
     OPTIONAL,
     ErrorBody,
@@ -95,7 +105,8 @@ class OpenAIBackend(ServiceBackend):
         end = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
         if request.choices > 1:
             end = b',"n":%d%b' % (request.choices, end)
-        return self._head + encode_prompt(request.messages) + tail + more + end
+        said = lower_pictures(request.messages, _text_part, _picture_part)
+        return self._head + encode_prompt(said) + tail + more + end
 
 
 # --- requests --------------------------------------------------------------------------------
@@ -103,6 +114,16 @@ class OpenAIBackend(ServiceBackend):
 _TIMINGS = re.compile(rb'"timings"\s{0,9}:\s{0,9}\{')  # in all answers of llama.cpp
 _POST_SAMPLING = b',"post_sampling_probs":true'
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
+
+
+def _text_part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _picture_part(picture: PromptPicture) -> dict[str, Any]:
+    """Return an image part, with the picture in a data URL."""
+    url = f"data:{picture.media_type};base64,{picture.base64}"
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def room_field(config: OpenAIConfig) -> str:

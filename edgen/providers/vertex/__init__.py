@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.plugin import Backend, Key, KeyRequest, Link, Problem, Provider
+from edgen.plugin import Backend, Key, KeyRequest, Link, PictureTokens, Problem, PromptPicture, Provider
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
 
@@ -21,7 +21,13 @@ class VertexProvider(Provider):
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
     choices_field = "generationConfig.candidateCount"
     most_choices = 8
+    sees_pictures = True
     instead_of_batches = "The gemini backend has one, for the same models: {type: gemini, model: …}."
+
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
+        from edgen.providers.gemini.pictures import count
+
+        return count(model, picture)
 
     def create(self, config: VertexConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.vertex.online import VertexBackend

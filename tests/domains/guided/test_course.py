@@ -168,9 +168,13 @@ def test_a_lock_with_a_condition_opens_by_what_it_accepts() -> None:
 def test_the_way_out_of_a_lock_leaves_it() -> None:
     one = locked(Lock(says=("yes",), otherwise=("again",)))
     one.answer("No.")
+    before = one.state
     one.say_state("again")
     assert one.lock is None
-    assert told(one, "unlock") == []
+    (unlock,) = told(one, "unlock")
+    assert unlock["state"] == before
+    kinds = [event["event"] for event in one.events]
+    assert kinds.index("unlock") < len(kinds) - 1 - kinds[::-1].index("state")
 
 
 # ---- the world and the clock

@@ -14,6 +14,7 @@ import edgen
 from edgen.core import resources
 from edgen.core.pair import Candidate
 from edgen.core.values import Scenario, Turn
+from edgen.domains.guided.crwiz_files import read
 from edgen.domains.guided.export.log import START, RoomLog
 from edgen.domains.guided.machines.load import load_machine
 from edgen.evaluation.comparison.run_arms import open_comparison
@@ -127,11 +128,76 @@ def test_the_analysis_adds_up(logs: list[dict[str, Any]]) -> None:
     assert sum(one["participant_wizard"]["typed_turns"] for one in found) == TRUTH.by["free"]
     assert sum(one["participant_wizard"]["total_turns"] for one in found) == sum(TRUTH.by.values())
     for name, spent in TRUTH.subtasks.items():
-        told = [one[f"subtask_{name}"] for one in found if f"subtask_{name}" in one]
+        told = [one[f"subtask_{name}"] for one in found if one.get(f"subtask_{name}")]
         assert [one["subtask_elapsed_time"] for one in told] == pytest.approx(spent)
     for one, took in zip(found, TRUTH.durations, strict=True):
         assert one["mission_elapsed_time"] == pytest.approx(took)
         assert one["overall_messages"]["total_turns"] == len(one["dialogue_summary"])
+
+
+@pytest.mark.parametrize("success", [True, False, None])
+@pytest.mark.parametrize("subtask", ["look", "assess_damage", None])
+def test_success_is_what_the_last_sub_task_says(success: bool | None, subtask: str | None) -> None:
+    """CRWIZ's analysis has no other rule than that the last sub-task is assess_damage."""
+    told: list[dict[str, Any]] = [{"event": "chosen", "time": 0, "turn": 0, "by": "free", "state": None}]
+    if subtask is not None:
+        told += [{"event": "subtask", "time": 1, "turn": 0, "from": None, "to": subtask}]
+    told += [{"event": "end", "time": 5, "turn": 1, "reason": "over", "success": success}]
+    log = RoomLog("room", (Turn("Wizard", "Hello."),), told).as_dict()
+    advances = [one for one in log["logs"] if one["event"] == "advance_subtask"]
+    last = advances[-1]["data"]["current_subtask"] if advances else "inspect"
+    expected = subtask == "assess_damage" if success is None else success
+    assert (last == "assess_damage") == expected
+    analysis = log["logs"][-1]["data"]
+    assert (analysis["mission_subtask"], analysis["mission_successful"]) == (last, expected)
+    found = read(log)
+    assert found.outcome == {"reason": "over", "success": success}
+    read_back = [one["to"] for one in found.events if one["event"] == "subtask"]
+    assert read_back == ([] if subtask is None else [subtask])
+
+
+@pytest.mark.parametrize(
+    ("reason", "known", "more"),
+    [
+        ("partner_left", "user_triggered", [("user_end_task", 4, set())]),
+        ("user_triggered", "user_triggered", [("user_end_task", 3, set())]),
+        (
+            *("user_disconnected", "user_disconnected"),
+            [("disconnect", 4, set()), ("disconnect_end_task", 2, {"disconnected_user_id"})],
+        ),
+        ("time_out", "time_out", []),
+        ("fire_out", "unspecified", []),
+    ],
+)
+def test_who_ends_a_task_is_logged_as_crwiz_does(
+    reason: str, known: str, more: list[tuple[str, int, set[str]]]
+) -> None:
+    turns = (Turn("Wizard", "Hello."), Turn("Operator", "Yes?"), Turn("Wizard", "Are you there?"))
+    told = [
+        {"event": "chosen", "time": 0, "turn": 0, "by": "free", "state": None},
+        {"event": "end", "time": 9, "turn": 3, "reason": reason, "success": None},
+    ]
+    *logs, analysis = RoomLog("room", turns, told).as_dict()["logs"]
+    (end,) = [place for place, one in enumerate(logs) if one["event"] == "end_task"]
+    assert (logs[end]["data"]["reason_id"], logs[end]["data"]["reason"]) == (known, reason)
+    before = [one for one in logs[:end] if "disconnect" in one["event"] or "user_end" in one["event"]]
+    assert [
+        (one["event"], one["user"]["id"], {*one["data"]} - {"seconds_since_start"}) for one in before
+    ] == more
+    gone = analysis["data"]["participant_operator"]["disconnected"]
+    assert gone == (reason == "user_disconnected")
+    assert not analysis["data"]["participant_wizard"]["disconnected"]
+
+
+def test_a_questionnaire_without_readable_answers_times_out() -> None:
+    told = [
+        {"event": "chosen", "time": 0, "turn": 0, "by": "free", "state": None},
+        {"event": "end", "time": 9, "turn": 2, "reason": "over", "success": True},
+        {"event": "unanswered", "time": 9, "turn": 2, "role": "Operator", "token": "AB"},
+    ]
+    log = RoomLog("room", (Turn("Wizard", "Hello."), Turn("Operator", "Yes.")), told).as_dict()
+    kinds = [one["event"] for one in log["logs"]]
+    assert kinds[-4:-1] == ["generate_game_token", "operator_quiz_trigger", "operator_quiz_timeout"]
 
 
 def test_answers_are_joined_to_logs_by_tokens(folder: Path, logs: list[dict[str, Any]]) -> None:
@@ -142,8 +208,17 @@ def test_answers_are_joined_to_logs_by_tokens(folder: Path, logs: list[dict[str,
     ]
     tokens = {one["data"]["game_token"]: one["room"] for one in events(logs, "generate_game_token")}
     assert {one["game_token"]: one["room"] for one in lines} == tokens
-    assert all([a["item"] for a in one["answers"]] == [*ITEMS, "more"] for one in lines)
-    assert {a["answer"] for one in lines for a in one["answers"]} == {*"234567", "Went well."}
+    assert all([a["item"] for a in one["answers"]] == [*ITEMS] for one in lines)
+    assert {a["answer"] for one in lines for a in one["answers"]} == {2, 3, 4, 5, 6, 7}
+    assert all(one["remarks"] == [{"item": "more", "answer": "Went well."}] for one in lines)
+    by_token = {one["game_token"]: one for one in lines if one["role"] == "Operator"}
+    for log in logs:
+        mine = [event for event in log["logs"] if event["user"]["id"] == 4]
+        (token,) = [one["data"]["game_token"] for one in mine if one["event"] == "generate_game_token"]
+        said = [one for one in mine if one["event"].startswith("operator_quiz_")]
+        assert [one["event"] for one in said] == ["operator_quiz_trigger", "operator_quiz_response"]
+        told = {a["item"]: a["answer"] for key in ("answers", "remarks") for a in by_token[token][key]}
+        assert said[1]["data"]["answers"] == told
 
 
 def test_the_same_run_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
@@ -225,7 +300,7 @@ def test_what_the_protocol_makes_is_logged_whole(run: edgen.Run, tmp_path: Path)
         analysis = log["logs"][-1]["data"]
         assert analysis["mission_elapsed_time"] == pytest.approx(one.outcome["seconds"])
         assert analysis["mission_successful"] == one.outcome["success"]
-        assert analysis["mission_subtask"] == one.outcome["subtask"]
+        assert (analysis["mission_subtask"] == "assess_damage") == one.outcome["success"]
         assert all(event["event"] == "end_task" for event in log["logs"] if event["data"].get("reason_id"))
     states = load_machine(tmp_path / "out" / "dialogue_states").states
     shipped = load_machine(resources.find("machines", "incident_response"))

@@ -322,11 +322,16 @@ def test_the_simulators_ratings_go_with_success() -> None:
     )
     plan = plan_of(lesson, Reach.of(Path("job.yaml")))
     ratings: dict[bool, list[int]] = {True: [], False: []}
+    difficulty: dict[bool, list[int]] = {True: [], False: []}
     for index in range(12):
         outcome = play(plan, index=index)[0].outcome
-        ratings[outcome["success"]] += [said["task"] for said in outcome["questionnaire"].values()]
+        answers = outcome["questionnaire"].values()
+        ratings[outcome["success"]] += [said["partner"] for said in answers]
+        difficulty[outcome["success"]] += [said["task"] for said in answers]
     good, bad = (sum(ratings[done]) / len(ratings[done]) for done in (True, False))
     assert good > bad + 1.5
+    easy, hard = (sum(difficulty[done]) / len(difficulty[done]) for done in (True, False))
+    assert hard > easy + 1.5, "7 is very difficult"
 
 
 def test_no_questionnaire(desk: Path) -> None:

@@ -70,8 +70,13 @@ def test_every_italian_phrase_is_that_of_the_table() -> None:
 def test_another_right_form_has_its_own_contraction() -> None:
     made = every("italian_prepositions", "phrases")
     found = {tuple(one.concepts.values()): one.answers for one in made}
-    assert found["next to", "tree", "red"] == ("è accanto all'albero rosso", "è vicino all'albero rosso")
-    assert found["on top of", "box", "red"] == ("è sopra la scatola rossa", "è in cima alla scatola rossa")
+    assert found["next to", "tree", "red"] == ("è vicino all'albero rosso", "è accanto all'albero rosso")
+    assert found["next to", "bed", "red"] == ("è accanto al letto rosso", "è vicino al letto rosso")
+    assert found["on top of", "box", "red"] == ("è in cima alla scatola rossa", "è sopra la scatola rossa")
+    assert found["in front of", "bag", "red"] == (
+        "è di fronte alla borsa rossa",
+        "è davanti alla borsa rossa",
+    )
     assert found["behind", "tree", "pink"] == ("è dietro l'albero rosa",)
 
 

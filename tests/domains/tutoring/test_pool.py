@@ -32,8 +32,9 @@ DOG = {**CAT, "object": "dog"}
 HINTS = {name: ["[Hint] a"] for name in TEMPLATES}
 
 
-def pooled(**pool: Any) -> Plan:
-    plan = plan_for(space="italian_prepositions", conversations=6, tutoring={**POOL, "pool": pool})
+def pooled(seed: int = 7, **pool: Any) -> Plan:
+    tutoring = {**POOL, "pool": pool}
+    plan = plan_for(space="italian_prepositions", conversations=6, seed=seed, tutoring=tutoring)
     plan.forget_rounds()
     return plan
 
@@ -181,8 +182,8 @@ def test_the_first_round_has_templates_and_tutors_who_respond_all_the_same() -> 
 
 def test_the_share_of_templates_is_by_action() -> None:
     counts: Counter[tuple[str, str]] = Counter()
-    for share in (0.0, 1.0):
-        plan = pooled(fallback={"Question": share, "Guess": 1 - share})
+    for share, seed in itertools.product((0.0, 1.0), (7, 8, 9)):
+        plan = pooled(seed, fallback={"Question": share, "Guess": 1 - share})
         plan.prepare_round([play(plan, index)[0] for index in (0, 1)])
         for index in (2, 3):
             turns = play(plan, index)[0].conversation.turns

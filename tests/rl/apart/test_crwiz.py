@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import logging
 import sys
 import time
@@ -19,15 +20,20 @@ from typing import Any
 
 import pytest
 
+import edgen
 from edgen.core import resources
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz, write_files
 from edgen.domains.guided.machines.load import load_machine
+from edgen.evaluation.data_sets import open_data_sets
 from tests.domains.guided.records import records, turns_of
 
 _FOUND = importlib.util.find_spec("app")
 ROOT = Path(next(iter(_FOUND.submodule_search_locations or ()))) if _FOUND is not None else Path()
-_SUBTASKS = {"look": "inspect", "greet": "greet", "repair": "assess_damage"}  # by the names that it knows
+_NAMES = (
+    {},
+    {"look": "inspect", "repair": "assess_damage"},
+)  # the machine's sub-tasks, ours and those of CRWIZ
 
 
 def module(name: str, **members: Any) -> ModuleType:
@@ -89,31 +95,61 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         del sys.modules[name]
 
 
-def test_its_analysis_finds_what_ours_says(server: Server) -> None:
+@pytest.mark.parametrize("names", _NAMES)
+def test_its_analysis_finds_what_ours_says(server: Server, names: dict[str, str]) -> None:
     analysis = importlib.import_module("app.crwiz.utils.post_task_analysis")
     compared = 0
-    for one in records(40)[0]:
+    for one in records(60)[0]:
         for event in one["events"]:
             for key in ("from", "to"):
                 if event["event"] == "subtask" and event[key]:
-                    event[key] = _SUBTASKS[event[key]]
+                    event[key] = names.get(event[key], event[key])
         log = RoomLog(one["id"], turns_of(one), one["events"]).as_dict()
-        *server.logs, last = log["logs"]
-        assert last["event"] == "post_task_analysis"
-        theirs, ours = analysis.perform_post_task_analysis(one["id"]), last["data"]
-        if theirs["subtask_inspect"]:
-            # it takes the first message for one before the task
-            theirs["subtask_inspect"]["messages"]["wizard_turns"] -= 1
-        for key, value in theirs.items():
-            if key.startswith("subtask_") and not value:
-                assert key not in ours
-            elif isinstance(value, dict) and key != "dialogue_summary":
-                assert {name: ours[key][name] for name in value} == approximately(value), key
-            else:
-                assert ours[key] == approximately(value), key
-            compared += 1
-    assert compared > 400
-    assert len(server.written) == 40
+        compared += compare(server, analysis, log)
+        assert server.written[-1]["mission_successful"] == one["outcome"]["success"]
+    assert compared > 600
+    assert len(server.written) == 60
+
+
+def test_its_analysis_agrees_about_success_of_conversations_that_edgen_made(
+    server: Server, tmp_path: Path
+) -> None:
+    analysis = importlib.import_module("app.crwiz.utils.post_task_analysis")
+    for machine in ("incident_response", "lesson_plan"):
+        job = {
+            "name": machine,
+            "seed": 3,
+            "conversations": 8,
+            "space": machine,
+            "protocol": "guided",
+            "prompts": {"partner": "guided_partner", "questionnaire": "guided_questionnaire"},
+            "guided": {"machine": machine, "chooser": "chance"},
+            "backends": {"default": {"type": "simulator"}},
+        }
+        run = edgen.generate(job, output=tmp_path / machine, progress=False)
+        run.export("crwiz", tmp_path / f"{machine}-logs")
+        paths = [*(tmp_path / f"{machine}-logs" / "logs").glob("*/*.json")]
+        logs = {path.stem: json.loads(path.read_bytes()) for path in paths}
+        (data,) = open_data_sets([run.folder])
+        outcomes = {one.id: one.outcome for one in data.samples()}
+        assert logs.keys() == outcomes.keys()
+        for name, log in logs.items():
+            compare(server, analysis, log)
+            assert server.written[-1]["mission_successful"] == (outcomes[name] or {})["success"], name
+    assert len({one["mission_successful"] for one in server.written}) == 2
+
+
+def compare(server: Server, analysis: ModuleType, log: dict[str, Any]) -> int:
+    """How many figures of a log are equal to those that CRWIZ's program finds."""
+    *server.logs, last = log["logs"]
+    assert last["event"] == "post_task_analysis"
+    theirs, ours = analysis.perform_post_task_analysis(log["name"]), last["data"]
+    for key, value in theirs.items():
+        if isinstance(value, dict) and key.startswith("participant_"):
+            assert {name: ours[key][name] for name in value} == approximately(value), key
+        else:
+            assert ours[key] == approximately(value), key
+    return len(theirs)
 
 
 def test_its_reader_of_states_reads_ours(

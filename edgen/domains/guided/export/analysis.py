@@ -1,22 +1,23 @@
 """The analysis that CRWIZ's server puts behind a room's log, by the names of its `post_task_analysis`.
 
-It knows three sub-tasks by their names and takes the last for success; here every sub-task is told of, and
-success is what the machine says of its end. The first thing said is no exception here, as every log begins
-with its task. `typed_turns` and `typed_share` count what the one who is guided wrote freely; CRWIZ has no
-such figures.
+Each figure is what that program finds in the same log. It reports three sub-tasks by name; here every other
+sub-task of the machine is reported, too. `typed_turns` and `typed_share` count the free text of the guided
+role; CRWIZ has no such figures.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from edgen.domains.guided.events import GuidedEvents
 
 HELPER, WIZARD, PARTNER = 2, 3, 4
 """The users' numbers: CRWIZ's programs take those up to 2 for its own bots."""
+SUBTASKS = ("inspect", "extinguish", "assess_damage")
+"""The sub-tasks that CRWIZ's analysis knows: it takes the first where none began, and the last for success."""
+SUCCESS = SUBTASKS[-1]
 Logs = Sequence[Mapping[str, Any]]
 
 
@@ -26,9 +27,11 @@ def analyse(logs: Logs, events: GuidedEvents) -> dict[str, Any]:
         next((one for one in logs if one["event"] == kind), None) for kind in ("start_task", "end_task")
     )
     advances = [one for one in logs if one["event"] == "advance_subtask"]
+    last = advances[-1]["data"]["current_subtask"] if advances else SUBTASKS[0]
     wizard, partner = (_participant(logs, user) for user in (WIZARD, PARTNER))
     typed = sum(one.by == "free" for one in events.choices)
     wizard |= {"typed_turns": typed, "typed_share": typed / max(wizard["total_turns"], 1)}
+    overall = _overall(wizard, partner)
     return {
         "mission_start_time": start["date_created"] if start else "",
         "mission_end_time": end["date_created"] if end else "",
@@ -45,9 +48,9 @@ def analyse(logs: Logs, events: GuidedEvents) -> dict[str, Any]:
             for one in logs
             if one["event"] == "text_message"
         },
-        "mission_subtask": advances[-1]["data"]["current_subtask"] if advances else None,
-        "mission_successful": events.end.success if events.end else None,
-        "overall_messages": _overall(wizard, partner),
+        "mission_subtask": last,
+        "mission_successful": last == SUCCESS,
+        **({"overall_messages": overall} if overall else {}),
     }
 
 
@@ -66,7 +69,8 @@ def _participant(logs: Logs, user: int) -> dict[str, Any]:
     }
     if said:
         found |= {"first_message": _told(said[0]), "last_message": _told(said[-1])}
-    return {**found, "disconnected": False}
+    gone = [one["data"]["disconnected_user_id"] for one in logs if one["event"] == "disconnect_end_task"]
+    return {**found, "disconnected": gone[-1:] == [user]}
 
 
 def _told(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,27 +103,32 @@ def _last_id(participant: Mapping[str, Any]) -> int:
 
 
 def _subtasks(logs: Logs, advances: Logs, end: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return each sub-task, the first time."""
-    found: dict[str, Any] = {}
-    for begin, after in pairwise([*advances, end or logs[-1]]):
-        said = [
-            one for one in logs if one["event"] == "text_message" and begin["id"] < one["id"] <= after["id"]
-        ]
-        found.setdefault(
-            f"subtask_{begin['data']['current_subtask']}",
-            {
-                "subtask_elapsed_time": round(
-                    after["data"]["seconds_since_start"] - begin["data"]["seconds_since_start"], 3
-                ),
-                "subtask_start_time": _when(begin),
-                "subtask_end_time": _when(after),
-                "messages": {
-                    "operator_turns": sum(one["user"]["id"] == PARTNER for one in said),
-                    "wizard_turns": sum(one["user"]["id"] == WIZARD for one in said),
-                },
-            },
-        )
+    """Return the first visit of each sub-task, {} for those of CRWIZ that never began."""
+    begun: dict[str, int] = {}
+    for place, one in enumerate(advances):
+        begun.setdefault(one["data"]["current_subtask"], place)
+    found: dict[str, Any] = {f"subtask_{name}": {} for name in SUBTASKS}
+    for name, place in begun.items():
+        begin = advances[place]
+        after = next(iter(advances[place + 1 :]), end or begin)
+        found[f"subtask_{name}"] = _span(logs, begin, after)
+    if inspect := found["subtask_inspect"]:
+        inspect["messages"]["wizard_turns"] += 1  # CRWIZ counts the greeting that leads to the inspection
     return found
+
+
+def _span(logs: Logs, begin: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    said = [one for one in logs if one["event"] == "text_message" and begin["id"] < one["id"] <= after["id"]]
+    seconds = after["data"]["seconds_since_start"] - begin["data"]["seconds_since_start"]
+    return {
+        "subtask_elapsed_time": round(seconds, 3),
+        "subtask_start_time": _when(begin),
+        "subtask_end_time": _when(after),
+        "messages": {
+            "operator_turns": sum(one["user"]["id"] == PARTNER for one in said),
+            "wizard_turns": sum(one["user"]["id"] == WIZARD for one in said),
+        },
+    }
 
 
 def _when(log: Mapping[str, Any]) -> dict[str, float]:

@@ -54,14 +54,19 @@ def _machines(run: RunReader) -> dict[str, Machine]:
 
 def _answers(conversation: AcceptedConversation, events: GuidedEvents) -> Iterator[Row]:
     for one in events.answers:
-        answers = {item: f"{rating:g}" for item, rating in one.ratings.items()} | one.texts
         value = {
             "game_token": one.token,
             "room": conversation.candidate.id,
             "role": one.role,
-            "answers": [{"item": item, "answer": answer} for item, answer in answers.items()],
+            "answers": [{"item": item, "answer": _number(rating)} for item, rating in one.ratings.items()],
+            "remarks": [{"item": item, "answer": said} for item, said in one.texts.items()],
         }
         yield Row(conversation.split, value, table=ANSWERS)
+
+
+def _number(rating: float) -> float:
+    """Return a rating, a whole one as a whole number."""
+    return int(rating) if rating.is_integer() else rating
 
 
 class LogFiles(JsonLines):
@@ -117,7 +122,8 @@ FORMAT = Format(
                 "game_token": "the token by which it is joined to the log",
                 "room": "the log's name",
                 "role": "who answered",
-                "answers": "each item with what was answered, ratings as texts",
+                "answers": "each rated item with its rating, a number",
+                "remarks": "each item that was answered in words, with the words",
             },
             ANSWERS,
         ),
@@ -141,7 +147,14 @@ logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDE
         ),
         (
             "end_task has one of CRWIZ's reasons as `reason_id` (where none fits, dialogue_completed for a success and else "
-            "unspecified) and the machine's own as `reason`."
+            "unspecified) and the machine's own as `reason`. A partner who leaves is logged as user_end_task, the reason "
+            "user_disconnected as disconnect and disconnect_end_task."
+        ),
+        (
+            "CRWIZ's analysis takes a task for successful where the last sub-task is assess_damage. Where the machine tells of "
+            "success, the helper bot therefore advances to it before end_task, or from it to finish after a failure; such an "
+            "advance_subtask of user 2 is no sub-task of the machine. CRWIZ's programs name the events operator_quiz_trigger, "
+            "_response and _timeout without content; here they hold what the operator answered to the questionnaire."
         ),
     ),
     tags=("wizard-of-oz",),

@@ -5,6 +5,9 @@ Names of events and of what they hold are those of JChiyah/crwiz (Chiyah Garcia,
 2020): `log_utils`, `active_room`, `finite_state_machine` and `post_task_analysis`. Conversations have no
 dates, so each begins at START. In CRWIZ the one who is guided is called Fred and the other one Operator, and
 its programs look for these names.
+
+CRWIZ's analysis takes a task for successful where its last sub-task is `assess_damage`. So before the end, the
+helper bot advances to that sub-task after a success, and leaves it after a failure (`_mark_success`).
 """
 
 from __future__ import annotations
@@ -13,14 +16,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.domains.guided import events as guided
+from edgen.domains.guided.course import PARTNER_LEFT
 from edgen.domains.guided.events import GuidedEvents
-from edgen.domains.guided.export.analysis import HELPER, PARTNER, WIZARD, analyse
+from edgen.domains.guided.export.analysis import HELPER, PARTNER, SUCCESS, WIZARD, analyse
 from edgen.plugin import Event, Turn
 
 START = 1_577_836_800.0
 """When each conversation begins, in seconds: 2020-01-01T00:00:00Z."""
-REASONS = ("dialogue_completed", "time_out", "unspecified", "user_triggered", "user_disconnected")
+COMPLETED, UNSPECIFIED, BY_USER = "dialogue_completed", "unspecified", "user_triggered"
+DISCONNECTED = "user_disconnected"
+REASONS = (COMPLETED, "time_out", UNSPECIFIED, BY_USER, DISCONNECTED)
 """Why a task ends, as CRWIZ knows it."""
+_LAST_SUBTASK = "finish"  # the last sub-task of CRWIZ's released code
 
 Entry = tuple[float, str, int, dict[str, Any]]  # seconds, the event, whose it is, what it holds
 
@@ -205,14 +212,40 @@ class RoomLog:
         yield time, kind, HELPER, {"room_name": self.name, "user_id": WIZARD}
 
     def _end(self, time: float, _event: Event) -> Iterator[Entry]:
-        """CRWIZ has five reasons; ours stands beside as the description."""
+        """Yield the end with one of CRWIZ's five reasons, and the machine's own as its description."""
         yield from self._rest(time)
         end = self._events.end
         if end is None:
             return
-        known = end.reason if end.reason in REASONS else REASONS[0] if end.success else REASONS[2]
-        data = {"reason_id": known, "reason": end.reason, "success": end.success}
-        yield time, "end_task", HELPER, data
+        known = end.reason if end.reason in REASONS else COMPLETED if end.success else UNSPECIFIED
+        if end.reason == PARTNER_LEFT:
+            known = BY_USER
+        speaker = self._ids[self._turns[-1].role] if self._turns else WIZARD
+        if known == BY_USER:
+            yield time, "user_end_task", PARTNER if end.reason == PARTNER_LEFT else speaker, {}
+        elif known == DISCONNECTED:  # of the one who gives no answer to the last turn
+            gone = PARTNER if speaker == WIZARD else WIZARD
+            yield time, "disconnect", gone, {}
+            yield time, "disconnect_end_task", HELPER, {"disconnected_user_id": gone}
+        yield from self._mark_success(time, end.success)
+        yield time, "end_task", HELPER, {"reason_id": known, "reason": end.reason, "success": end.success}
+
+    def _mark_success(self, time: float, success: bool | None) -> Iterator[Entry]:
+        """Advance to the sub-task by which CRWIZ's analysis knows a success, or out of it."""
+        if success is not None and success != (self._subtask == SUCCESS):
+            yield time, "advance_subtask", HELPER, {"current_subtask": SUCCESS if success else _LAST_SUBTASK}
+
+    def _quiz(self, time: float, event: Event) -> Iterator[Entry]:
+        """Yield the token of a role, and what the operator answered to the questionnaire."""
+        yield from self._give_token(time, event)
+        user, answers = self._ids.get(str(event.get("role"))), event.get("answers")
+        if user != PARTNER:
+            return
+        yield time, "operator_quiz_trigger", user, {}
+        if isinstance(answers, dict):
+            yield time, "operator_quiz_response", user, {"answers": answers}
+        else:
+            yield time, "operator_quiz_timeout", user, {}
 
     def _give_token(self, time: float, event: Event) -> Iterator[Entry]:
         user, token = self._ids.get(str(event.get("role"))), guided.text(event, "token")
@@ -231,7 +264,8 @@ _WRITERS: Mapping[str, Callable[[RoomLog, float, Event], Iterator[Entry]]] = {
     "lock": RoomLog._lock,
     "unlock": RoomLog._lock,
     "end": RoomLog._end,
-    "questionnaire": RoomLog._give_token,
+    "questionnaire": RoomLog._quiz,
+    "unanswered": RoomLog._quiz,
 }
 
 

@@ -6,6 +6,7 @@ answer, two that ask the same and have different answers, and mistakes that are 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.plugin import Problem
 from edgen.plugin.errors import SpaceError, TemplateError
 from edgen.space.model import Entry
+from edgen.space.pictures import names_picture
 
 MAX_EXERCISES = 20_000  # of a tier, with every value that they depend on
 _MOST = 20  # problems of one tier
@@ -126,6 +128,19 @@ def _listed(exercise: Exercise) -> str:
 
 def _told(values: dict[str, Entry]) -> str:
     return ", ".join(f"{name} {entry.value!r}" for name, entry in values.items())
+
+
+def picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
+    """Yield each image file that is the picture of an exercise: (path in the space, name of the file).
+    Exercises that cannot be made are left to `check_exercises`."""
+    for name, tier in grammar.tiers.items():
+        used = tier.variables_used | set(tier.tier.concepts)
+        if math.prod(len(grammar.space[one].entries) for one in used) > MAX_EXERCISES:
+            continue
+        for values in all_values(grammar, name):
+            with contextlib.suppress(RuleError, TemplateError):
+                if names_picture(picture := tier.make(values).picture):
+                    yield f"$.exercises.tiers.{name}.picture", str(picture)
 
 
 def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:

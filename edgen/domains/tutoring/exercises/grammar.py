@@ -281,6 +281,7 @@ class _CompiledTier:
             variables[name] = rule.gives(place, variables)
             points.append((rule, place))
         told = [rule.point(place, variables) for rule, place in points]
+        rules = told + [point.render(variables) for point in self._points if point.is_general]
         told += [point.render(variables) for point in self._points]
         return Exercise(
             tier=self.name,
@@ -288,16 +289,25 @@ class _CompiledTier:
             question=self._question.render(variables),
             answers=tuple(dict.fromkeys(one.render(variables) for one in self._answers)),
             points=tuple(dict.fromkeys(one for one in told if one)),
-            picture=None if self._picture is None else self._picture.render(variables),
+            rules=tuple(dict.fromkeys(one for one in rules if one)),
+            picture=None if self._picture is None else self._picture_of(variables),
             mistake=(None if self._mistake is None else self._mistake.render(variables)) or None,
             drawing=tuple(made for thing in self._things if (made := thing.make(variables)) is not None),
         )
+
+    def _picture_of(self, variables: Mapping[str, Any]) -> str:
+        """Return what the picture shows, or the mark of the image file that it is."""
+        assert self._picture is not None
+        said = self._picture.render(variables)
+        image = self._grammar.space.pictures.get(said)
+        return said if image is None else image.mark
 
 
 class _CompiledPoint:
     def __init__(self, point: Point, path: str, grammar: Grammar) -> None:
         self._when, self._text = point.when, grammar.compile(point.text, path)
         self.variables_used = self._text.variables_used | {key.partition(".")[0] for key in point.when}
+        self.is_general = not self._text.variables_used  # it says the same of every exercise
 
     def render(self, variables: Mapping[str, Any]) -> str | None:
         return self._text.render(variables) if holds(self._when, variables) else None

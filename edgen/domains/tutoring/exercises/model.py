@@ -89,13 +89,15 @@ class Exercises(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` tells
-    what its picture shows, and `drawing` holds the things in it."""
+    what its picture shows, and `drawing` holds the things in it. `rules` are those of the `points` that are
+    no vocabulary: what the cases of rules tell, and what is told of every exercise of the tier."""
 
     tier: str
     concepts: dict[str, str]
     question: str
     answers: tuple[str, ...]
     points: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
     picture: str | None = None
     mistake: str | None = None
     drawing: tuple[Thing, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -9,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercises, Point, Thing, Tier
+from edgen.core.errors import SpaceError
+from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
 from edgen.plugin import Problem
 from edgen.space.model import SpaceSection
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from edgen.plugin import Space
 
 _COLUMNS = 80
+IMAGE = re.compile(r"(?i)\.(?:png|jpe?g|gif|webp)\s*$")  # the end of an image file's name
 
 
 class ExercisesSection(SpaceSection):
@@ -54,6 +58,16 @@ class ExercisesSection(SpaceSection):
         }
         return {**exercises, "tiers": tiers}
 
+    def pictures(self, space: Space) -> Iterator[tuple[str, str]]:
+        """Yield the image files that exercises have as their pictures."""
+        grammar: Exercises = space.sections[self.name]
+        if any(tier.picture is not None and IMAGE.search(tier.picture) for tier in grammar.tiers.values()):
+            from edgen.domains.tutoring.exercises.check import picture_files
+            from edgen.domains.tutoring.exercises.grammar import Grammar
+
+            with contextlib.suppress(SpaceError):  # `check` reports it
+                yield from picture_files(Grammar(space))
+
     def check(self, space: Space) -> None:
         """Make every exercise once. Raises SpaceError."""
         from edgen.domains.tutoring.exercises.check import check_exercises
@@ -75,7 +89,7 @@ class ExercisesSection(SpaceSection):
             name: {
                 "exercises": count,
                 "concepts": list(grammar.tiers[name].tier.concepts),
-                "shown": [msgspec.to_builtins(one) for one in example_exercises(grammar, name, examples)],
+                "shown": [_shown(one) for one in example_exercises(grammar, name, examples)],
             }
             for name, count in check_exercises(grammar).items()
         }
@@ -100,6 +114,13 @@ class ExercisesSection(SpaceSection):
 
 
 SECTION = ExercisesSection()
+
+
+def _shown(exercise: Exercise) -> dict[str, Any]:
+    """Return an exercise in plain values; its rules are among its points."""
+    found: dict[str, Any] = msgspec.to_builtins(exercise)
+    del found["rules"]
+    return found
 
 
 def _wrap(label: str, text: str) -> list[str]:

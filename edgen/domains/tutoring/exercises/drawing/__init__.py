@@ -16,6 +16,7 @@ from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING,
 from edgen.domains.tutoring.exercises.drawing.scene import Group, Placed, arrange, plain
 from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
+from edgen.plugin import without_pictures
 from edgen.plugin.files import nearest, shortened
 from edgen.plugin.texts import columns, shorten
 
@@ -61,7 +62,7 @@ def draw_exercise(exercise: Exercise) -> str | None:
     """Return the picture of an exercise; None where its grammar draws none."""
     if not exercise.drawing:
         return None
-    return draw(exercise.drawing, exercise.picture or exercise.question)
+    return draw(exercise.drawing, without_pictures(exercise.picture or exercise.question))
 
 
 def picture_name(exercise: Exercise) -> str:
