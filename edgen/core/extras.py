@@ -23,7 +23,7 @@ _MODULES = {
     "analysis": ("matplotlib", "numpy", "rensa"),
     "bleu": ("sacrebleu",),
     "bertscore": ("bert_score",),
-    "retrieval": ("bm25s",),
+    "retrieval": ("bm25s", "snowballstemmer"),
     "local": ("xllamacpp",),
 }
 

@@ -43,7 +43,7 @@ REASONS: Mapping[str, str] = {
     "tokens_differ": "what stands before the turn is tokenised otherwise once the turn follows, so it cannot be masked",
     "only_ends": "the trained side only ends the conversation there, so there are no words to compare with",
     "turns": "the conversation has fewer or more turns than this format holds",
-    "no_cut": "no turn of a user but the first is answered by an agent at once",
+    "no_cut": "no turn of a user after the first turn is answered by an agent at once",
     "no_target": "no agent speaks after three turns or more",
     "same_context": "another conversation goes the same way up to there, and its context is there already",
     "stop_words": "the true reply has nothing but stop words, so that nothing can be looked up by it",

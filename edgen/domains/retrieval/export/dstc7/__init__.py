@@ -27,8 +27,8 @@ FORMAT = Format(
                 "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and `utterance`; not in sub-task "
                 "2, whose examples share the pool",
                 "scenario": "the sub-task",
-                "profile": "in sub-task 5, where the space tells of courses: `Aggregated`, `Courses` (`Prior`, `Suggested`), `Term`, "
-                "`Standing`; in the test file what the agent may know",
+                "profile": "where the space tells of courses, but not in sub-task 2: `Aggregated` (preferences by fields of the "
+                "knowledge file), `Courses` (`Prior`, `Suggested`), `Term`, `Standing`; in the test file what the agent may know",
             }
         ),
         DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),
@@ -64,6 +64,7 @@ train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encodin
         ),
         "A candidate's id depends on its text alone. White space within an utterance is one space.",
     ),
+    reasons={"unseen": "it is on the run's test side, which is for tests of the second kind (--tests 2)"},
     tags=("response-selection", "retrieval"),
     tasks=("text-ranking",),
     tried=tried("dstc7"),

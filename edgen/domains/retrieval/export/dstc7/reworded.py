@@ -12,8 +12,9 @@ import msgspec
 from edgen.core.errors import ShortError
 from edgen.core.files import read_regular
 from edgen.domains.retrieval.export.dstc7.collect import Known
+from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, for_training
 from edgen.domains.retrieval.export.msdialog import one_line
-from edgen.plugin import Row, Turn
+from edgen.plugin import AcceptedConversation, Row
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_texts import WrittenTexts, read_written
 
@@ -54,10 +55,15 @@ class Rewordings:
             f"`edgen annotate {self._known.run.rundir.path} --write paraphrases` has a model write them."
         )
 
-    def of(self, conversation: str, place: int, turn: Turn) -> list[str]:
+    def of(self, conversation: AcceptedConversation, place: int) -> list[str]:
         """Return a turn's paraphrases, each text once, without the turn's own text."""
-        texts = map(one_line, self._written.of(conversation, place, turn.text))
-        return [text for text in dict.fromkeys(texts) if text and text != one_line(turn.text)]
+        one = conversation.candidate
+        turn = one.turns[place]
+        if isinstance(conversation, Paraphrased):
+            return [*conversation.places.get(place, ())[1:]]
+        texts = map(one_line, self._written.of(one.id, place, turn.text))
+        found = [text for text in dict.fromkeys(texts) if text and text != one_line(turn.text)]
+        return found if self._known.paraphrased is None else [*for_training(found)]
 
     def dialogs(self) -> Iterator[Row]:
         """Yield rows of the original conversations, each turn with its paraphrases, for mixing them in other
@@ -70,7 +76,7 @@ class Rewordings:
                     {
                         "speaker": known.speaker(turn),
                         "utterance": one_line(turn.text),
-                        "paraphrases": self.of(one.id, place, turn),
+                        "paraphrases": self.of(conversation, place),
                     }
                     for place, turn in enumerate(one.turns)
                 ]
