@@ -74,7 +74,7 @@ class Features:
         for place, (text, said) in enumerate(zip(plain, words, strict=True)):
             content = _content(said)
             different = {*content}
-            felt = sentiment_of(said)
+            felt = sentiment_of(text)
             values: list[float] = [
                 _cosine(weights[0], weights[place]), _cosine(whole, weights[place]),
                 "?" in text, "same" in text or "similar" in text, *(word in text for word in ASKING),

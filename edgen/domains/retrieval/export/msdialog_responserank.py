@@ -137,9 +137,9 @@ class RankFiles(RowFiles):
         self._open.close()
         empty = [f"{name}.txt" for side, name in NAMES.items() if not self.counts[side]]
         if empty:
+            what = f"There is no context for {' and '.join(empty)}."
             self.remarks = (
-                f"There is no context for {' and '.join(empty)}. Generate more conversations, or raise `split.test` of the job "
-                "or --dev.",
+                f"{what} Generate more conversations, or raise `split.test` of the job or --dev.",
             )
         return {}
 

@@ -50,9 +50,14 @@ class Rewordings:
 
     def none(self) -> ShortError:
         """Return the error for missing paraphrases."""
+        two, several = (
+            ("", "")
+            if self._known.paraphrased is None
+            else (" two or more each, one of them for tests of the first kind,", " --texts 3")
+        )
         return ShortError(
-            f"{self._known.run.name}: no turn that is to be chosen has paraphrases, which sub-task 3 is about; "
-            f"`edgen annotate {self._known.run.rundir.path} --write paraphrases` has a model write them."
+            f"{self._known.run.name}: no turn that is to be chosen has paraphrases,{two} which sub-task 3 is about; "
+            f"`edgen annotate {self._known.run.rundir.path} --write paraphrases{several}` has a model write them."
         )
 
     def of(self, conversation: AcceptedConversation, place: int) -> list[str]:
