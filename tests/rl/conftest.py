@@ -35,6 +35,7 @@ APART |= {
     "noesis": "metrics",
     "noesis_dataset": "noesis",
     "parlai": "parlai",
+    "userintentprediction": "compute_tf_idf_file",
 }
 collect_ignore_glob += [
     f"apart/test_{name}.py" for name, module in APART.items() if importlib.util.find_spec(module) is None
