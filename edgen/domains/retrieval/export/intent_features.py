@@ -16,7 +16,7 @@ from functools import cache
 from typing import Literal
 
 from edgen.core.extras import require_extra
-from edgen.domains.retrieval.export.sentiment import sentiment_of
+from edgen.domains.retrieval.export.sentiment import sentiment_of, word_set
 
 Group = Literal["content", "structural", "sentiment"]
 ASKING = ("how", "what", "why", "who", "where", "when")
@@ -42,7 +42,16 @@ FEATURES: Mapping[str, Group] = {
     "positive_words": "sentiment",
     "negative_words": "sentiment",
 }
-FUNCTION_WORDS = frozenset(["about", "above", "after", "again", "against", "all", "am", "an", "and", "any", "are", "aren", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "couldn", "did", "didn", "do", "does", "doesn", "doing", "don", "down", "during", "each", "few", "for", "from", "further", "had", "hadn", "has", "hasn", "have", "haven", "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "if", "in", "into", "is", "isn", "it", "its", "itself", "just", "ll", "me", "might", "more", "most", "must", "my", "myself", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "re", "same", "shall", "shan", "she", "should", "shouldn", "so", "some", "such", "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "ve", "very", "was", "wasn", "we", "were", "weren", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "won", "would", "wouldn", "you", "your", "yours", "yourself", "yourselves"])  # fmt: skip
+FUNCTION_WORDS = word_set("""
+    about above after again against all am an and any are aren as at be because been before being
+    below between both but by can could couldn did didn do does doesn doing don down during each few
+    for from further had hadn has hasn have haven having he her here hers herself him himself his
+    how if in into is isn it its itself just ll me might more most must my myself no nor not now of
+    off on once only or other our ours ourselves out over own re same shall shan she should shouldn
+    so some such than that the their theirs them themselves then there these they this those through
+    to too under until up ve very was wasn we were weren what when where which while who whom why
+    will with won would wouldn you your yours yourself yourselves
+""")
 _WORD = re.compile(r"\b\w\w+\b")
 _CONTRACTED = re.compile(r"(n't|'(?:s|ve|re|d|ll)\b)")
 _OTHER = re.compile(r"[^\w(),!?'`]|_")

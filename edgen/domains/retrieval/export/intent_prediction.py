@@ -20,6 +20,7 @@ from edgen.core.digest import hash64
 from edgen.domains.retrieval.export.intent_features import FEATURES, Features
 from edgen.domains.retrieval.export.msdialog import LABELS, TIES, WHO, actor_of, one_line, tags_of, tied_turns
 from edgen.export.files import SplitFiles, WriteRow
+from edgen.export.format import tried
 from edgen.plugin import (
     AcceptedConversation,
     Chat,
@@ -189,4 +190,5 @@ dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.spli
     reasons=TIES,
     tags=("intent-classification",),
     tasks=("text-classification",),
+    tried=tried("intent-prediction"),
 )

@@ -74,11 +74,10 @@ def rows_of_dialogs(*, tags: bool) -> Rows:
         first = 1
         for conversation in run.conversations():
             turns = conversation.candidate.turns
+            tied = tied_turns(conversation, run.labels_of) if tags else None
             if tags and not any(turn.labels for turn in turns):
-                tied = tied_turns(conversation, run.labels_of)
                 yield LeftOut("ties" if tied else "no_labels")
             else:
-                tied = tied_turns(conversation, run.labels_of) if tags else None
                 dialog = _dialog(conversation, chat, first, tied)
                 yield Row(conversation.split, {"id": conversation.candidate.id, "dialog": dialog})
             first += len(turns)

@@ -125,8 +125,9 @@ class ExampleFiles(RowFiles):
         run = self.staging.run
         yield f"A model wrote the paraphrases ({', '.join(writers_of(run.rundir))}); nobody checked that they say the same."
         if alone := total - self.counts["reworded"]:
+            tests = " or the only one is for tests," if self.options.tests == 1 else ""
             yield (
-                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written for it, or it says "
+                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written for it,{tests} or it says "
                 f"something else by now; `edgen annotate {run.rundir.path} --write paraphrases` writes what is missing."
             )
 
