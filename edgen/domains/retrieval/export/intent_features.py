@@ -62,7 +62,7 @@ class Features:
     UsageError if the stemmer is not installed."""
 
     def __init__(self) -> None:
-        require_extra("retrieval", "Features of intents")
+        require_extra("retrieval", "Features of intents", "snowballstemmer")
         stem = importlib.import_module("snowballstemmer").stemmer("porter").stemWord
         self._stem: Callable[[str], str] = cache(stem)
         self._texts = 0

@@ -19,8 +19,7 @@ from msgspec import Meta
 from edgen.core.digest import hash64
 from edgen.domains.retrieval.export.intent_features import FEATURES, Features
 from edgen.domains.retrieval.export.msdialog import LABELS, TIES, WHO, actor_of, one_line, tags_of, tied_turns
-from edgen.export.files import SplitFiles, WriteRow
-from edgen.export.format import tried
+from edgen.export.format import Tried
 from edgen.plugin import (
     AcceptedConversation,
     Chat,
@@ -32,6 +31,7 @@ from edgen.plugin import (
     RunReader,
     Staging,
 )
+from edgen.plugin.formats import SplitFiles, WriteRow
 
 DROPPED = ("GG", "O", "JK")
 KEPT = 32
@@ -190,5 +190,12 @@ dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.spli
     reasons=TIES,
     tags=("intent-classification",),
     tasks=("text-classification",),
-    tried=tried("intent-prediction"),
+    tried=(
+        Tried(
+            library="UserIntentPrediction",
+            version="19cff54",
+            day="2026-11-27",
+            what="its programs for features, with edgen's word lists in the place of theirs, found the same content, structural and lexicon features in every line; VADER's three scores were not compared.",
+        ),
+    ),
 )

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.export.files import SplitFiles, WriteRow
 from edgen.export.format import Rows
 from edgen.plugin import AcceptedConversation, Chat, Item, LeftOut, Row, RunReader, Turn
+from edgen.plugin.formats import SplitFiles, WriteRow
 
 BEFORE = 9  # turns of a context between its first and its last one
 Actor = Literal["User", "Agent"]
