@@ -15,7 +15,7 @@ class ParticipantsMeasure(Measure[Any]):
         "SIGIR 2018). Words are cut at blanks."
     )
     order = 2
-    section = "shape"
+    section = "task"
     nothing = "No turn tells who posted it."
     figures = figure_kinds("participants")
     aggregates = (
