@@ -136,7 +136,7 @@ def check_files(out: Path, format_: Format, counts: dict[str, dict[str, int]], s
         if (out / "corpus.json").exists():
             _check_corpus(out, written)
         else:
-            files = [*out.glob("t*.*"), *out.glob("*_subtask_1.json")]
+            files = [*out.glob("t*.*"), *out.glob("valid.*"), *out.glob("*_subtask_1.json")]
             assert sum(map(_entries, files)) == written
         return
     for config in head["configs"]:

@@ -35,6 +35,8 @@ APART |= {
     "noesis": "metrics",
     "noesis_dataset": "noesis",
     "parlai": "parlai",
+    "userintentprediction": "compute_tf_idf_file",
+    "ctinray_dstc7": "prepreprocess_advising",
 }
 collect_ignore_glob += [
     f"apart/test_{name}.py" for name, module in APART.items() if importlib.util.find_spec(module) is None

@@ -93,58 +93,70 @@ def test_a_run_keeps_a_copy_and_hands_it_on(tmp_path: Path) -> None:
 
 
 def shipped() -> tuple[Space, dict[str, dict[str, Any]]]:
+    """The space and its catalogue: a record for each offering."""
     read = load_space(resources.find("preference_space", "course_advising"))
     assert read.knowledge is not None
-    return read, {course["id"]: course for course in read.knowledge.value}
+    return read, read.knowledge.value
 
 
 def _meets(offering: dict[str, Any]) -> set[tuple[str, int]]:
     """Every five minutes that an offering takes."""
-    found = set()
-    for one in offering["meets"]:
-        day, times = one.split()
-        begin, end = (int(time[:2]) * 60 + int(time[3:]) for time in times.split("-"))
-        found |= {(day, minute) for minute in range(begin, end, 5)}
-    return found
+    begin, end = (
+        int(offering[name][:2]) * 60 + int(offering[name][3:5]) for name in ("StartTime", "EndTime")
+    )
+    return {(day, minute) for day in offering["DaysOfClass"] for minute in range(begin, end, 5)}
 
 
 class TestCourseAdvising:
     def test_the_catalogue_holds_together(self) -> None:
-        _, courses = shipped()
+        _, offered = shipped()
+        courses = {one["Course"] for one in offered.values()}
         assert 30 <= len(courses) <= 60
-        for name, course in courses.items():
-            assert {*course["prerequisites"]} <= {*courses} - {name}
-            assert all(one["offering"].startswith(f"{name}-") for one in course["offerings"])
-            assert {one["term"] for one in course["offerings"]} <= {"Autumn", "Spring"}
+        for name, one in offered.items():
+            course, _, section = name.partition("-")
+            assert one["Course"] == course
+            assert [*one["Section"].values()] == [section]
+            assert one["Semester"] == {"A": "Fall", "S": "Spring"}[section[0]]
+            for required in (one["EnforcedReq"], one["AdvisoryReq"]):
+                assert {*filter(None, required.split(" and "))} <= courses - {course}
+            start, end = one["StartTime"][:5], one["EndTime"][:5]
+            assert one["MeetingInfo"] == ", ".join(f"{day[:3]} {start}-{end}" for day in one["DaysOfClass"])
 
     def test_what_the_space_says_of_courses_is_in_the_catalogue(self) -> None:
-        read, courses = shipped()
-        offered = {one["offering"]: one for course in courses.values() for one in course["offerings"]}
+        read, offered = shipped()
+        titles = {one["Course"]: one["CourseTitle"] for one in offered.values()}
+        required = {
+            one["Course"]: {*filter(None, one["EnforcedReq"].split(" and "))} for one in offered.values()
+        }
+        semesters = {
+            entry.value: (entry.fields["Semester"], entry.fields["Year"]) for entry in read["term"].entries
+        }
         taken = {entry.value: entry.fields for entry in read["taken"].entries}
         for fields in taken.values():
             own = [one["offering"] for one in fields["prior"]]
             names = [offering.partition("-")[0] for offering in own]
             assert {*own} <= offered.keys()
-            assert fields["courses"] == ", ".join(f"{name} {courses[name]['title']}" for name in names)
-            assert all({*courses[name]["prerequisites"]} <= {*names} for name in names)
+            assert fields["courses"] == ", ".join(f"{name} {titles[name]}" for name in names)
+            assert all(required[name] <= {*names} for name in names)
         for entry in read["suggested"].entries:
             (term,) = entry.when["term"]
             those = [offered[one["offering"]] for one in entry.fields["suggested"]]
-            assert [one["instructor"] for one in those] == [
-                one["instructor"] for one in entry.fields["suggested"]
+            assert [[*one["Section"]] for one in those] == [
+                [one["instructor"]] for one in entry.fields["suggested"]
             ]
-            assert {one["term"] for one in those} == {term}
+            assert {(one["Semester"], one["Year"]) for one in those} == {semesters[term]}
             assert not any(_meets(a) & _meets(b) for a, b in itertools.combinations(those, 2))
             for one, line in zip(those, entry.fields["details"], strict=True):
-                course = courses[one["offering"].partition("-")[0]]
-                assert course["id"] in entry.value
-                told = (course["id"], course["title"], course["description"], *one["meets"])
+                course = one["Course"]
+                assert course in entry.value
+                told = (course, one["CourseTitle"], one["Description"], *one["MeetingInfo"].split(", "))
                 assert all(text in line for text in told)
-                assert f"{course['credits']} credits, about {course['workload']} hours" in line
+                assert f"{one['Credits']} credits, about {one['HoursAWeek']} hours" in line
+                assert f"helpfulness {one['Helpfulness']} of 5" in line
                 for before in entry.when["taken"]:
                     names = {o["offering"].partition("-")[0] for o in taken[before]["prior"]}
-                    assert course["id"] not in names
-                    assert {*course["prerequisites"]} <= names
+                    assert course not in names
+                    assert required[course] <= names
 
     def test_no_request_holds_what_only_the_other_knows(self, tmp_path: Path) -> None:
         asked: dict[tuple[int, str], list[str]] = defaultdict(list)

@@ -117,30 +117,52 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
     )  # fmt: skip
 
 
-def test_readers_of_advisings_files_find_what_they_look_up(advised: edgen.Run, tmp_path: Path) -> None:
+PREFERENCES = {"Area", "DaysOfClass", "Easiness", "EndTime", "StartTime", "Workload"}
+
+
+@pytest.mark.parametrize("subtask", [1, 3, 4, 5])
+def test_readers_of_advisings_files_find_what_they_look_up(
+    subtask: int, advised: edgen.Run, tmp_path: Path
+) -> None:
     """MiuLab/DSTC7 reads record['profile']['Courses']['Suggested'][i]['offering'] and ['instructor'], and takes what stands before the
-    dash for the course's id in course-info.json."""
-    advised.export("dstc7", tmp_path / "out", subtask=5, prefix="w", candidates=SIZE, speakers="roles")
+    dash for the course's id; CTinRay/DSTC7 reads each record's `Course` and `Description`."""
+    if subtask == 3:
+        edgen.candidates(advised, "paraphrases", progress=False)
+    advised.export("dstc7", tmp_path / "out", subtask=subtask, prefix="w", candidates=SIZE, speakers="roles")
     shipped = resources.folder("preference_space") / "course-info.json"
-    assert (tmp_path / "out" / "course-info.json").read_bytes() == shipped.read_bytes()
-    courses = {course["id"] for course in json.loads(shipped.read_bytes())}
+    assert (tmp_path / "out" / "course-info.json").exists() == (subtask == 5)
+    if subtask == 5:
+        assert (tmp_path / "out" / "course-info.json").read_bytes() == shipped.read_bytes()
+    offered = json.loads(shipped.read_bytes())
+    courses = {course["Course"]: course["Description"] for _, course in offered.items()}
     found = examples(tmp_path / "out")
     assert {one["data-split"] for one in found} == {"train", "dev", "test"}
+    told: set[str] = set()
     for record in found:
         assert {m["speaker"] for m in record["messages-so-far"]} == {"student", "advisor"}
         profile = record["profile"]
+        assert profile.keys() == {"Aggregated", "Courses", "Term", "Standing"}
         suggested = profile["Courses"]["Suggested"]
         assert suggested
         for i in range(len(suggested)):
             offering = record["profile"]["Courses"]["Suggested"][i]["offering"]
             assert offering.split("-")[0] in courses
-            assert record["profile"]["Courses"]["Suggested"][i]["instructor"].startswith("Instructor ")
-        assert {one["offering"].split("-")[0] for one in profile["Courses"]["Prior"]} <= courses
-        assert profile["Term"] in ("Autumn", "Spring")
+            assert record["profile"]["Courses"]["Suggested"][i]["instructor"] in offered[offering]["Section"]
+        assert {one["offering"] for one in profile["Courses"]["Prior"]} <= offered.keys()
+        assert profile["Term"] in ("Fall 2026", "Spring 2027")
         assert profile["Standing"].endswith("year")
-        known = {"taken", "suggested", "advisor_style"}
-        hidden = {"goal", "interest", "constraint", "persona"}
-        assert profile["Aggregated"].keys() == (known if record["data-split"] == "test" else known | hidden)
+        assert all(profile["Aggregated"].keys() <= one.keys() for one in offered.values())
+        if record["data-split"] == "test":
+            assert profile["Aggregated"] == {}  # the advisor does not know them
+        else:
+            assert "Area" in profile["Aggregated"]
+            told |= profile["Aggregated"].keys()
+    assert told == PREFERENCES
+
+
+def test_there_is_no_profile_where_advising_has_none(advised: edgen.Run, tmp_path: Path) -> None:
+    advised.export("dstc7", tmp_path / "out", subtask=2, prefix="w")
+    assert not any("profile" in one for one in examples(tmp_path / "out"))
 
 
 def test_the_agent_that_is_chosen_decides_what_the_test_side_may_hold(
@@ -150,8 +172,32 @@ def test_the_agent_that_is_chosen_decides_what_the_test_side_may_hold(
     (first, *_) = examples(tmp_path / "out", "test")
     assert first["profile"]["Courses"]["Suggested"] == []
     assert first["profile"]["Courses"]["Prior"]
-    assert "goal" in first["profile"]["Aggregated"]
-    assert "advisor_style" not in first["profile"]["Aggregated"]
+    assert "Area" in first["profile"]["Aggregated"]
+
+
+def test_preferences_are_dimensions_and_fields_named_like_the_records(tmp_path: Path) -> None:
+    """A space of anybody's: a dimension's own name counts as well, and what no record has is no preference."""
+    (tmp_path / "rooms.json").write_text('[{"Room": "a", "Seats": 4}, {"Floor": 2}]', encoding="utf-8")
+    space = {
+        "name": "rooms", "description": "Rooms.", "source": "Own.", "knowledge": "rooms.json",
+        "dimensions": {
+            "Floor": ["1", "2"],
+            "wish": [{"value": "many seats", "Seats": 40, "mood": "calm"}, {"value": "few", "Seats": 3, "mood": "shy"}],
+            "known": [{"value": "all", "prior": [{"offering": "A-1"}, {"other": 1}, "B"]}],
+        },
+        "roles": {"Clerk": {"sees": ["known"]}, "Guest": {"sees": ["Floor", "wish", "known"]}},
+    }  # fmt: skip
+    (tmp_path / "rooms.yaml").write_text(json.dumps(space), encoding="utf-8")
+    job = {"name": "r", "seed": 1, "conversations": 30, "space": str(tmp_path / "rooms.yaml"), "protocol": "selfplay",
+           "selfplay": {"first": "guest", "max_turns": 6}, "backends": {"default": {"type": "simulator"}}}  # fmt: skip
+    run = edgen.generate(job, output=tmp_path / "run", progress=False, allow_outside=True)
+    exported = run.export("dstc7", tmp_path / "out", prefix="w", candidates=SIZE)
+    assert not any("Aggregated" in one for one in exported.remarks)
+    for one in examples(tmp_path / "out", "train"):
+        told = one["profile"]
+        assert told["Aggregated"].keys() == {"Floor", "Seats"}
+        assert told["Courses"] == {"Prior": [{"offering": "A-1"}], "Suggested": []}
+        assert (told["Term"], told["Standing"]) == ("", "")
 
 
 def test_a_space_without_a_knowledge_file_or_a_profile_is_told(tmp_path: Path) -> None:

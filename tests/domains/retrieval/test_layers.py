@@ -127,18 +127,31 @@ class TestInPlaceOfTheTurnsOwn:
             if (labels := expected(one)) is not None:
                 tags = [utterance["tags"] for utterance in dialogs[name]["utterances"]]
                 assert tags == [" ".join(CODES[label] for label in found or ()) for found in labels]
+                ties = [utterance.get("tie", False) for utterance in dialogs[name]["utterances"]]
+                assert ties == [not found for found in labels]
+                assert any(ties)
         card = (tmp_path / "m" / "README.md").read_text()
         assert "The labels are those of the layer `intents`: what most of the annotators (a, b) say." in card
         assert "edgen export AGAIN --to msdialog-intent --layer intents -o DIR" in card
 
+    def test_a_dialog_of_ties_alone_is_left_out_as_such(self, plain: Path, tmp_path: Path) -> None:
+        folder = Path(shutil.copytree(plain, tmp_path / "run"))
+        put_layer(folder, "torn", lambda one, _: [] if one.scenario else ["Junk"], annotators=["a", "b"])
+        made = edgen.open(folder).export("msdialog-intent", tmp_path / "m", layer="torn")
+        assert made.left_out == {"ties": len(conversations(folder)) - 1}
+        assert "annotators disagree" in (tmp_path / "m" / "README.md").read_text()
+
     def test_every_format_that_tells_labels_takes_a_layer(self, run: Path, tmp_path: Path) -> None:
         opened = edgen.open(run)
-        opened.export("intent-prediction", tmp_path / "i", layer="intents")
+        made = opened.export("intent-prediction", tmp_path / "i", layer="intents")
+        said = conversations(run)
+        ties = sum(not found for one in said.values() for found in expected(one) or ())
+        others = sum(len(one.turns) for one in said.values() if expected(one) is None)
+        assert made.left_out == {"ties": ties, "no_labels": others}
         first = (tmp_path / "i" / "train.tsv").read_text().split("\t")[0]
         assert first == "OQ"
         opened.export("dialogue-acts", tmp_path / "d", layer="intents")
         rows = [json.loads(line) for line in (tmp_path / "d" / "train.jsonl").open()]
-        said = conversations(run)
         for row in rows:
             assert row["acts"] == (expected(said[row["conversation"]]) or [])[row["turn"]]
         opened.export("sft", tmp_path / "s", layer="intents", actions="labels")

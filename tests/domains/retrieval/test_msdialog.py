@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import random
 from pathlib import Path
 
@@ -93,25 +94,102 @@ def test_ten_lines_a_context_and_no_wrong_one_is_right(seed: int, tmp_path: Path
     for one in taught:
         texts = [turn.text for turn in one.turns]
         for at, turn in enumerate(one.turns[:-1]):
-            if (
-                turn.role != "Tutor"
-                and one.turns[at + 1].role == "Tutor"
-                and any(t.role != "Tutor" for t in one.turns[:at])
-            ):
-                context = (texts[0], *texts[max(1, at - 8) : at + 1])
+            if at and turn.role != "Tutor" and one.turns[at + 1].role == "Tutor":
+                context = (texts[0], *texts[max(1, at - 9) : at + 1])
                 after.setdefault(context, set()).add(texts[at + 1])
     keys = [tuple(lines[0][1:-1]) for _, lines in found]
+    assert {"train", "valid"} <= {side for side, _ in found}
     assert len({*keys}) == len(keys)
     assert {*keys} <= after.keys()
     for key, (side, lines) in zip(keys, found, strict=True):
         assert [columns[0] for columns in lines] == ["1", *["0"] * 9]
-        assert 2 <= len(key) <= 10
+        assert 2 <= len(key) <= 11
         assert all(columns[-1].startswith(" <<<AGENT>>>: ") for columns in lines)
         replies = [columns[-1].removeprefix(" <<<AGENT>>>: ") for columns in lines]
         assert len({*replies}) == 10
-        assert replies[0] in after[key] & said[side]
+        assert replies[0] in after[key] & said["test" if side == "test" else "train"]
         assert {*replies[1:]} <= said["train"]
         assert not any(are_alike(wrong, right) for wrong in replies[1:] for right in after[key])
+
+
+def opened_by(first: str, count: int = 40, turns: int = 30) -> list[AcceptedConversation]:
+    """Conversations of two in turns, all texts different."""
+    roles = ("Tutor", "Learner") if first == "Tutor" else ("Learner", "Tutor")
+    found = []
+    for index in range(count):
+        said = [(roles[at % 2], f"{WORDS[at % 20]} {WORDS[index % 20]} {index} {at}") for at in range(turns)]
+        one = accepted(index, 0, tuple(said))
+        found.append(replace(one, split="test" if index % 5 == 0 else "train"))
+    return found
+
+
+@pytest.mark.parametrize("first", ["Tutor", "Learner"])
+def test_contexts_have_the_first_turn_up_to_nine_more_and_the_current_one(first: str, tmp_path: Path) -> None:
+    """As the source's program has it: every user's turn but the dialog's first, 2 to 11 turns."""
+    taught = opened_by(first)
+    exported = export(run_of(taught), FORMATS["msdialog-responserank"], tmp_path / "out")  # type: ignore[arg-type]
+    assert not exported.left_out
+    found = contexts(tmp_path / "out")
+    sizes = {len(lines[0]) - 2 for _, lines in found}
+    assert sizes == ({2, 4, 6, 8, 10, 11} if first == "Tutor" else {3, 5, 7, 9, 11})
+    assert len(found) == len(taught) * 14
+    for _, lines in found:
+        first_one, *others = lines[0][1:-1]
+        index, last = (int(part) for part in others[-1].split()[2:])
+        places = [int(text.split()[3]) for text in others]
+        assert places == [*range(max(1, last - 9), last + 1)]
+        assert first_one.split()[2:] == [str(index), "0"]
+    if first == "Tutor":
+        assert sum(len(lines[0]) == 4 for _, lines in found) == len(taught)  # the user's first turn
+
+
+def test_valid_is_a_share_of_train_and_whole_conversations(tmp_path: Path) -> None:
+    taught = opened_by("Learner")
+    for share in (0.1, 0.5):
+        options = ExportOptions(own={"dev": share})
+        export(run_of(taught), FORMATS["msdialog-responserank"], tmp_path / str(share), options)  # type: ignore[arg-type]
+        sides: dict[str, set[str]] = {}
+        for side, lines in contexts(tmp_path / str(share)):
+            sides.setdefault(side, set()).add(lines[0][1].split()[2])
+        assert not sides["train"] & sides["valid"] | sides["valid"] & sides["test"]
+        assert abs(len(sides["valid"]) - 32 * share) <= 1
+        assert len(sides["test"]) == 8
+    card = (tmp_path / "0.5" / "README.md").read_text()
+    assert "Contexts: 224 train, 224 valid, 112 test" in card
+
+
+def test_all_three_files_are_there_and_an_empty_one_is_said(tmp_path: Path) -> None:
+    taught = [replace(one, split="train") for one in opened_by("Learner")]
+    options = ExportOptions(own={"dev": "0"})
+    exported = export(run_of(taught), FORMATS["msdialog-responserank"], tmp_path / "out", options)  # type: ignore[arg-type]
+    assert {path.name: path.stat().st_size > 0 for path in (tmp_path / "out").glob("*.txt")} == {
+        "train.txt": True, "valid.txt": False, "test.txt": False,
+    }  # fmt: skip
+    assert "no context for valid.txt and test.txt" in exported.remarks[0]
+    with pytest.raises(UsageError, match="--dev 1: expected a number, 0 or more, below 1"):
+        export(
+            run_of(taught), FORMATS["msdialog-responserank"], tmp_path / "no", ExportOptions(own={"dev": "1"})
+        )  # type: ignore[arg-type]
+
+
+def test_ids_and_votes_have_the_types_of_the_release(tmp_path: Path) -> None:
+    """`id` is a number, other than any other's in the run; `vote` is a text, as `frequency` is."""
+    one, two = accepted(0, 0, (("Tutor", "a"), ("Learner", "b"))), accepted(1, 0, (("Tutor", "c"),))
+    votes = (5, "7")
+    turns = [
+        replace(turn, data={"vote": vote}) for turn, vote in zip(one.candidate.turns, votes, strict=True)
+    ]
+    taught = [replace(one, candidate=replace(one.candidate, turns=tuple(turns))), two]
+    for votes_of_two in (None, True, "many", 2.5, {"up": 1}):
+        turn = replace(two.candidate.turns[0], data={"vote": votes_of_two})
+        taught[1] = replace(two, candidate=replace(two.candidate, turns=(turn,)))
+        folder = tmp_path / str(type(votes_of_two).__name__)
+        export(run_of(taught), FORMATS["msdialog-complete"], folder)  # type: ignore[arg-type]
+        dialogs = [
+            dialog for path in folder.glob("*.json") for dialog in json.loads(path.read_text()).values()
+        ]
+        said = sorted((u["id"], u["vote"]) for dialog in dialogs for u in dialog["utterances"])
+        assert said == [(1, "5"), (2, "7"), (3, "0")]
 
 
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -152,8 +230,8 @@ def test_turns_tell_who_is_an_agent_and_else_the_role_does(tmp_path: Path) -> No
     assert (dialog["title"], dialog["category"], str(dialog["frequency"])) == ("T", "C", "4")
     assert [one["actor_type"] for one in dialog["utterances"]] == ["User", "Agent", "Agent"]
     assert dialog["utterances"][1] == {
-        "affiliation": "MVP", "utterance_time": "2021-02-03T04:05:06", "utterance_pos": 2, "id": "w-000000-r0-2",
-        "user_id": "u7", "actor_type": "Agent", "utterance": "c", "is_answer": 1, "vote": 3,
+        "affiliation": "MVP", "utterance_time": "2021-02-03T04:05:06", "utterance_pos": 2, "id": 2,
+        "user_id": "u7", "actor_type": "Agent", "utterance": "c", "is_answer": 1, "vote": "3",
     }  # fmt: skip
 
 

@@ -21,17 +21,19 @@ PYTHON = os.environ.get("PYTHON2", "python2.7")
 
 
 def test_its_preparation_takes_every_line_and_filters_none(tmp_path: Path) -> None:
-    run = edgen.generate("jobs/quickstart.yaml", conversations=200, output=tmp_path / "run")
+    run = edgen.generate(
+        "jobs/course_advising.yaml", conversations=300, output=tmp_path / "run", progress=False
+    )
     run.export("msdialog-responserank", tmp_path / "set")
     shutil.copytree(PROGRAM, tmp_path / "matchzoo")
     place = tmp_path / "data" / "ms_v2" / "ModelInput"
     made = place / "dmn_model_input"
     made.mkdir(parents=True)
-    lines = (tmp_path / "set" / "train.txt").read_text(encoding="utf-8").splitlines(keepends=True)
-    parts = {"train": lines[:-100], "valid": lines[-100:]}
-    parts["test"] = (tmp_path / "set" / "test.txt").read_text(encoding="utf-8").splitlines(keepends=True)
-    for name, part in parts.items():
-        (place / f"{name}.txt").write_text("".join(part), encoding="utf-8")
+    parts = {}
+    for name in ("train", "valid", "test"):
+        shutil.copy(tmp_path / "set" / f"{name}.txt", place)
+        parts[name] = (place / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        assert parts[name]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["PYTHONPATH"] = os.environ.get("PYTHONPATH2", "")
     ended = subprocess.run(
@@ -44,3 +46,6 @@ def test_its_preparation_takes_every_line_and_filters_none(tmp_path: Path) -> No
         assert len(relations.splitlines()) == len(part)
         assert len({line.split()[1] for line in relations.splitlines()}) == len(part) // 10
         assert (made / f"relation_{name}.txt.fd").read_text() == relations
+    corpus = (made / "corpus.txt").read_text(encoding="utf-8").splitlines()
+    queries = [line.split("\t")[1:] for line in corpus if line.startswith("Q")]
+    assert {len(one) for one in queries} <= {*range(2, 12)}

@@ -12,11 +12,24 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from edgen.domains.retrieval.export.msdialog import LABELS, WHO, actor_of, one_line, tags_of
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import SplitFiles, WriteRow
+from msgspec import Meta
+
+from edgen.domains.retrieval.export.intent_features import FEATURES, Features
+from edgen.domains.retrieval.export.msdialog import LABELS, TIES, WHO, actor_of, one_line, tags_of, tied_turns
+from edgen.plugin import (
+    AcceptedConversation,
+    Chat,
+    Format,
+    FormatOptions,
+    Item,
+    LeftOut,
+    Row,
+    RunReader,
+    Staging,
+)
+from edgen.plugin.formats import SplitFiles, Tried, WriteRow
 from edgen.plugin.texts import hash64
 
 DROPPED = ("GG", "O", "JK")
@@ -25,32 +38,69 @@ KEPT = 32
 Combination = tuple[str, ...]
 
 
+class IntentOptions(FormatOptions, frozen=True, kw_only=True):
+    """The options of the format."""
+
+    features: Annotated[
+        Literal["none", "all", "content", "structural", "sentiment"],
+        Meta(
+            description="Write features of the utterances next to them: all 24 of the intent paper (Qu et al., CHIIR 2019), or "
+            "those of one group."
+        ),
+    ] = "none"
+
+    @property
+    def columns(self) -> list[int]:
+        """The places of the chosen features among FEATURES."""
+        chosen = self.features
+        return [n for n, group in enumerate(FEATURES.values()) if chosen in ("all", group)]
+
+
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """Yield a row for each turn with labels. The run is read twice, first to count combinations."""
-    counts = Counter(
-        combination(tags)
-        for conversation in run.conversations()
-        for turn in conversation.candidate.turns
-        if (tags := tags_of(turn))
-    )
+    """Yield a row for each turn with labels. The run is read twice, first to count combinations and words."""
+    options = _options(chat.own)
+    features = Features() if options.columns else None
+    counts: Counter[Combination] = Counter()
+    for turn in (turn for conversation in run.conversations() for turn in conversation.candidate.turns):
+        if tags := tags_of(turn):
+            counts[combination(tags)] += 1
+        if features is not None:
+            features.add(turn.text)
     kept = frequent(counts)
     for conversation in run.conversations():
-        one = conversation.candidate
-        for place, turn in enumerate(one.turns):
-            tags = tags_of(turn)
-            if not tags:
-                yield LeftOut("no_labels")
-                continue
-            labels = combination(tags)
-            if labels not in kept:
-                rng = random.Random(hash64(f"{run.job.seed}/intent/{one.id}/{place}"))  # noqa: S311 - can be made again
-                labels = (rng.choice(labels),)
-            value = {
-                "labels": "_".join(labels),
-                "utterance": one_line(turn.text),
-                "actor": actor_of(turn, chat),
-            }
-            yield Row(conversation.split, {"dialog": one.id, **value})
+        found = [*_turns(conversation, run, chat, kept)]
+        labelled = [one for one in found if isinstance(one, dict)]
+        if features is not None:
+            told = features.of([one["utterance"] for one in labelled], [one["actor"] for one in labelled])
+            for one, values in zip(labelled, told, strict=True):
+                one["features"] = [values[place] for place in options.columns]
+        yield from (one if isinstance(one, LeftOut) else Row(conversation.split, one) for one in found)
+
+
+def _options(own: FormatOptions | None) -> IntentOptions:
+    return own if isinstance(own, IntentOptions) else IntentOptions()
+
+
+def _turns(
+    conversation: AcceptedConversation, run: RunReader, chat: Chat, kept: frozenset[Combination]
+) -> Iterator[dict[str, Any] | LeftOut]:
+    """Yield the columns of each turn of a conversation."""
+    one, tied = conversation.candidate, tied_turns(conversation, run.labels_of)
+    for place, turn in enumerate(one.turns):
+        tags = tags_of(turn)
+        if not tags:
+            yield LeftOut("ties" if place in tied else "no_labels")
+            continue
+        labels = combination(tags)
+        if labels not in kept:
+            rng = random.Random(hash64(f"{run.job.seed}/intent/{one.id}/{place}"))  # noqa: S311 - can be made again
+            labels = (rng.choice(labels),)
+        yield {
+            "dialog": one.id,
+            "labels": "_".join(labels),
+            "utterance": one_line(turn.text),
+            "actor": actor_of(turn, chat),
+        }
 
 
 def combination(tags: Iterable[str]) -> Combination:
@@ -69,25 +119,46 @@ def frequent(counts: Counter[Combination]) -> frozenset[Combination]:
 
 
 class IntentFiles(SplitFiles):
-    """Files with one line per turn and a blank line between dialogs; `datasets` cannot load them."""
+    """Files with one line per turn and a blank line between dialogs, and next to each, if wanted, one with
+    the same labels and features in the same lines; `datasets` cannot load them."""
 
     suffix = "tsv"
     is_table = False
 
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self.columns = _options(staging.own).columns
+
     def begin(self, path: Path) -> WriteRow:
         """Begin the lines of a split."""
         write, last = self.open(path).write, None
+        beside = self.open(path.with_stem(f"{path.stem}_features")).write if self.columns else None
 
         def line(value: dict[str, Any]) -> None:
             nonlocal last
-            if last not in (None, value["dialog"]):
-                write(b"\n")
+            between = b"" if last in (None, value["dialog"]) else b"\n"
             last = value["dialog"]
-            write(f"{value['labels']}\t{value['utterance']}\t{value['actor']}\n".encode())
+            write(between + f"{value['labels']}\t{value['utterance']}\t{value['actor']}\n".encode())
+            if beside is not None:
+                beside(between + f"{value['labels']}\t{' '.join(value['features'])}\n".encode())
 
         return line
 
+    def notes(self) -> Iterator[str]:
+        """Yield the columns of features."""
+        if self.columns:
+            names = [*FEATURES]
+            yield (
+                "The files `*_features.tsv` have a line for each line of the others: its labels, a tab, and with blanks between: "
+                f"{', '.join(names[place] for place in self.columns)}."
+            )
+            yield FROM_OWN
 
+
+FROM_OWN = (
+    "Features follow the program of the intent paper (Qu et al., CHIIR 2019). Sentiment, function words and opinion words go "
+    "by edgen's own lists of English words, where the paper has VADER, NLTK's stop words and Hu and Liu's lexicon."
+)
 FORMAT = Format(
     name="intent-prediction",
     summary="A line for each turn with its intents as one label, dialog by dialog, as UserIntentPrediction reads them.",
@@ -105,6 +176,7 @@ dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.spli
     files=IntentFiles,
     chat=False,
     options=("agent",),
+    Options=IntentOptions,
     notes=(
         WHO,
         LABELS,
@@ -114,6 +186,15 @@ dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.spli
         ),
         "Turns without labels are left out.",
     ),
+    reasons=TIES,
     tags=("intent-classification",),
     tasks=("text-classification",),
+    tried=(
+        Tried(
+            library="UserIntentPrediction",
+            version="19cff54",
+            day="2026-11-27",
+            what="its programs for features, with edgen's word lists in the place of theirs, found the same content, structural and lexicon features in every line; VADER's three scores were not compared.",
+        ),
+    ),
 )

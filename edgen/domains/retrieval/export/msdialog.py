@@ -4,6 +4,7 @@ Agent, and a dialog with all keys of its JSON files."""
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import msgspec
 from edgen.plugin import AcceptedConversation, Chat, Item, LeftOut, Row, RunReader, Turn
 from edgen.plugin.formats import Rows, SplitFiles, WriteRow
 
+BEFORE = 9  # turns of a context between its first and its last one
 Actor = Literal["User", "Agent"]
 
 # The released files' abbreviations of the shipped label set.
@@ -31,6 +33,9 @@ LABELS = (
     "Labels are the turns' own, unless a layer was named. The names of the label set msdialog_intents are abbreviated as in the release (OQ, RQ, CQ, FD, FQ, "
     "IR, PA, PF, NF, GG, JK, O); others stay, with hyphens for spaces."
 )
+
+TIES = {"ties": "its annotators disagree, so it has no label by most of them"}
+TIE = "A turn without labels because its annotators disagree has the key `tie`, which is true; its `tags` is empty."
 
 
 def actor_of(turn: Turn, chat: Chat) -> Actor:
@@ -52,24 +57,39 @@ def tags_of(turn: Turn) -> list[str]:
     return [CODES.get(label) or "-".join(label.split()) for label in turn.labels]
 
 
+def tied_turns(conversation: AcceptedConversation, layers: Sequence[str]) -> set[int | None]:
+    """Return the turns that have no label because the annotators of one of these layers disagree."""
+    units = (unit for layer in layers for unit in conversation.labels.get(layer, ()))
+    return {
+        unit.turn for unit in units if unit.tie and not conversation.candidate.turns[unit.turn or 0].labels
+    }
+
+
 def rows_of_dialogs(*, tags: bool) -> Rows:
     """Return the rows of a format with one dialog per conversation; with `tags`, only of those with at least
-    one label."""
+    one label. The ids of utterances count through the run, so both formats have the same ones."""
 
     def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+        first = 1
         for conversation in run.conversations():
-            if tags and not any(turn.labels for turn in conversation.candidate.turns):
-                yield LeftOut("no_labels")
+            turns = conversation.candidate.turns
+            tied = tied_turns(conversation, run.labels_of) if tags else None
+            if tags and not any(turn.labels for turn in turns):
+                yield LeftOut("ties" if tied else "no_labels")
             else:
-                value = {"id": conversation.candidate.id, "dialog": _dialog(conversation, chat, tags=tags)}
-                yield Row(conversation.split, value)
+                dialog = _dialog(conversation, chat, first, tied)
+                yield Row(conversation.split, {"id": conversation.candidate.id, "dialog": dialog})
+            first += len(turns)
 
     return rows
 
 
-def _dialog(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -> dict[str, Any]:
+def _dialog(
+    conversation: AcceptedConversation, chat: Chat, first: int, tied: set[int | None] | None
+) -> dict[str, Any]:
     """Return a dialog in the JSON files' format. All keys are present; DEFAULTS fills those that a run
-    lacks."""
+    lacks. `first` is the id of its first utterance, `tied` the turns whose annotators disagree; None: without
+    tags."""
     told = conversation.candidate.outcome or {}
     values = conversation.scenario.values
     subject = next(iter(values.values()), "")
@@ -78,17 +98,19 @@ def _dialog(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -> di
         "dialog_time": _text(told.get("dialog_time"), _stamp(0)),
         "title": _text(told.get("title"), subject),
         "frequency": _text(told.get("frequency"), "0"),
-        "utterances": list(_utterances(conversation, chat, tags=tags)),
+        "utterances": list(_utterances(conversation, chat, first, tied)),
     }
 
 
 DEFAULTS = (
     'What a run does not tell: `category` and `title` are the value of the space\'s first dimension, `frequency` is "0", '
-    "`vote` and `is_answer` are 0, `affiliation` is the role, and times are a minute a turn from 2020-01-01 at midnight (UTC)."
+    '`vote` is "0", `is_answer` is 0, `affiliation` is the role, and times are a minute a turn from 2020-01-01 at midnight (UTC).'
 )
 
 
-def _utterances(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -> Iterator[dict[str, Any]]:
+def _utterances(
+    conversation: AcceptedConversation, chat: Chat, first: int, tied: set[int | None] | None
+) -> Iterator[dict[str, Any]]:
     one = conversation.candidate
     for place, turn in enumerate(one.turns):
         data = turn.data
@@ -96,14 +118,18 @@ def _utterances(conversation: AcceptedConversation, chat: Chat, *, tags: bool) -
             "affiliation": _text(data.get("affiliation"), turn.role),
             "utterance_time": _text(data.get("utterance_time"), _stamp(place)),
             "utterance_pos": place + 1,
-            "id": f"{one.id}-{place + 1}",
+            "id": first + place,
             "user_id": _text(data.get("user_id"), f"{one.id}-{turn.role}"),
             "actor_type": actor_of(turn, chat),
             "utterance": turn.text,
             "is_answer": int(bool(data.get("is_answer", 0))),
-            "vote": _count(data.get("vote")),
+            "vote": _votes(data.get("vote")),
         }
-        yield value | ({"tags": " ".join(tags_of(turn))} if tags else {})
+        if tied is not None:
+            value["tags"] = " ".join(tags_of(turn))
+            if place in tied:
+                value["tie"] = True
+        yield value
 
 
 def _text(told: Any, otherwise: str) -> str:
@@ -111,8 +137,9 @@ def _text(told: Any, otherwise: str) -> str:
     return otherwise if told is None or isinstance(told, (dict, list)) else str(told)
 
 
-def _count(told: Any) -> int:
-    return told if isinstance(told, int) else 0
+def _votes(told: Any) -> str:
+    """Return votes as the release has them: a text with a whole number."""
+    return str(told) if re.fullmatch(r"-?[0-9]+", str(told)) else "0"
 
 
 def _stamp(minutes: int) -> str:
@@ -138,7 +165,7 @@ class DialogFiles(SplitFiles):
         return write
 
 
-def context_of(turns: Sequence[Turn], last: int, recent: int = 9) -> list[str]:
-    """Return the first utterance and up to `recent` more that end with turn `last`, each on one line."""
-    begin = max(1, last + 1 - recent)
-    return [one_line(turn.text) for turn in (turns[0], *turns[begin : last + 1])]
+def context_of(turns: Sequence[Turn], last: int) -> list[str]:
+    """Return the first utterance, up to BEFORE directly before turn `last`, and that one, each on one
+    line."""
+    return [one_line(turn.text) for turn in (turns[0], *turns[max(1, last - BEFORE) : last + 1])]

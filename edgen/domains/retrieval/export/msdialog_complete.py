@@ -23,6 +23,6 @@ dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
     files=DialogFiles,
     chat=False,
     options=("agent",),
-    notes=(WHO, DEFAULTS, "Ids are texts; those of the release are numbers."),
+    notes=(WHO, DEFAULTS, "Ids of utterances are numbers that count through the run."),
     tags=("conversational", "information-seeking"),
 )

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from edgen.domains.retrieval.export.msdialog import DEFAULTS, LABELS, WHO, DialogFiles, rows_of_dialogs
+from edgen.domains.retrieval.export.msdialog import (
+    DEFAULTS,
+    LABELS,
+    TIE,
+    TIES,
+    WHO,
+    DialogFiles,
+    rows_of_dialogs,
+)
 from edgen.plugin import Format
 
 FORMAT = Format(
@@ -11,7 +19,7 @@ FORMAT = Format(
     rows=rows_of_dialogs(tags=True),
     tables={
         "id": "the dialog's id, by which it stands in the file: the conversation's",
-        "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces between",
+        "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces between, and `tie` if annotators disagree",
     },
     use="""\
 import pandas
@@ -20,6 +28,7 @@ dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
     files=DialogFiles,
     chat=False,
     options=("agent",),
-    notes=(WHO, LABELS, DEFAULTS, "A turn that nobody labelled has no tags, `tags` is then empty."),
+    notes=(WHO, LABELS, TIE, DEFAULTS, "A turn that nobody labelled has no tags, `tags` is then empty."),
+    reasons=TIES,
     tags=("intent-classification", "information-seeking"),
 )

@@ -1,25 +1,45 @@
 """The layout of MSDialog-ResponseRank (Yang et al., SIGIR 2018): a context and ten replies, one of them true,
 one per line.
 
-Contexts end with a user's turn, not the user's first, that an agent answers directly. The nine others are
-drawn from the thousand replies that BM25 finds for the true one among agents' utterances on the train side.
+Contexts end with a user's turn, not the conversation's first turn, that an agent answers directly. The nine
+others are drawn from the thousand replies that BM25 finds for the true one among agents' utterances, those of
+the test side excluded. Both rules are those of the authors' MultiTurnARSelectionDataCreation.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, key_of
 from edgen.domains.retrieval.export import REASONS
 from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, one_line
-from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import SplitFiles, Tried, WriteRow
+from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
+from edgen.plugin import (
+    AcceptedConversation,
+    Chat,
+    Format,
+    FormatOptions,
+    Item,
+    LeftOut,
+    Row,
+    RowFiles,
+    RunReader,
+    Staging,
+)
+from edgen.plugin.formats import Patterns, Tried
 
 NEGATIVES = 9
 FEWEST_TURNS, MOST_TURNS = 3, 99
 LENGTHS = range(3, 401)  # words of a wrong reply
+NAMES: dict[Side, str] = {"train": "train", "dev": "valid", "test": "test"}  # of the files
+
+
+class RankOptions(FormatOptions, frozen=True, kw_only=True):
+    """The options of the format."""
+
+    dev: DevShare = 0.1
 
 
 class Cut(NamedTuple):
@@ -38,6 +58,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     from edgen.domains.retrieval.bm25 import Bm25
     from edgen.domains.retrieval.negatives import WrongAnswers
 
+    options = chat.own if isinstance(chat.own, RankOptions) else RankOptions()
+    sides = Sides(run, options.dev)
     candidates, answers = _collect(run, chat)
     index = Bm25((number, candidates.texts[number]) for number in candidates.among("train"))
     seen: set[Key] = set()
@@ -64,10 +86,10 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             if not wrong.enough:
                 yield LeftOut("small_pool")
                 continue
-            context = "\t".join(cut.context)
-            yield Row(conversation.split, {"label": 1, "context": context, "reply": cut.reply})
+            whole = {"side": sides.of(conversation), "context": "\t".join(cut.context)}
+            yield Row(conversation.split, {**whole, "label": 1, "reply": cut.reply})
             for text in wrong.texts:
-                yield Row(conversation.split, {"label": 0, "context": context, "reply": text})
+                yield Row(conversation.split, {**whole, "label": 0, "reply": text})
 
 
 def _collect(run: RunReader, chat: Chat) -> tuple[Candidates, RightAnswers]:
@@ -84,31 +106,47 @@ def _collect(run: RunReader, chat: Chat) -> tuple[Candidates, RightAnswers]:
 
 
 def _cuts(conversation: AcceptedConversation, chat: Chat) -> Iterator[Cut]:
-    """Yield the user's turns, except the first, that an agent answers at once."""
+    """Yield the user's turns, except the conversation's first turn, that an agent answers at once."""
     turns = conversation.candidate.turns
-    users = [place for place, turn in enumerate(turns) if actor_of(turn, chat) == "User"]
-    for place in users[1:]:
-        if place + 1 < len(turns) and actor_of(reply := turns[place + 1], chat) == "Agent":
-            context = context_of(turns, place)
+    actors = [actor_of(turn, chat) for turn in turns]
+    for place in range(1, len(turns) - 1):
+        if actors[place : place + 2] == ["User", "Agent"]:
+            reply, context = turns[place + 1], context_of(turns, place)
             others = [one_line(other.text) for other in reply.alternatives]
             yield Cut(context, key_of(context), one_line(reply.text), others, place + 1)
 
 
-class RankFiles(SplitFiles):
-    """Files with one line per candidate: label, utterances and reply, separated by tabs. The number of
-    columns varies with the context, so `datasets` cannot load them."""
+class RankFiles(RowFiles):
+    """The files train.txt, valid.txt and test.txt, all of them even if one has no lines, with one line per
+    candidate: label, utterances and reply, separated by tabs."""
 
-    suffix = "txt"
-    is_table = False
+    def __init__(self, staging: Staging) -> None:
+        super().__init__(staging)
+        self.counts: Counter[Side] = Counter()
+        self._lines = {side: self.open(self.folder / f"{name}.txt") for side, name in NAMES.items()}
 
-    def begin(self, path: Path) -> WriteRow:
-        """Begin the lines of a split."""
-        write = self.open(path).write
+    def add(self, row: Row) -> None:
+        """Write a candidate's line."""
+        value = row.value
+        self.counts[value["side"]] += value["label"]
+        line = f"{value['label']}\t{value['context']}\t <<<AGENT>>>: {value['reply']}\n"
+        self._lines[value["side"]].write(line.encode())
 
-        def line(value: dict[str, Any]) -> int:
-            return write(f"{value['label']}\t{value['context']}\t <<<AGENT>>>: {value['reply']}\n".encode())
+    def finish(self) -> Patterns:
+        """Finish the files. `datasets` cannot load them: the number of columns varies with the context."""
+        self._open.close()
+        empty = [f"{name}.txt" for side, name in NAMES.items() if not self.counts[side]]
+        if empty:
+            what = f"There is no context for {' and '.join(empty)}."
+            self.remarks = (
+                f"{what} Generate more conversations, or raise `split.test` of the job or --dev.",
+            )
+        return {}
 
-        return line
+    def notes(self) -> Iterator[str]:
+        """Yield the number of contexts of each file."""
+        counts = ", ".join(f"{self.counts[side]:,} {name}" for side, name in NAMES.items())
+        yield f"Contexts: {counts}; those of valid are a part of the run's train side and counted there."
 
 
 FORMAT = Format(
@@ -118,12 +156,12 @@ FORMAT = Format(
     reasons={
         **REASONS,
         "turns": "the conversation has fewer or more turns than this format holds",
-        "no_cut": "no turn of a user but the first is answered by an agent at once",
+        "no_cut": "no turn of a user after the first turn is answered by an agent at once",
         "stop_words": "the true reply has nothing but stop words, so that nothing can be looked up by it",
     },
     tables={
         "label": "1 for the true reply, 0 for the nine others",
-        "context": "the utterances, a column each: the first one and up to nine that end with the user's turn",
+        "context": "2 to 11 utterances, a column each: the conversation's first one, up to nine before the user's turn, and that turn",
         "reply": "the candidate, behind a space and `<<<AGENT>>>: `",
     },
     use="""\
@@ -133,6 +171,7 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
     files=RankFiles,
     chat=False,
     options=("agent",),
+    Options=RankOptions,
     notes=(
         WHO,
         "The ten lines of a context stand together, the true reply first: shuffle them before you rank with a model that breaks ties by place.",
@@ -142,7 +181,7 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
             "context anywhere in the run. A reply of stop words alone, and one for which nine cannot be found, has no lines."
         ),
         "Conversations of 3 to 99 turns have contexts, and a context that is there already has no second one.",
-        "There is no validation file; take one from the end of the train file, whole tens of lines.",
+        "valid.txt is a share of the train side (--dev), in whole groups of the run's split; its replies may be drawn, those of test are not.",
     ),
     tags=("response-ranking", "retrieval"),
     tasks=("text-ranking",),
@@ -150,8 +189,8 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
         Tried(
             library="NeuralResponseRanking",
             version="d1a4b33",
-            day="2026-11-22",
-            what="the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line, found every context with ten candidates and filtered none.",
+            day="2026-11-27",
+            what="the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line of train, valid and test, found every context of 2 to 11 turns with ten candidates and filtered none.",
         ),
     ),
 )

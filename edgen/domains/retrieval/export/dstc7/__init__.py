@@ -18,6 +18,7 @@ FORMAT = Format(
     summary="Conversations cut before an agent's turn, with a hundred candidates for it, as DSTC7's track 1 has them.",
     rows=rows,
     reasons={
+        "unseen": "it is on the run's test side, which is for tests of the second kind (--tests 2)",
         **REASONS,
         "no_target": "no agent speaks after three turns or more",
     },
@@ -32,8 +33,8 @@ FORMAT = Format(
                 "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and `utterance`; not in sub-task "
                 "2, whose examples share the pool",
                 "scenario": "the sub-task",
-                "profile": "in sub-task 5, where the space tells of courses: `Aggregated`, `Courses` (`Prior`, `Suggested`), `Term`, "
-                "`Standing`; in the test file what the agent may know",
+                "profile": "where the space tells of courses, but not in sub-task 2: `Aggregated` (preferences by fields of the "
+                "knowledge file), `Courses` (`Prior`, `Suggested`), `Term`, `Standing`; in the test file what the agent may know",
             }
         ),
         DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),
@@ -75,14 +76,20 @@ train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encodin
         Tried(
             library="ParlAI",
             version="1.7.2",
-            day="2026-11-22",
+            day="2026-11-27",
             what="its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, told every example of train, valid and test with its right answer.",
         ),
         Tried(
             library="noesis_dataset",
             version="aab03b8",
-            day="2026-11-22",
+            day="2026-11-27",
             what="the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks 1, 3, 4 and 5 that has its right answer; it leaves the others out.",
+        ),
+        Tried(
+            library="ctinray_dstc7",
+            version="f6637c8",
+            day="2026-11-27",
+            what="the prepreprocess_advising.py of github.com/CTinRay/DSTC7 took every example of an advising run and found the courses of every profile.",
         ),
     ),
 )

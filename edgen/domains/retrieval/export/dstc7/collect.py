@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, keys_of
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
+from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, ParaphrasedTests
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
+from edgen.domains.retrieval.export.sides import Side, Sides
 from edgen.plugin import AcceptedConversation, Chat, LeftOut, RunReader, Turn, UsageError
 from edgen.plugin.errors import ShortError
-from edgen.plugin.families import HeldOutGroups
 from edgen.plugin.texts import hash64
 
-Side = Literal["train", "dev", "test"]
 CONTEXT = 3  # minimum turns before the one to be chosen
 
 
@@ -51,15 +51,25 @@ class Known:
     chat: Chat
     options: Dstc7Options
     topic: str
-    held_out: HeldOutGroups
+    sides: Sides
+    paraphrased: ParaphrasedTests | None
     candidates: Candidates = field(default_factory=Candidates)
     answers: RightAnswers = field(default_factory=RightAnswers)
 
+    def conversations(self) -> Iterator[AcceptedConversation]:
+        """Yield the conversations of all sides: the run's, or with paraphrased tests those of its train side,
+        and then those in other words."""
+        if self.paraphrased is None:
+            yield from self.run.conversations()
+            return
+        yield from (one for one in self.run.conversations() if self.side(one) != "test")
+        yield from self.paraphrased.conversations(
+            one for one in self.run.conversations() if self.side(one) == "train"
+        )
+
     def side(self, conversation: AcceptedConversation) -> Side:
-        """Return the side of a conversation: a part of the run's training side is for validation."""
-        if conversation.split == "test":
-            return "test"
-        return "dev" if self.held_out.is_test(self.run.group(conversation.scenario)) else "train"
+        """Return the side of a conversation."""
+        return self.sides.of(conversation)
 
     def about(self, conversation: AcceptedConversation) -> tuple[Side, str]:
         """Return the group of texts from the same side and topic."""
@@ -74,7 +84,10 @@ class Known:
     def examples(self) -> Iterator[Example | LeftOut]:
         """Yield every example, in the run's order, without repeated contexts."""
         seen: set[Key] = set()
-        for conversation in self.run.conversations():
+        if self.paraphrased is not None:
+            sides = map(self.side, self.run.conversations())
+            yield from (LeftOut("unseen") for side in sides if side == "test")
+        for conversation in self.conversations():
             cuts = cuts_of(conversation, self.chat)
             if not cuts:
                 yield LeftOut("no_target")
@@ -102,17 +115,32 @@ def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> Known:
             f"--topic {topic}: the space {run.space.name} has no such dimension (known: {', '.join(names)})."
         )
     by_topic = options.negatives == "same-topic"
-    known = Known(run, chat, options, topic, run.hold_out(options.dev))
-    for conversation in run.conversations():
+    paraphrased = ParaphrasedTests(run) if options.tests == 1 else None
+    known = Known(run, chat, options, topic, Sides(run, options.dev), paraphrased)
+    tests = 0
+    for conversation in known.conversations():
         groups = [known.side(conversation), *([known.about(conversation)] if by_topic else [])]
-        for turn in conversation.candidate.turns:
+        for turn in _sayable(conversation):
             if actor_of(turn, chat) == "Agent" and (text := one_line(turn.text)):
                 known.candidates.add(text, *groups)
-        for cut in cuts_of(conversation, chat):
+        cuts = cuts_of(conversation, chat)
+        tests += bool(cuts) and isinstance(conversation, Paraphrased)
+        for cut in cuts:
             known.answers.add(cut.key, [known.candidates.add(text) for text in (cut.reply, *cut.others)])
+    if paraphrased is not None and not tests:
+        raise paraphrased.none()
     if known.candidates.texts and options.subtask != 2:
         _require(known)
     return known
+
+
+def _sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
+    """Yield the turns whose texts may be candidates: all, but of a conversation in other words only those that
+    are, since the others were seen in training."""
+    if not isinstance(conversation, Paraphrased):
+        yield from conversation.candidate.turns
+        return
+    yield from (conversation.candidate.turns[place] for place in conversation.places)
 
 
 def _require(known: Known) -> None:
@@ -132,11 +160,15 @@ def _require(known: Known) -> None:
 
 
 def cuts_of(conversation: AcceptedConversation, chat: Chat) -> list[Cut]:
-    """Return the agent's turns after at least CONTEXT turns."""
+    """Return the agent's turns after at least CONTEXT turns; of a conversation in other words, those that may
+    be chosen."""
     turns = conversation.candidate.turns
     keys = keys_of(one_line(turn.text) for turn in turns)
     return [
         Cut(place, key, text, tuple(one_line(other.text) for other in turn.alternatives))
         for place, (turn, key) in enumerate(zip(turns, keys, strict=False))
-        if place >= CONTEXT and actor_of(turn, chat) == "Agent" and (text := one_line(turn.text))
+        if place >= CONTEXT
+        and actor_of(turn, chat) == "Agent"
+        and (text := one_line(turn.text))
+        and (not isinstance(conversation, Paraphrased) or conversation.may_be_chosen(place))
     ]

@@ -9,12 +9,13 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.domains.retrieval.export.dstc7.collect import Example, Known, Side, collect
+from edgen.domains.retrieval.export.dstc7.collect import Example, Known, collect
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SharedPool
-from edgen.domains.retrieval.export.dstc7.profile import has_profile, knowledge_of, profile_of
+from edgen.domains.retrieval.export.dstc7.profile import Profiles, has_profile, knowledge_of
 from edgen.domains.retrieval.export.dstc7.reworded import Rewordings
 from edgen.domains.retrieval.export.msdialog import one_line
+from edgen.domains.retrieval.export.sides import Side
 from edgen.domains.retrieval.negatives import WrongAnswers
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Chat, Item, LeftOut, Row, RunReader
@@ -29,13 +30,13 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     options = chat.own if isinstance(chat.own, Dstc7Options) else Dstc7Options()
     beside = knowledge_of(run) if options.subtask == 5 else {}
     known = collect(run, chat, options)
-    if options.subtask == 3:
+    if options.subtask == 2:
+        yield from _with_shared_pool(known)
+    elif options.subtask == 3:
         yield from _with_paraphrases(known, Rewordings(known))
-        return
-    if beside:
-        yield from _with_profiles(known, beside)
-        return
-    yield from _with_shared_pool(known) if options.subtask == 2 else _with_own_pools(known)
+    else:
+        for row in _with_own_pools(known):
+            yield dataclasses.replace(row, beside=beside) if isinstance(row, Row) and beside else row
 
 
 def _with_paraphrases(known: Known, reworded: Rewordings) -> Iterator[Item]:
@@ -50,28 +51,20 @@ def _with_paraphrases(known: Known, reworded: Rewordings) -> Iterator[Item]:
     yield from reworded.dialogs()
 
 
-def _with_profiles(known: Known, beside: dict[str, str]) -> Iterator[Item]:
-    """Yield rows of examples with their profiles, if the space has any, and with the knowledge file."""
-    told = has_profile(known.run.space)
-    for row in _with_own_pools(known, profiles=told):
-        yield dataclasses.replace(row, beside=beside) if isinstance(row, Row) else row
-
-
-def _with_own_pools(
-    known: Known, reworded: Rewordings | None = None, *, profiles: bool = False
-) -> Iterator[Item]:
-    """Yield rows of examples with their own candidates: `example` in the file's format, its `side`, how many
-    of its candidates came from another source than requested (`topped_up`) or from the train side for another
-    one (`borrowed`), and how many right ones are paraphrases (`reworded`)."""
+def _with_own_pools(known: Known, reworded: Rewordings | None = None) -> Iterator[Item]:
+    """Yield rows of examples with their own candidates: `example` in the file's format, with a profile if the
+    space is about courses; its `side`, how many of its candidates came from another source than requested
+    (`topped_up`) or from the train side for another one (`borrowed`), and how many right ones are paraphrases
+    (`reworded`)."""
     options, drawing, ids = known.options, Drawing(known), Ids()
+    profiles = Profiles(known.run.space) if has_profile(known.run.space) else None
     for one in known.examples():
         if isinstance(one, LeftOut):
             yield one
             continue
         seed = f"{known.run.job.seed}/pool/{one.name}"
         none = options.subtask == 4 and hash64(f"{seed}/none") < options.none * 2.0**64
-        said = one.conversation.candidate
-        others = reworded.of(said.id, one.cut.place, said.turns[one.cut.place]) if reworded else []
+        others = reworded.of(one.conversation, one.cut.place) if reworded else []
         answers = [one.cut.reply, *others][: options.candidates - 1]
         wrong = drawing.wrong(one, options.candidates - (0 if none else len(answers)), seed, others)
         if not wrong.enough:
@@ -81,8 +74,8 @@ def _with_own_pools(
         random.Random(hash64(f"{seed}/order")).shuffle(texts)  # noqa: S311 - a draw that can be made again
         right = [{"candidate-id": NONE, "utterance": NONE}] if none else ids.candidates(answers)
         example = example_of(one, known, right, ids.candidates(texts))
-        if profiles:
-            example["profile"] = profile_of(one, known.run.space)
+        if profiles is not None:
+            example["profile"] = profiles.of(one)
         told = {"topped_up": drawing.topped_up, "borrowed": drawing.borrowed, "reworded": len(answers) - 1}
         yield Row(one.conversation.split, {"side": one.side, "example": example, **told})
 

@@ -46,7 +46,9 @@ class ExampleFiles(RowFiles):
         self.counts[side] += 1
         for what in ("topped_up", "borrowed", "reworded"):
             self.counts[what] += row.value.get(what, 0) > 0
-        self.counts["profiles"] += "profile" in example
+        if "profile" in example:
+            self.counts["profiles"] += 1
+            self.counts["preferences"] += side != "test" and bool(example["profile"]["Aggregated"])
         if side == "test":
             self._hide(example)
         self._append(side, example)
@@ -87,6 +89,12 @@ class ExampleFiles(RowFiles):
         """Yield the numbers of examples of each side, and of those topped up."""
         sides = ", ".join(f"{self.counts[side]:,} {side}" for side in ("train", "dev", "test"))
         yield f"Examples: {sides}; those for validation (dev) are a part of the run's train side and counted there."
+        if self.options.tests == 1:
+            writers = ", ".join(writers_of(self.staging.run.rundir))
+            yield (
+                f"Test examples are conversations of the train side in other words (tests of the first kind). {writers} wrote the "
+                "paraphrases; turns without any stay as they are. Conversations of the run's test side are not in this set."
+            )
         yield from self._told()
 
     def _told(self) -> Iterator[str]:
@@ -106,14 +114,20 @@ class ExampleFiles(RowFiles):
         if self.options.subtask == 3:
             yield from self._told_of_paraphrases(total)
         if self.options.subtask == 5 and not self.counts["profiles"]:
-            yield "The run's space tells of no courses, no term and no standing, so examples have no profile."
+            yield "The run's space tells of no courses, so examples have no profile."
+        if self.counts["profiles"] and not self.counts["preferences"]:
+            yield (
+                "`Aggregated` is empty in every profile: no dimension of the space, and no field of its entries, is named like a "
+                "field of its knowledge file."
+            )
 
     def _told_of_paraphrases(self, total: int) -> Iterator[str]:
         run = self.staging.run
         yield f"A model wrote the paraphrases ({', '.join(writers_of(run.rundir))}); nobody checked that they say the same."
         if alone := total - self.counts["reworded"]:
+            tests = " or the only one is for tests," if self.options.tests == 1 else ""
             yield (
-                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written for it, or it says "
+                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written for it,{tests} or it says "
                 f"something else by now; `edgen annotate {run.rundir.path} --write paraphrases` writes what is missing."
             )
 

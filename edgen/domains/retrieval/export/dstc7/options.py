@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from edgen.domains.retrieval.export.sides import DevShare
 from edgen.plugin import FormatOptions, UsageError
 from edgen.plugin.formats import flag_of
 
@@ -16,7 +17,8 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 _NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
 # The sub-tasks that support a choice.
 _COUNTS: dict[str, tuple[int, ...]] = {
-    "none": (4,), "pool": (2,), "pool_from": (2,), **dict.fromkeys(("candidates", "negatives", "topic"), (1, 3, 4, 5)),
+    "none": (4,), "pool": (2,), "pool_from": (2,),
+    **dict.fromkeys(("candidates", "negatives", "topic", "tests"), (1, 3, 4, 5)),
 }  # fmt: skip
 
 
@@ -55,12 +57,17 @@ class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
             description="participant_1 for users and participant_2 for agents, or the roles' names in lower case."
         ),
     ] = "dstc7"
-    dev: Annotated[
-        Annotated[float, Meta(ge=0, lt=1)], Meta(description="The validation side's share of train.")
-    ] = 0.1
+    dev: DevShare = 0.1
     none: Annotated[
         Share, Meta(description="The share of examples without the right one, in sub-task 4.")
     ] = 0.2
+    tests: Annotated[
+        Literal[1, 2],
+        Meta(
+            description="Advising's kinds of test sets. 1: training conversations in other words, by what `edgen annotate --write "
+            "paraphrases --after 0` wrote; 2: conversations of the run's test side, which training has not seen."
+        ),
+    ] = 2
     pool: Annotated[
         Annotated[int, Meta(ge=2, le=10_000_000)], Meta(description="The size of sub-task 2's pool, at most.")
     ] = 120_000

@@ -1,8 +1,9 @@
-"""Sub-task 5: knowledge with a conversation: the space's knowledge file, and a profile of the advised role.
+"""The profile of the advised role in Advising's examples, and the knowledge file of sub-task 5.
 
-A profile has the keys that readers of DSTC7's Advising data use. Its courses are the lists `prior` and
-`suggested` in fields of the space's entries (`[{offering: CS101-A1, instructor: …}]`), its term and standing
-the dimensions of these names; all other dimensions are under `Aggregated`, by name.
+A profile has the fields of DSTC7's description. Its courses are the lists `prior` and `suggested` in fields of
+the space's entries (`[{offering: CS101-A1, instructor: …}]`), its term and standing the dimensions of these
+names. `Aggregated` has preferences by fields of the knowledge file: each dimension, and each field of an entry,
+that is named like a field of its records.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from edgen.plugin import RunReader, Scenario, Space, UsageError
 
 _COURSES = {"prior": ("Prior", ("offering",)), "suggested": ("Suggested", ("offering", "instructor"))}
 _ALONE = {"term": "Term", "standing": "Standing"}
+_WHEN = ("Semester", "Year")  # fields of a term's entry that name it as the course file does
 
 
 def knowledge_of(run: RunReader) -> dict[str, str]:
@@ -29,26 +31,46 @@ def knowledge_of(run: RunReader) -> dict[str, str]:
 
 
 def has_profile(space: Space) -> bool:
-    """Return whether a space has courses, a term or a standing."""
-    fields = {name for dimension in space.dimensions for name in dimension.fields}
-    return bool(fields & _COURSES.keys()) or bool({*space.names} & _ALONE.keys())
+    """Return whether a space has courses, so that its examples have profiles."""
+    return any(name in _COURSES for dimension in space.dimensions for name in dimension.fields)
 
 
-def profile_of(one: Example, space: Space) -> dict[str, Any]:
-    """Return the profile of an example. On the test side it is limited to the next speaker's knowledge."""
-    scenario = one.conversation.scenario
-    visible: Collection[str] = scenario.values
-    if one.side == "test":
-        speaker = one.conversation.candidate.turns[one.cut.place].role
-        visible = next((role.sees for role in space.roles if role.name == speaker), ())
-    known = {name: value for name, value in scenario.values.items() if name in visible}
-    return {
-        "Aggregated": {name: value for name, value in known.items() if name not in _ALONE},
-        "Courses": {
-            key: [*_offerings(scenario, known, name, keys)] for name, (key, keys) in _COURSES.items()
-        },
-        **{key: known.get(name, "") for name, key in _ALONE.items()},
-    }
+class Profiles:
+    """The profiles of examples on one space."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        value = space.knowledge.value if space.knowledge is not None and space.knowledge.text else ()
+        records = value.values() if isinstance(value, dict) else value
+        self._fields = {name for record in records if isinstance(record, dict) for name in record}
+
+    def of(self, one: Example) -> dict[str, Any]:
+        """Return the profile of an example. On the test side it is limited to the next speaker's knowledge."""
+        scenario = one.conversation.scenario
+        visible: Collection[str] = scenario.values
+        if one.side == "test":
+            speaker = one.conversation.candidate.turns[one.cut.place].role
+            visible = next((role.sees for role in self._space.roles if role.name == speaker), ())
+        known = [name for name in scenario.values if name in visible]
+        return {
+            "Aggregated": dict(self._preferences(scenario, known)),
+            "Courses": {
+                key: [*_offerings(scenario, known, name, keys)] for name, (key, keys) in _COURSES.items()
+            },
+            **{key: _told(scenario, name) if name in known else "" for name, key in _ALONE.items()},
+        }
+
+    def _preferences(self, scenario: Scenario, known: Collection[str]) -> Iterator[tuple[str, Any]]:
+        for dimension in known:
+            if dimension not in _ALONE:
+                told = {dimension: scenario.values[dimension], **scenario.fields.get(dimension, {})}
+                yield from ((name, value) for name, value in told.items() if name in self._fields)
+
+
+def _told(scenario: Scenario, dimension: str) -> str:
+    """Return a term or a standing: a term as the course file names it, if its entry does."""
+    fields = scenario.fields.get(dimension, {})
+    return " ".join(str(fields[name]) for name in _WHEN if name in fields) or scenario.values[dimension]
 
 
 def _offerings(

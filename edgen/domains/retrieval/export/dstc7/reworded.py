@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from edgen.domains.retrieval.export.dstc7.collect import Known
+from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, for_training
 from edgen.domains.retrieval.export.msdialog import one_line
-from edgen.plugin import Row, Turn
+from edgen.plugin import AcceptedConversation, Row
 from edgen.plugin.errors import ShortError
 from edgen.plugin.files import read_regular
 from edgen.plugin.formats import RunFolder, WrittenTexts, read_written
@@ -48,15 +49,25 @@ class Rewordings:
 
     def none(self) -> ShortError:
         """Return the error for missing paraphrases."""
+        two, several = (
+            ("", "")
+            if self._known.paraphrased is None
+            else (" two or more each, one of them for tests of the first kind,", " --texts 3")
+        )
         return ShortError(
-            f"{self._known.run.name}: no turn that is to be chosen has paraphrases, which sub-task 3 is about; "
-            f"`edgen annotate {self._known.run.rundir.path} --write paraphrases` has a model write them."
+            f"{self._known.run.name}: no turn that is to be chosen has paraphrases,{two} which sub-task 3 is about; "
+            f"`edgen annotate {self._known.run.rundir.path} --write paraphrases{several}` has a model write them."
         )
 
-    def of(self, conversation: str, place: int, turn: Turn) -> list[str]:
+    def of(self, conversation: AcceptedConversation, place: int) -> list[str]:
         """Return a turn's paraphrases, each text once, without the turn's own text."""
-        texts = map(one_line, self._written.of(conversation, place, turn.text))
-        return [text for text in dict.fromkeys(texts) if text and text != one_line(turn.text)]
+        one = conversation.candidate
+        turn = one.turns[place]
+        if isinstance(conversation, Paraphrased):
+            return [*conversation.places.get(place, ())[1:]]
+        texts = map(one_line, self._written.of(one.id, place, turn.text))
+        found = [text for text in dict.fromkeys(texts) if text and text != one_line(turn.text)]
+        return found if self._known.paraphrased is None else [*for_training(found)]
 
     def dialogs(self) -> Iterator[Row]:
         """Yield rows of the original conversations, each turn with its paraphrases, for mixing them in other
@@ -69,7 +80,7 @@ class Rewordings:
                     {
                         "speaker": known.speaker(turn),
                         "utterance": one_line(turn.text),
-                        "paraphrases": self.of(one.id, place, turn),
+                        "paraphrases": self.of(conversation, place),
                     }
                     for place, turn in enumerate(one.turns)
                 ]

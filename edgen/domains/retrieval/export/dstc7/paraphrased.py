@@ -1,0 +1,86 @@
+"""The first of Advising's two kinds of test sets: training conversations in other words (`--tests 1`).
+
+The conversations of the run's test side are the second kind. Of each turn's paraphrases the first half is for
+training (sub-task 3), the rest for tests, so no answer of a test is in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec.structs import asdict, replace
+
+from edgen.domains.retrieval.export.msdialog import one_line
+from edgen.plugin import AcceptedConversation, RunReader, Turn
+from edgen.plugin.errors import ShortError
+from edgen.plugin.formats import WrittenTexts
+from edgen.plugin.texts import hash64
+
+T = TypeVar("T")
+
+
+class Paraphrased(AcceptedConversation, frozen=True):
+    """A training conversation in other words, on the test side. `places`: the turns that have others, with
+    these; the one that is said comes first. The alternatives of such a turn are all else that is right
+    there."""
+
+    places: Mapping[int, tuple[str, ...]] = {}
+
+    def may_be_chosen(self, place: int) -> bool:
+        """Return whether a turn may be an answer: it and something before it are in other words."""
+        return place in self.places and any(other < place for other in self.places)
+
+
+def for_training(texts: Sequence[T]) -> Sequence[T]:
+    """Return the part of a turn's paraphrases that is for training if tests are paraphrased."""
+    return texts[: len(texts) // 2]
+
+
+class ParaphrasedTests:
+    """Training conversations in other words. Raises ShortError if the run has no paraphrases."""
+
+    def __init__(self, run: RunReader) -> None:
+        self._run = run
+        path = run.rundir.written("paraphrases")
+        if not path.exists() or not path.stat().st_size:
+            raise self.none()
+        self._written = WrittenTexts(path)
+
+    def none(self) -> ShortError:
+        """Return the error for missing paraphrases."""
+        path = self._run.rundir.path
+        return ShortError(
+            f"{self._run.name}: --tests 1 is about training conversations in other words, and no turn to be chosen has "
+            f"paraphrases, with a paraphrased turn before it. `edgen annotate {path} --write paraphrases --after 0` has a "
+            "model write them."
+        )
+
+    def of(self, conversation: AcceptedConversation) -> Paraphrased | None:
+        """Return a conversation in other words; None if fewer than two turns have paraphrases."""
+        one = conversation.candidate
+        turns, places = [*one.turns], {}
+        for place, turn in enumerate(one.turns):
+            texts = self._written.of(one.id, place, turn.text)
+            lines = [
+                line for line in dict.fromkeys(map(one_line, texts)) if line not in ("", one_line(turn.text))
+            ]
+            if not lines:
+                turns[place] = replace(turn, alternatives=())
+                continue
+            kept = lines[len(for_training(lines)) :]
+            first = hash64(f"{self._run.job.seed}/paraphrase/{one.id}/{place}") % len(kept)
+            said, *others = places[place] = (kept[first], *kept[:first], *kept[first + 1 :])
+            right = [turn.text, *(other.text for other in turn.alternatives), *for_training(lines), *others]
+            turns[place] = replace(
+                turn, text=said, alternatives=tuple(Turn(turn.role, text) for text in right)
+            )
+        if len(places) < 2:
+            return None
+        told = asdict(conversation)
+        told |= {"candidate": replace(one, id=f"{one.id}-paraphrased", turns=tuple(turns)), "split": "test"}
+        return Paraphrased(**told, places=places)
+
+    def conversations(self, train: Iterator[AcceptedConversation]) -> Iterator[Paraphrased]:
+        """Yield those that have anything to choose."""
+        yield from filter(None, map(self.of, train))

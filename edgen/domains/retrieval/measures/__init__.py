@@ -1,0 +1,1 @@
+"""Measures of data sets for response selection."""

@@ -1,0 +1,57 @@
+"""The table of participants with which MSDialog is described: turns, participants and words of its dialogs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Space, Total, Words, figure_kinds
+
+
+class ParticipantsMeasure(Measure[Any]):
+    name = "participants"
+    definition = (
+        "Of dialogs whose turns tell who posted them (`user_id`): turns, different participants, words of the dialog and of each "
+        "utterance, with minimum, maximum, mean and median, as MSDialog is described (Qu, Yang, Croft, Trippas, Zhang and Qiu, "
+        "SIGIR 2018). Words are cut at blanks."
+    )
+    order = 2
+    section = "task"
+    nothing = "No turn tells who posted it."
+    figures = figure_kinds("participants")
+    aggregates = (
+        Total("dialogs", label="dialogs", says="{it:,}"),
+        Total("utterances", label="utterances", says="{it:,}"),
+        Histogram("turns", label="turns a dialog"),
+        Histogram("participants", label="participants a dialog"),
+        Histogram("words", label="words a dialog"),
+        Histogram("words_per_utterance", label="words an utterance"),
+    )
+    panels = (
+        Panel(
+            "participants", "Participants a dialog", ("participants",),
+            "MSDialog has 2 to 4 in its labelled part. Look for dialogs in which nobody answers.",
+        ),
+    )  # fmt: skip
+    compares = ()
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        """Return a dialog's participants, turns and words; nothing if no turn has a `user_id`."""
+        people = {str(turn.data["user_id"]) for turn in sample.turns if turn.data.get("user_id") is not None}
+        if not people:
+            return {}
+        sizes = [len(turn.text.split()) for turn in sample.turns]
+        return {
+            "dialogs": 1,
+            "utterances": len(sizes),
+            "turns": len(sizes),
+            "participants": len(people),
+            "words": sum(sizes),
+            "words_per_utterance": sizes,
+        }
+
+    def lines(self, value: Any) -> Any:
+        if value.dialogs:
+            yield from super().lines(value)
+
+
+MEASURE = ParticipantsMeasure()
