@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from edgen.domains.guided.read_crwiz import READER as CRWIZ_LOGS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from edgen.api.validating import validate
 from edgen.core.errors import DataError
 from edgen.domains.guided.crwiz_files import findings, read
 from edgen.domains.guided.export.log import RoomLog
-from edgen.domains.guided.family import CRWIZ_LOGS
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet
