@@ -16,6 +16,7 @@ from edgen.families.reader import DataSetReader, known_titles, reader_of_record,
 from edgen.validation.reading import open_data, printable
 from edgen.validation.stream import Piece, lines_of, pieces
 
+ADVICE = "Rows that `edgen export` wrote for a trainer are not read; `--to ed` and `--to hf --files jsonl` write files that are."
 _LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
 _HEAD = 1 << 16  # bytes
 
@@ -80,7 +81,9 @@ def open_records(path: Path) -> RecordFile:
 def unknown_layout(path: Path) -> DataError:
     """Return the error for a file or folder whose records no reader recognises."""
     titles = join_list(known_titles())
-    return DataError(printable(path), f"its records have none of the layouts that edgen reads: {titles}.")
+    return DataError(
+        printable(path), f"its records have none of the layouts that edgen reads: {titles}. {ADVICE}"
+    )
 
 
 def _head(file: IO[bytes], source: str) -> str:

@@ -24,6 +24,8 @@ MOST = 1 << 26  # characters of a record
 _CHUNK = 1 << 18  # bytes
 _NEAR = 64  # characters before the window's end in which an error may be for lack of the rest
 _OPEN = "Unterminated"  # how Python words a text without an end
+_ESCAPE = 6  # characters of \\uXXXX
+_WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _SPACE = re.compile(r"[ \t\n\r]*")
 # numbers are not needed, and Python refuses whole ones with thousands of digits
 _scan = json.JSONDecoder(parse_int=float).raw_decode
@@ -168,9 +170,7 @@ class Window:
     def take(self, wanted: str) -> str:
         """Read one of these characters. Raises DataError for anything else."""
         found = self.next()
-        if not found:
-            raise self._in_the_middle(len(self.text.rstrip()))
-        if found not in wanted:
+        if not found or found not in wanted:
             raise self.fault(f"expected {' or '.join(wanted)}")
         self.at += 1
         return found
@@ -203,7 +203,10 @@ class Window:
         return self.more(size)
 
     def fault(self, detail: str, at: int | None = None) -> DataError:
-        """Return the error for what stands at a place in `text`, or at the reading place."""
+        """Return the error for what stands at a place in `text`, or at the reading place, or for the end of
+        the file there."""
+        if at is None and self.at >= len(self.text):
+            return self._in_the_middle(len(self.text.rstrip()))
         line, column = self.place(self.at if at is None else at)
         return DataError(self.source, f"it is not valid JSON: line {line}, column {column}: {detail}.")
 
@@ -219,7 +222,9 @@ class Window:
 
     def _malformed(self, detail: str, after: int, place: int, *, line: bool) -> DataError:
         start, at, end = self.at + after, self.at + place, len(self.text.rstrip())
-        if detail.startswith(_OPEN) or at >= end:
+        rest = self.text[at:end]
+        escape = detail.startswith("Invalid \\") and len(rest) < _ESCAPE
+        if detail.startswith(_OPEN) or escape or any(word.startswith(rest) for word in _WORDS):
             return self._in_the_middle(start if line else end)
         if line and "\n" in self.text[start:at]:
             return self._in_the_middle(start)

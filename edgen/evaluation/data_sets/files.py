@@ -19,7 +19,7 @@ from edgen.core.errors import DataError
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
 from edgen.families.reader import DataSetReader
-from edgen.families.record_files import RecordFile, open_records, unknown_layout
+from edgen.families.record_files import ADVICE, RecordFile, open_records, unknown_layout
 from edgen.space import load_space
 from edgen.validation.checker import decode
 from edgen.validation.reading import Inputs, find_inputs, printable
@@ -165,7 +165,7 @@ def _read(
             count += 1
     if not count:
         reasons = ", ".join(f"{number} × {reason}" for reason, number in unread.most_common(3))
-        raise DataError(str(path), f"no record of {reader.title} in it can be read ({reasons}).")
+        raise DataError(str(path), f"no record of {reader.title} in it can be read ({reasons}). {ADVICE}")
 
 
 def split_of(name: str) -> Split | None:
