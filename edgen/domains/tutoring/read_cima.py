@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from edgen.domains.tutoring import cima_files as cima
 from edgen.plugin import FiledRecord, SpaceRole
 from edgen.plugin.readers import DataSetReader
+
+_SAME = 2  # turns at the beginning that the contexts of one conversation share
 
 
 class Cima(DataSetReader):
@@ -43,7 +47,11 @@ class Cima(DataSetReader):
         """Return a context with its tutors' responses."""
         if not cima.is_entry(record):
             raise ValueError("no context with tutors' responses")
-        return cima.read(record)
+        found = cima.read(record)
+        concepts = sorted(found.scenario.values.items())
+        # of a conversation, the release has several contexts, each longer than the one before
+        begin = [turn.text for turn in found.speech.turns[:_SAME]]
+        return msgspec.structs.replace(found, cluster=repr((concepts, begin)))
 
 
 READER = Cima()
