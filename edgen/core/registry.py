@@ -35,8 +35,8 @@ Kind = Literal[
     "provider", "protocol", "family", "format", "measure", "reader", "space_section", "command", "function"
 ]
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
-"""The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces, the
-command line and `import edgen`."""
+"""The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
+the command line and `import edgen`."""
 GROUPS: dict[str, Kind] = {
     "edgen.providers": "provider",
     "edgen.protocols": "protocol",

@@ -122,7 +122,7 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
 
 
 class RepeatedIds(Protocol):
-    """What is known of repeated ids once all samples were read."""
+    """Repeated ids, complete once all samples were read."""
 
     def told(self) -> str | None:
         """Return a sentence on repeated ids, None without any."""

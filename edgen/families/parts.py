@@ -120,8 +120,8 @@ def filed_verbatim(
     outcome: dict[str, Any] | None = None,
     cluster: str | None = None,
 ) -> FiledRecord:
-    """Return the value of a record whose texts stay as they are: they have no debris of edgen's layouts and no
-    end markers. Turns without a text are left out. Raises ValueError if nothing is left."""
+    """Return the value of a record whose texts stay as they are: they have no debris of edgen's layouts and
+    no end markers. Turns without a text are left out. Raises ValueError if nothing is left."""
     said = tuple(turn for turn in turns if turn.text.strip())
     if not said:
         raise ValueError("no turn with a text")

@@ -110,11 +110,11 @@ class DataSetReader(LayoutChecks, FamilyWords, SplitGroups, TextLayout, ABC):
     title: ClassVar[str]
     """The data set or layout, for people. Records under one title may stand in one file."""
     unit: ClassVar[str] = "conversation"
-    """What one record is, for people."""
+    """The name of one record, for people."""
     units_depend: ClassVar[str] = ""
     """Why records with one `cluster` depend on each other, as a clause."""
     marks_ends: ClassVar[bool] = True
-    """Whether the layout can tell that somebody ended the conversation."""
+    """Whether the layout marks who ended the conversation."""
 
     @abstractmethod
     def recognizes(self, record: Any) -> bool:

@@ -41,8 +41,8 @@ class Ids:
         self._first: dict[tuple[str, str], tuple[str, int]] = {}
 
     def repeated(self, identifier: str | None, path: str, number: int, *, within: str = "") -> str | None:
-        """Return the problem of a record's id, None if it is new or missing. `within`: what the id belongs to,
-        if it need not differ from those elsewhere."""
+        """Return the problem of a record's id, None if it is new or missing. `within`: what the id belongs
+        to, if it need not differ from those elsewhere."""
         if identifier is None:
             return None
         first_path, first = self._first.setdefault((within, identifier), (path, number))
@@ -59,7 +59,7 @@ def own_id(record: Any) -> str | None:
 
 
 class Layout(Protocol):
-    """What a checker asks about a layout of records."""
+    """The questions of a checker about a layout of records."""
 
     def schema_of(self, record: Any) -> str:
         """Return the file of the JSON Schema for a decoded record."""

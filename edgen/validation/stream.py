@@ -77,8 +77,8 @@ class TooLongError(DataError):
 
 
 def pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -> Iterator[Piece]:
-    """Yield the records of a file. `recognizes` tells a decoded record from an object of records; None: no
-    object holds others by their ids.
+    """Yield the records of a file. `recognizes` distinguishes a decoded record from an object of records;
+    None: no object holds others by their ids.
 
     Raises DataError with the position of what is wrong.
     """

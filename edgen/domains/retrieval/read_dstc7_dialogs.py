@@ -1,4 +1,5 @@
-"""Whole conversations with the paraphrases of their messages, which belong to sub-task 3 of DSTC7's track 1."""
+"""Whole conversations with the paraphrases of their messages, which belong to sub-task 3 of DSTC7's track
+1."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Dialogs of UserIntentPrediction (Qu et al., CHIIR 2019): lines of labels, utterance and actor with tabs between,
-and a blank line after each dialog."""
+"""Dialogs of UserIntentPrediction (Qu et al., CHIIR 2019): lines of labels, utterance and actor with tabs
+between, and a blank line after each dialog."""
 
 from __future__ import annotations
 

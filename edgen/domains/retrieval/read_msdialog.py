@@ -1,4 +1,5 @@
-"""Dialogs of MSDialog-Complete and MSDialog-Intent (Qu et al., SIGIR 2018): one object of dialogs by their ids.
+"""Dialogs of MSDialog-Complete and MSDialog-Intent (Qu et al., SIGIR 2018): one object of dialogs by their
+ids.
 
 Utterances in Intent have `tags`, the abbreviations of their intents with spaces between.
 """

@@ -1,5 +1,5 @@
-"""Contexts of MSDialog-ResponseRank (Yang et al., SIGIR 2018): lines of label, utterances and a reply, with tabs
-between. The lines of one context follow each other.
+"""Contexts of MSDialog-ResponseRank (Yang et al., SIGIR 2018): lines of label, utterances and a reply, with
+tabs between. The lines of one context follow each other.
 
 A context is read as a conversation that ends with its true reply, with other true ones as alternatives. The
 file tells the speakers of the first utterance and of the last one only: both are a user's.

@@ -63,9 +63,9 @@ class Arm:
     `measures` are those with columns to compare in conversations about `space`. `stale_labels` counts units
     that are left out of layers, once `outcomes` has ended.
 
-    Of a data set, `data` returns the facts once `outcomes` has ended, and `kept` the conversations that variety
-    is measured on, of the first so many scenarios; `marks_ends` is whether it tells who ends a conversation.
-    """
+    Of a data set, `data` returns the facts once `outcomes` has ended, and `kept` the conversations that
+    variety is measured on, of the first so many scenarios; `marks_ends` is whether it marks who ends a
+    conversation."""
 
     label: str
     run: str = ""

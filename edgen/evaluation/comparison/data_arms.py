@@ -1,11 +1,11 @@
 """Data sets as arms of a comparison, in memory that does not grow with them.
 
-A data set shares no scenario with anything, so it is compared as an independent sample. Records that depend on
-each other are one cluster. Up to GROUPS clusters each have sums of their own; further ones are added to these
-at random (the random groups of Wolter 2007, Introduction to Variance Estimation, chapter 2): every record
-counts, and intervals are over the groups. Variety and near-duplicates are measured on one conversation of each
-group, drawn with the same chance for each (reservoir sampling: Vitter 1985, ACM Trans. Math. Softw. 11).
-"""
+A data set shares no scenario with anything, so it is compared as an independent sample. Records that depend
+on each other are one cluster. Up to GROUPS clusters each have sums of their own; further ones are added to
+these at random (the random groups of Wolter 2007, Introduction to Variance Estimation, chapter 2): every
+record counts, and intervals are over the groups. Variety and near-duplicates are measured on one conversation
+of each group, drawn with the same chance for each (reservoir sampling: Vitter 1985, ACM Trans. Math. Softw.
+11)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample
 
 GROUPS = 10_000
-MOST_ROLES = 20  # that are told apart; further ones are OTHERS
+MOST_ROLES = 20  # roles by name; further ones are OTHERS
 OTHERS = "others"
 _LONGEST = 20_000  # characters of a conversation that variety is measured on
 _IN_MEMORY = 1 << 25  # bytes of such conversations; more are in a temporary file
@@ -34,8 +34,8 @@ _decode = msgspec.json.Decoder(tuple[Turn, ...]).decode
 
 
 def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: int) -> Arm:
-    """Return a data set as an arm. `spelling` maps the names of roles, in small letters, to how the comparison
-    spells them, and learns new ones.
+    """Return a data set as an arm. `spelling` maps the names of roles, in small letters, to how the
+    comparison spells them, and learns new ones.
 
     Raises DataError for a path that cannot be read, or whose layout is unknown.
     """

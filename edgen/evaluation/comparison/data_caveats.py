@@ -1,4 +1,4 @@
-"""Sentences on comparisons with data sets: what was compared, and what a difference, or none, cannot tell."""
+"""Sentences on comparisons with data sets: what was compared, and the limits of a difference, or of none."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
 
 
 class _Repeated:
-    """What the parts of a data set tell of repeated ids."""
+    """The repeated ids in the parts of a data set."""
 
     def __init__(self, parts: Sequence[DataSet]) -> None:
         self._parts = parts
