@@ -24,6 +24,8 @@ from edgen.validation.stream import Piece, Recognizes, pieces
 MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
 _SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+_OF_LINES = (".tsv", ".txt")
+_MOST_FILES = 100_000
 _PACKED = {
     b"PK\x03\x04": "a ZIP archive",
     b"\xfd7zXZ\x00": "an xz file",
@@ -82,7 +84,7 @@ def _find_inputs(path: Path) -> Inputs:
         shards = path
     files, has_manifest = _records_in(shards), (shards / "manifest.json").is_file()
     if not files and not has_manifest:
-        files = _records_in(path / "data")
+        files = _records_in(path / "data") or _records_in(path, _OF_LINES) or _records_below(path)
     if not files and not has_manifest:
         tables = any((path / "data").glob("*.parquet")) or any(path.glob("*.parquet"))
         hint = " Parquet is not read; `edgen export RUN --to ed` writes files that are." if tables else ""
@@ -95,14 +97,29 @@ def _find_inputs(path: Path) -> Inputs:
     )
 
 
-def _records_in(folder: Path) -> list[Path]:
+def _records_in(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> list[Path]:
     """Return the files of records in a folder, in the order of their numbers; none if there is no folder."""
     if not folder.is_dir():
         return []
     return sorted(
-        (p for p in folder.iterdir() if p.name.endswith(_SUFFIXES) and p.name not in _ABOUT and p.is_file()),
+        (p for p in folder.iterdir() if p.name.endswith(suffixes) and p.name not in _ABOUT and p.is_file()),
         key=lambda p: [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", p.name)],
     )
+
+
+def _records_below(folder: Path) -> list[Path]:
+    """Return the JSON files in the folders inside a folder, which data sets of a file a conversation have;
+    none of a run's. Links to folders are not followed."""
+    found: list[Path] = []
+    for place, inner, names in os.walk(folder):
+        if "run.db" in names or "job.yaml" in names:
+            inner.clear()
+            continue
+        inner.sort()
+        found += _records_in(Path(place))
+        if len(found) > _MOST_FILES:
+            raise DataError(str(folder), f"it holds more than {_MOST_FILES:,} files; name a folder inside.")
+    return found
 
 
 def read_records(path: Path, recognizes: Recognizes | None = None) -> Iterator[Piece]:

@@ -114,11 +114,12 @@ class Window:
         self.more()
         self.text = self.text.removeprefix("\ufeff")
 
-    def more(self, size: int = _CHUNK) -> bool:
-        """Read on, and drop what was read before `at`. Return False at the end of the file."""
+    def more(self, size: int = 0) -> bool:
+        """Read on, so many bytes or a chunk, and drop what was read before `at`. Return False at the end of
+        the file."""
         if self._ended:
             return False
-        data = self._read(size)
+        data = self._read(size or _CHUNK)
         text = self._decode(data)
         self._line, self._column = self.place(self.at)
         self._counted = 0
@@ -149,7 +150,8 @@ class Window:
 
     def next(self) -> str:
         """Read white space. Return the first other character, "" at the end of the file."""
-        self.at += self.skip(0)
+        place = self.skip(0)  # which may move `at`
+        self.at += place
         return self.text[self.at : self.at + 1]
 
     def skip(self, after: int) -> int:
