@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from edgen.core.errors import DataError
 from edgen.core.text import join_list
 from edgen.families.reader import DataSetReader, known_titles, reader_of_record, reader_of_text
 from edgen.validation.reading import open_data, printable
-from edgen.validation.stream import Piece, lines_of, pieces
+from edgen.validation.stream import Piece, lines_of, not_utf8, pieces
 
 ADVICE = "Rows that `edgen export` wrote for a trainer are not read; `--to ed` and `--to hf --files jsonl` write files that are."
 _LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
@@ -90,9 +92,13 @@ def _head(file: IO[bytes], source: str) -> str:
     """Return the first characters of a file, whole lines if possible."""
     try:
         data = file.read(_HEAD)
-    except (OSError, EOFError) as problem:
+    except (OSError, EOFError, zlib.error) as problem:
         raise DataError(source, f"it cannot be read: {problem}.") from None
-    head = data.decode(errors="replace")
+    try:
+        head = codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < _HEAD)
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise not_utf8(source, problem.start, line) from None
     return head if len(data) < _HEAD else head.rpartition("\n")[0] or head
 
 
