@@ -153,6 +153,8 @@ class TestDataSets:
         assert metric(found, "student_words").arms["other.jsonl"].value == pytest.approx(9, abs=0.5)
         told = {one.why for one in found.not_compared if "words a turn, teacher" in one.what}
         assert told == {"no Teacher speaks in it"}
+        words = "Tutor of other.jsonl and Teacher of run.json are not compared; if they are the same, --role Teacher=Tutor"
+        assert any(caveat.startswith(words) for caveat in found.caveats)
         found = compared(path, run, names=arms, roles={"Tutor": "Teacher"})
         assert metric(found, "teacher_words").arms["other.jsonl"].value == pytest.approx(9, abs=0.5)
         ended = command(

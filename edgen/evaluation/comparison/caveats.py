@@ -55,7 +55,7 @@ def find_not_compared(
 
 def caveats(tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, tests: int) -> Iterator[str]:
     """Sentences about this comparison, the most general last. `tests`: for how many p-values are adjusted."""
-    yield from about_data_sets([table.arm for table in tables])
+    yield from about_data_sets(tables)
     yield from _about_scenarios(tables, shared)
     yield from _about_answers(tables)
     for table in tables:

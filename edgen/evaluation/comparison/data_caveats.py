@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.comparison.arms import Arm
+from edgen.evaluation.comparison.arms import Arm, ArmSums
 from edgen.evaluation.comparison.result import DataFacts
 
 
-def about_data_sets(arms: Sequence[Arm]) -> Iterator[str]:
+def about_data_sets(tables: Sequence[ArmSums]) -> Iterator[str]:
     """Yield sentences on the data sets among the arms, those on one of them first."""
+    arms = [table.arm for table in tables]
     facts = {arm.label: arm.data() for arm in arms if arm.data is not None}
     if not facts:
         return
     for label, one in facts.items():
         yield from _about(label, one)
+    yield from _about_roles(tables)
     yield from _about_units(arms)
     names = join_list(facts)
     yield (
@@ -49,6 +51,25 @@ def _about(label: str, facts: DataFacts) -> Iterator[str]:
         yield f"{label}: left out, since they cannot be read: {reasons}."
     for note in facts.notes:
         yield f"{label}: {note}"
+
+
+def _about_roles(tables: Sequence[ArmSums]) -> Iterator[str]:
+    """Say how roles of other names are compared."""
+    first = tables[0]
+    for other in tables[1:]:
+        if first.arm.data is None and other.arm.data is None:
+            continue
+        ours, theirs = (
+            [role for role in one.roles if role not in two.roles]
+            for one, two in ((first, other), (other, first))
+        )
+        if not (ours and theirs):
+            continue
+        real, made = (theirs, ours) if first.arm.data is None else (ours, theirs)
+        yield (
+            f"{join_list(ours)} of {first.arm.label} and {join_list(theirs)} of {other.arm.label} are not compared; if "
+            f"they are the same, --role {made[-1]}={real[-1]} says so."
+        )
 
 
 def _about_units(arms: Sequence[Arm]) -> Iterator[str]:
