@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.rules import rule_findings
-from edgen.validation.schema import EDUCATION, conforms, schema_findings
+from edgen.validation.schema import CONVERSATION, conforms, schema_findings
 from edgen.validation.stream import Piece
 
 
@@ -17,7 +17,7 @@ def problems(
     record: Any,
     number: int | None = None,
     vocabulary: Vocabulary | None = None,
-    schema: str = EDUCATION,
+    schema: str = CONVERSATION,
     begins_anew: Callable[[Any], bool] = lambda _: False,
 ) -> list[Finding]:
     """Return all problems of one decoded record, including warnings. `begins_anew` as in `rule_findings`."""
@@ -74,12 +74,12 @@ class Layout(Protocol):
         """Return the id in a decoded record, None if it has none."""
 
 
-class EducationLayout:
-    """Education Dialogue's layout, without problems beyond its schema."""
+class PlainLayout:
+    """The layout of records that no reader knows, without problems beyond its schema."""
 
     def schema_of(self, record: Any) -> str:  # noqa: ARG002
         """Return its schema."""
-        return EDUCATION
+        return CONVERSATION
 
     def more_findings(self, record: Any) -> Iterable[tuple[str, str]]:  # noqa: ARG002
         """Return nothing."""
@@ -98,7 +98,7 @@ class Checker:
     """A checker of a data set's files that also finds repeated ids across them."""
 
     def __init__(
-        self, layout_of: Callable[[Any], tuple[Layout, str | None]] = lambda _: (EducationLayout(), None)
+        self, layout_of: Callable[[Any], tuple[Layout, str | None]] = lambda _: (PlainLayout(), None)
     ) -> None:
         """Set up the checks: `layout_of` returns the layout of a decoded record, and the problem of having
         it among the others, if there is one."""
