@@ -191,7 +191,8 @@ class ArmSums:
     @property
     def roles(self) -> tuple[str, ...]:
         """The roles that speak: the arm's, or those that were found in a data set."""
-        found = (name.removeprefix(_TURNS_OF) for name in self._columns if name.startswith(_TURNS_OF))
+        begun = (name for name, column in self._columns.items() if column)  # others were asked for in vain
+        found = (name.removeprefix(_TURNS_OF) for name in begun if name.startswith(_TURNS_OF))
         return self.arm.roles if self.arm.data is None else tuple(found)
 
     @property
