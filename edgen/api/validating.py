@@ -93,7 +93,7 @@ def validate(
     restored = [path for run in runs for path in _restore(run)] if restore else None
     checks = [check_run(run, note, find_readers) for run in runs]
     damaged = {one.folder for one in checks if one.damaged}
-    inputs = [found for path in paths for found in _find(path, damaged=path in damaged)]
+    inputs = [_drop_unknown(found, note) for path in paths for found in _find(path, damaged=path in damaged)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}
     data = [(found, _read_vocabulary(found, note)) for found in inputs]
     layouts = _Layouts()
@@ -173,6 +173,20 @@ def _drop_strays(found: Inputs) -> Inputs:
         return found
     others = strays(found.manifest)
     return replace(found, files=tuple(path for path in found.files if path.name not in others))
+
+
+def _drop_unknown(found: Inputs, note: Callable[[str], None]) -> Inputs:
+    """Return the inputs of a folder without the files whose layout is unknown, such as tables next to a data
+    set, which a note names; unchanged if no layout is known."""
+    if found.manifest is not None or len(found.files) < 2:
+        return found
+    every = [open_records(path) for path in found.files]
+    unknown = [one.path for one in every if one.reader is None and not one.is_empty]
+    if not unknown or len(unknown) == len(every):
+        return found
+    names = ", ".join(printable(path) for path in unknown[:3]) + (", …" if len(unknown) > 3 else "")
+    note(f"not checked, since no reader knows the layout: {names}")
+    return replace(found, files=tuple(path for path in found.files if path not in unknown))
 
 
 def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary | None:

@@ -246,6 +246,9 @@ def test_a_folder_as_published_is_read_by_the_layout_of_most_files(tmp_path: Pat
     assert data.notes == (
         "Not read: course-info.json and x_dialogs_subtask_3.json: they have another layout than DSTC7 track 1 (Ubuntu, Advising).",
     )
+    notes: list[str] = []
+    assert validate([tmp_path], note=notes.append).records == 4
+    assert notes == [f"not checked, since no reader knows the layout: {tmp_path / 'course-info.json'}"]
     (alone,) = samples(tmp_path / "x_dialogs_subtask_3.json")
     assert alone.turns[0].alternatives[0].text == "Hello."
 
