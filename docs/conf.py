@@ -67,8 +67,8 @@ KINDS = {
     ),
     "Families": ("edgen.families.base", ["Family", "Recorded", "Provenance", "FiledRecord"]),
     "Families: optional methods": (
-        "edgen.families.base",
-        ["LayoutChecks", "ScenesAndPictures", "SplitGroups", "FamilyWords"],
+        "edgen.families.reader",
+        ["LayoutChecks", "FamilyWords", "SplitGroups", "TextLayout"],
     ),
     "Formats": ("edgen.export.format", ["Format", "FormatColumns", "FormatChoices", "FormatCard"]),
     "Measures": ("edgen.evaluation.measure", ["Measure", "Observer", "Count", "ArmResult"]),

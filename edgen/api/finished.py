@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,15 +29,17 @@ def compare_runs(
     *,
     arms: Sequence[str] = (),
     prompts: bool = False,
+    roles: Mapping[str, str] | None = None,
     output: Path | None = None,
-) -> tuple[Comparison, Path]:
+) -> tuple[Comparison, Path | None]:
     """Compare the arms of a run, or runs, on the scenarios they share, the first with each other; `arms`
-    chooses some. `prompts`: with how the rendered prompts differ.
+    chooses some. A path without a run is a data set, which is an arm by itself. `prompts`: with how the
+    rendered prompts differ. `roles`: what the comparison calls the roles of data sets, by their names there.
 
-    Returns the comparison and its file: `output`, or one in the first run's `comparisons/`. Raises what
-    `evaluation.comparison` raises.
+    Returns the comparison and its file: `output`, or one in the first run's `comparisons/`, None without a
+    run. Raises what `evaluation.comparison` raises.
     """
-    from edgen.evaluation.comparison.run_arms import open_comparison, store
+    from edgen.evaluation.comparison.run_arms import is_run, open_comparison, store
 
     if not runs:
         raise UsageError(
@@ -45,10 +47,11 @@ def compare_runs(
         )
     with (
         control.stages() as tell,
-        open_comparison(runs, arms, prompts=prompts, tell=tell) as comparison,
+        open_comparison(runs, arms, prompts=prompts, roles=roles, tell=tell) as comparison,
         explain_os_errors(output or runs[0]),
     ):
-        return comparison, store(comparison, runs[0], output)
+        home = next(filter(is_run, runs), None)
+        return comparison, None if home is None and output is None else store(comparison, home, output)
 
 
 def list_formats() -> list[dict[str, Any]]:

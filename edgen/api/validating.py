@@ -18,6 +18,8 @@ from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
 from edgen.families.base import family_of, family_of_record
+from edgen.families.reader import DataSetReader, reader_of_record
+from edgen.families.record_files import open_records, unknown_layout
 from edgen.runtime.run_check import check_run, describe_rewriting
 from edgen.space import load_space
 from edgen.store.inputs_copy import restore_inputs
@@ -25,7 +27,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
 from edgen.validation.checker import Checker, FileReport
 from edgen.validation.findings import Finding, Vocabulary
-from edgen.validation.reading import Inputs, find_inputs, printable, read_records, runs_at
+from edgen.validation.reading import Inputs, find_inputs, printable, runs_at
 from edgen.validation.repair import Fixed, Fixer, LeftOut
 
 CHANGES = "changes.jsonl"
@@ -91,11 +93,12 @@ def validate(
     restored = [path for run in runs for path in _restore(run)] if restore else None
     checks = [check_run(run, note, find_readers) for run in runs]
     damaged = {one.folder for one in checks if one.damaged}
-    inputs = [found for path in paths for found in _find(path, damaged=path in damaged)]
+    inputs = [_drop_unknown(found, note) for path in paths for found in _find(path, damaged=path in damaged)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}
     data = [(found, _read_vocabulary(found, note)) for found in inputs]
-    checker = Checker(_schema_of, _more_findings, _begins_anew)
-    reports = [report for found, vocabulary in data for report in _check(found, vocabulary, checker)]
+    layouts = _Layouts()
+    checker = Checker(layouts.of)
+    reports = [report for found, vocabulary in data for report in _check(found, vocabulary, checker, layouts)]
     known = {(report.path, one.problem) for report in reports for one in report.problems}
     reports += [report for check in checks for report in check.reports if not _is_known(report, known)]
     repairs = tuple(
@@ -172,6 +175,20 @@ def _drop_strays(found: Inputs) -> Inputs:
     return replace(found, files=tuple(path for path in found.files if path.name not in others))
 
 
+def _drop_unknown(found: Inputs, note: Callable[[str], None]) -> Inputs:
+    """Return the inputs of a folder without the files whose layout is unknown, such as tables next to a data
+    set, which a note names; unchanged if no layout is known."""
+    if found.manifest is not None or len(found.files) < 2:
+        return found
+    every = [open_records(path) for path in found.files]
+    unknown = [one.path for one in every if one.reader is None and not one.is_empty]
+    if not unknown or len(unknown) == len(every):
+        return found
+    names = ", ".join(printable(path) for path in unknown[:3]) + (", …" if len(unknown) > 3 else "")
+    note(f"not checked, since no reader knows the layout: {names}")
+    return replace(found, files=tuple(path for path in found.files if path not in unknown))
+
+
 def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary | None:
     """Return the values that the space of a run allows under each key of `background_info`.
 
@@ -190,23 +207,33 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
     return family_of(space).vocabulary(space)
 
 
+class _Layouts:
+    """The layout of each record of a file: its own, or the file's if nothing recognises it."""
+
+    def __init__(self) -> None:
+        self._own: DataSetReader = family_of_record(None)
+
+    def begin(self, own: DataSetReader | None) -> None:
+        """Begin a file, whose records have this layout; None: Education Dialogue's."""
+        self._own = own or family_of_record(None)
+
+    def of(self, record: Any) -> tuple[DataSetReader, str | None]:
+        """Return the reader of a record, and what is wrong with its layout in this file, if anything is."""
+        found = reader_of_record(record) or self._own
+        if found.title == self._own.title or self._own.recognizes(record):
+            return found, None
+        return found, f"this has the layout of {found.title}, and earlier records that of {self._own.title}"
+
+
 def _schema_of(record: Any) -> str:
-    """Return the schema of the family whose layout a decoded record has."""
-    return family_of_record(record).schema_of(record)
+    """Return the schema of the layout of a decoded record."""
+    return (reader_of_record(record) or family_of_record(None)).schema_of(record)
 
 
-def _more_findings(record: Any) -> Iterator[tuple[str, str]]:
-    """Yield that family's findings beyond the schema."""
-    return family_of_record(record).more_findings(record)
-
-
-def _begins_anew(record: Any, turn: Any) -> bool:
-    """Return whether in that family a turn may follow one of the same role."""
-    return family_of_record(record).begins_anew(turn)
-
-
-def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> list[FileReport]:
-    reports = [_check_file(path, found, vocabulary, checker) for path in found.files]
+def _check(
+    found: Inputs, vocabulary: Vocabulary | None, checker: Checker, layouts: _Layouts
+) -> list[FileReport]:
+    reports = [_check_file(path, found, vocabulary, checker, layouts) for path in found.files]
     if found.manifest is not None:
         records = {path.name: report.records for path, report in zip(found.files, reports, strict=True)}
         findings = [
@@ -221,11 +248,17 @@ def _check(found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> li
     return reports
 
 
-def _check_file(path: Path, found: Inputs, vocabulary: Vocabulary | None, checker: Checker) -> FileReport:
-    """Return the report on a file. Raises DataError for an unreadable one, unless it belongs to a run: that
-    is damage."""
+def _check_file(
+    path: Path, found: Inputs, vocabulary: Vocabulary | None, checker: Checker, layouts: _Layouts
+) -> FileReport:
+    """Return the report on a file. Raises DataError for one that is unreadable or whose layout is unknown,
+    unless it belongs to a run: that is damage."""
     try:
-        return checker.file(printable(path), read_records(path), vocabulary)
+        file = open_records(path)
+        if file.reader is None and not file.is_empty and found.manifest is None:
+            raise unknown_layout(path)
+        layouts.begin(file.reader)
+        return checker.file(printable(path), file.pieces(), vocabulary)
     except DataError as problem:
         if found.manifest is None or not _is_run(found.manifest.parent):
             raise
@@ -283,7 +316,7 @@ def _fix_into(
         for path in found.files:
             label, target = printable(path), targets[path]
             counts = Counter(changed=0, left_out=0)
-            fixed = fixer.file(label, read_records(path), vocabulary)
+            fixed = fixer.file(label, open_records(path).pieces(), vocabulary)
             records = write_list_atomic(place / target.name, _note_changes(fixed, label, counts, lines))
             files.append(FixedFile(label, printable(target), records, **counts))
     write_lines(place / CHANGES, lines)

@@ -1,4 +1,5 @@
-"""`edgen compare`: arms of an experiment, or runs of the same scenarios, side by side with intervals."""
+"""`edgen compare`: arms of an experiment, runs of the same scenarios, or data sets, side by side with
+intervals."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typer import Argument, Option
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
+from edgen.core.errors import UsageError
 from edgen.core.options import OwnMeasures, TrustCode
 
 
@@ -22,8 +24,8 @@ def command(
     runs: Annotated[
         list[Path] | None,
         Argument(
-            metavar="RUN…",
-            help="A run with arms, or several runs of the same scenarios.",
+            metavar="PATH…",
+            help="A run with arms, several runs of the same scenarios, or data sets: files or folders.",
             autocompletion=complete.runs,
         ),
     ] = None,
@@ -38,6 +40,13 @@ def command(
     prompts: Annotated[
         bool, Option("--prompts", help="Show how the rendered prompts of the first scenario differ.")
     ] = False,
+    role: Annotated[
+        list[str] | None,
+        Option(
+            metavar="ROLE=WORD",
+            help="What a data set calls a role of the run, as in Tutor=Agent; may be repeated.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, o.output("FILE", "The result as JSON.  [default: RUN/comparisons/<a>-vs-<b>.json]")
     ] = None,
@@ -51,7 +60,12 @@ def command(
     Differences to it are paired by scenario where both have the same scenarios. A * marks a difference that
     remains significant after Holm's correction for all tests.
 
+    A path without a run is a data set in any layout that `edgen stats` reads. It is compared as an
+    independent sample, on the measures that apply to both; the others are named.
+
     Example: edgen compare outputs/experiment --arms published json --prompts
+
+    Example: edgen compare dataset.json outputs/quickstart --role Teacher=Tutor
     """
     from edgen.api.finished import compare_runs
     from edgen.cli.control import make_control
@@ -61,8 +75,23 @@ def command(
     load_measures(own)
     control = make_control(trust_code=trust_code)
     load_run_measures(runs or [], control)
-    comparison, file = compare_runs(runs or [], control, arms=arms or [], prompts=prompts, output=output)
+    comparison, file = compare_runs(
+        runs or [], control, arms=arms or [], prompts=prompts, roles=_roles(role or []), output=output
+    )
     lines = [*render_comparison(comparison, max(80, min(120, shutil.get_terminal_size().columns)))]
     if prompts and not comparison.prompts:
         lines.append("prompts    those of the first scenario are the same in all arms")
-    print_value(comparison, [*lines, f"stored     {file}"], json=json)
+    if file is not None:
+        lines.append(f"stored     {file}")
+    print_value(comparison, lines, json=json)
+
+
+def _roles(given: list[str]) -> dict[str, str]:
+    """Return the roles by the data sets' words for them. Raises UsageError."""
+    found: dict[str, str] = {}
+    for one in given:
+        role, equals, word = (part.strip() for part in one.partition("="))
+        if not (role and equals and word):
+            raise UsageError(f"--role {one}: expected ROLE=WORD, as in --role Tutor=Agent.")
+        found[word] = role
+    return found

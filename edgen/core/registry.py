@@ -31,16 +31,19 @@ from edgen.core.installed import split_path
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
 
-Kind = Literal["provider", "protocol", "family", "format", "measure", "space_section", "command", "function"]
+Kind = Literal[
+    "provider", "protocol", "family", "format", "measure", "reader", "space_section", "command", "function"
+]
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
-"""The kinds described in plugins.md. The others let edgen's own domains extend spaces, the command line and
-`import edgen`."""
+"""The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
+the command line and `import edgen`."""
 GROUPS: dict[str, Kind] = {
     "edgen.providers": "provider",
     "edgen.protocols": "protocol",
     "edgen.families": "family",
     "edgen.formats": "format",
     "edgen.measures": "measure",
+    "edgen.readers": "reader",
     "edgen.space_sections": "space_section",
     "edgen.commands": "command",
     "edgen.functions": "function",
@@ -77,8 +80,12 @@ class Plugin(NamedTuple):
 
 def plugins() -> list[Plugin]:
     """Return every entry point of the five kinds, by kind and name, loadable or not."""
-    every = (plugin for found in _by_name(tuple(sys.path)).values() for plugin in found)
-    return [plugin for plugin in every if plugin.kind in KINDS]
+    return [plugin for plugin in every_plugin() if plugin.kind in KINDS]
+
+
+def every_plugin() -> list[Plugin]:
+    """Return every entry point of any kind, by kind and name, loadable or not."""
+    return [plugin for found in _by_name(tuple(sys.path)).values() for plugin in found]
 
 
 def skipped_plugins() -> list[tuple[Plugin, Path]]:

@@ -132,7 +132,7 @@ class OwnMeasure(Measure[OwnFigures]):
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:  # noqa: ARG002
         return self.call(sample)
 
-    def sums(self, sample: Sample, space: Space) -> Iterable[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space | None) -> Iterable[tuple[str, float]]:  # noqa: ARG002
         for column, value in self.call(sample).items():
             if isinstance(value, str):
                 yield f"{column}|text {value[:80]}", 1

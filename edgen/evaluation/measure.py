@@ -188,12 +188,12 @@ class Measure(Generic[V]):
             return self.compares
         return tuple(_usual_comparisons(self)) if type(self).of_one is not Measure.of_one else ()
 
-    def sums(self, sample: Sample, space: Space) -> Iterable[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space | None) -> Iterable[tuple[str, float]]:  # noqa: ARG002
         """Yield (sum, amount) for `compared`, where columns are not enough. Arms are compared in sums by
-        scenario."""
+        scenario. `space` is None for a data set."""
         return ()
 
-    def add_up(self, sample: Sample, words: Words, space: Space) -> Iterable[tuple[str, float]]:
+    def add_up(self, sample: Sample, words: Words, space: Space | None) -> Iterable[tuple[str, float]]:
         """Return what an accepted conversation adds to which sum: its own `sums`, or its columns that are
         compared."""
         if type(self).sums is not Measure.sums:

@@ -21,6 +21,7 @@ from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.families.base import Family
+from edgen.families.reader import DataSetReader
 
 _TELL_EVERY = 500  # conversations
 
@@ -79,7 +80,7 @@ def judged_measure() -> Measure[Any]:
     return found
 
 
-def measures_of_other_families(family: Family | None) -> dict[str, str]:
+def measures_of_other_families(family: DataSetReader | None) -> dict[str, str]:
     """Return the measures that only conversations of another family have, with its name."""
     found: dict[str, str] = {}
     for name in names("family"):
@@ -89,11 +90,17 @@ def measures_of_other_families(family: Family | None) -> dict[str, str]:
     return {measure: owner for measure, owner in found.items() if measure not in own}
 
 
-def measures_to_compare(family: Family) -> tuple[Measure[Any], ...]:
+def measures_to_compare(family: DataSetReader) -> tuple[Measure[Any], ...]:
     """Return the measures with comparisons for conversations of a family."""
     others = measures_of_other_families(family)
     able = (one for one in measures() if one.comparisons or type(one).compared is not Measure.compared)
     return tuple(one for one in able if one.name not in others)
+
+
+def _name_kind(family: DataSetReader | None) -> str:
+    if family is None:
+        return "several families"
+    return f"the {family.name} family" if isinstance(family, Family) else family.title
 
 
 def measure(
@@ -113,7 +120,7 @@ def measure(
         needs = join_list(sorted({others[name] for name in skipped}))
         notes.append(
             f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for conversations of "
-            f"the {needs} family, and these are of {f'the {data.family.name} family' if data.family else 'several families'}."
+            f"the {needs} family, and these are of {_name_kind(data.family)}."
         )
     chosen = [one for one in measures(only) if one.name not in others]
     plan = data.plan()
@@ -132,6 +139,8 @@ def measure(
         f"{quantity(count, 'unit')} left out of the layer {what}."
         for what, count in data.stale_labels.items()
     ]
+    if data.repeated is not None and (repeated := data.repeated.told()):
+        notes.append(repeated)
     if plan is not None and (see_planned := shared.plan_observers):
         for outcome in plan:
             for tell in see_planned:

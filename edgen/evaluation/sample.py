@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from edgen.config.label_set import LabelSet
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.expressions.conversation import Facts
-from edgen.families.base import Family, FiledRecord
+from edgen.families.base import FiledRecord
+from edgen.families.reader import DataSetReader
 from edgen.reading.detect import spoken, words_of_turns
 from edgen.space import Space, SpaceRole
 from edgen.store.layers import LabelsByLayer
@@ -120,6 +121,13 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
+class RepeatedIds(Protocol):
+    """Repeated ids, complete once all samples were read."""
+
+    def told(self) -> str | None:
+        """Return a sentence on repeated ids, None without any."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
     """A data set to measure.
@@ -140,7 +148,7 @@ class DataSet:
     sources: tuple[str, ...] = ()
     samples: Callable[[], Iterator[Sample]]
     plan: Callable[[], Iterator[PlannedOutcome] | None] = lambda: None
-    family: Family | None
+    family: DataSetReader | None
     roles: tuple[SpaceRole, ...]
     space: Space | None = None
     guide: Any = None
@@ -149,5 +157,6 @@ class DataSet:
     calibration: dict[str, Any] | None = None
     unread: Counter[str] = field(default_factory=Counter)
     stale_labels: Counter[str] = field(default_factory=Counter)
+    repeated: RepeatedIds | None = None
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -12,15 +12,15 @@ from __future__ import annotations
 import functools
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from edgen.core import registry, resources
 from edgen.core.errors import JobError, Problem
 from edgen.core.plugin_faults import refuse_value
-from edgen.core.values import Conversation, Event, Scenario, Turn
+from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shortened
 from edgen.families.parts import (
@@ -32,37 +32,10 @@ from edgen.families.parts import (
     with_marker,
     without_marker,
 )
-from edgen.space.model import Space, SpaceRole
+from edgen.families.reader import DataSetReader, dimension_groups
+from edgen.space.model import Space
 from edgen.validation.schema import conforms
 from edgen.validation.speech import read_speech
-
-
-class LayoutChecks:
-    """Checks of a record beyond its schema."""
-
-    schema: ClassVar[str]
-
-    def schema_of(self, record: Any) -> str:
-        """Return the file of the JSON Schema for a decoded record, if the family knows several layouts."""
-        return self.schema
-
-    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
-        """Yield problems of a decoded record that its schema cannot express: (path, problem), each an
-        error."""
-        yield from ()
-
-    def begins_anew(self, turn: Any) -> bool:
-        """Return whether a turn of a decoded record begins a new part, so that it may follow one of the same
-        role."""
-        return False
-
-    def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
-        """Return the values that the space allows in a record, by key of its scenario."""
-        return {one.name: frozenset(one.values) for one in space.dimensions}
-
-    def written(self, conversation: Conversation) -> tuple[Turn, ...]:
-        """Return the turns as texts of a record: with an end marker if the layout has one."""
-        return conversation.turns
 
 
 class ScenesAndPictures:
@@ -78,42 +51,6 @@ class ScenesAndPictures:
         return {}
 
 
-class SplitGroups:
-    """Criteria for separating train and test, beyond single dimensions."""
-
-    def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return criteria for separating train and test: each is a name, and the dimensions whose values form
-        a group."""
-        return dimension_groups(dimensions)
-
-
-class FamilyWords:
-    """Words for conversations of this kind in cards, reports and comparisons."""
-
-    tags: ClassVar[tuple[str, ...]] = ()
-    """Words for the conversations on a card."""
-    measures: ClassVar[tuple[str, ...]] = ()
-    """The names of the measures that only conversations of this kind have."""
-    roles: ClassVar[tuple[SpaceRole, ...]] = ()
-    """The roles that speak where no space names who does."""
-    precedence: ClassVar[int] = 0
-    """Of edgen's own families that fit a space or know a record, the lowest is taken."""
-    probability_clause: ClassVar[str] = ""
-    """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
-    holds_events: ClassVar[bool] = True
-    """Whether records hold what happened besides turns."""
-
-    @property
-    def probability_words(self) -> str:
-        """The name of a conversation's probability."""
-        return f"probability {self.probability_clause}".rstrip()
-
-
-def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return each dimension separately, and all of them together."""
-    return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
-
-
 __all__ = [
     "Family", "FiledRecord", "Provenance", "Recorded", "Scene", "Scenes", "dimension_groups", "filed_index",
     "filed_record", "filed_turns", "read_record_id", "read_values", "record_id", "with_marker", "without_marker",
@@ -123,17 +60,14 @@ __all__ = [
 _ID = re.compile(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
 
 
-class Family(LayoutChecks, ScenesAndPictures, SplitGroups, FamilyWords, ABC):
+class Family(DataSetReader, ScenesAndPictures, ABC):
     """A kind of conversation.
 
     Required are `name`, `schema` and the three abstract methods. `recognizes` and `read_file` are for files
     of any origin. All else has a default in `abilities`, a class for each purpose.
     """
 
-    name: ClassVar[str]
-    """The name of its entry point."""
-    schema: ClassVar[str]
-    """The file of its JSON Schema: a name in validators/, or a path."""
+    title = "records of edgen"
 
     @abstractmethod
     def fits(self, space: Space) -> bool:

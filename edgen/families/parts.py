@@ -78,7 +78,8 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in a file of any origin.
 
     `id` is None and the scenario's index -1 if the record lacks them. `speech` holds the spoken parts of its
-    turns, and `entries` counts the turns as written.
+    turns, and `entries` counts the turns as written. Records with the same `cluster` come from one source and
+    depend on each other; None if unknown.
     """
 
     id: str | None
@@ -91,6 +92,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[str, ...]
     outcome: dict[str, Any] | None = None
     events: tuple[Event, ...] = ()
+    cluster: str | None = None
 
     @classmethod
     def of(cls, recorded: Recorded) -> FiledRecord:
@@ -108,6 +110,33 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
             outcome=conversation.outcome,
             events=conversation.events,
         )
+
+
+def filed_verbatim(
+    identifier: str | None,
+    scenario: Scenario,
+    turns: tuple[Turn, ...],
+    *,
+    outcome: dict[str, Any] | None = None,
+    cluster: str | None = None,
+) -> FiledRecord:
+    """Return the value of a record whose texts stay as they are: they have no debris of edgen's layouts and
+    no end markers. Turns without a text are left out. Raises ValueError if nothing is left."""
+    said = tuple(turn for turn in turns if turn.text.strip())
+    if not said:
+        raise ValueError("no turn with a text")
+    return FiledRecord(
+        id=identifier,
+        scenario=scenario,
+        speech=Speech(said, "absent", None, ()),
+        entries=len(turns),
+        ended_by=None,
+        probability=None,
+        simulated=False,
+        repairs=(),
+        outcome=outcome,
+        cluster=cluster,
+    )
 
 
 class Scene(msgspec.Struct, frozen=True):

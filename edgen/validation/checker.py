@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.rules import rule_findings
 from edgen.validation.schema import CONVERSATION, conforms, schema_findings
+from edgen.validation.stream import Piece
 
 
 def problems(
@@ -38,58 +38,101 @@ class Ids:
     """The ids seen so far, with the first place of each."""
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[str, int]] = {}
+        self._first: dict[tuple[str, str], tuple[str, int]] = {}
 
-    def repeated(self, record: Any, path: str, number: int) -> str | None:
-        """Return the problem of this record's id, None if it is new or missing."""
-        identifier = record.get("id") if isinstance(record, dict) else None
-        if not isinstance(identifier, str):
+    def repeated(self, identifier: str | None, path: str, number: int, *, within: str = "") -> str | None:
+        """Return the problem of a record's id, None if it is new or missing. `within`: what the id belongs
+        to, if it need not differ from those elsewhere."""
+        if identifier is None:
             return None
-        first_path, first = self._first.setdefault(identifier, (path, number))
+        first_path, first = self._first.setdefault((within, identifier), (path, number))
         if (first_path, first) == (path, number):
             return None
         where = f"record {first}" if first_path == path else f"record {first} of {first_path}"
         return f"{quote(identifier)} is also the id of {where}"
 
 
+def own_id(record: Any) -> str | None:
+    """Return the `id` of a decoded record, None if it has none."""
+    identifier = record.get("id") if isinstance(record, dict) else None
+    return identifier if isinstance(identifier, str) else None
+
+
+class Layout(Protocol):
+    """The questions of a checker about a layout of records."""
+
+    def schema_of(self, record: Any) -> str:
+        """Return the file of the JSON Schema for a decoded record."""
+
+    def more_findings(self, record: Any) -> Iterable[tuple[str, str]]:
+        """Yield problems that the schema cannot express: (path, problem)."""
+
+    def begins_anew(self, turn: Any) -> bool:
+        """Return whether a turn may follow one of the same role."""
+
+    def identifier(self, record: Any) -> str | None:
+        """Return the id in a decoded record, None if it has none."""
+
+
+class PlainLayout:
+    """The layout of records that no reader knows, without problems beyond its schema."""
+
+    def schema_of(self, record: Any) -> str:  # noqa: ARG002
+        """Return its schema."""
+        return CONVERSATION
+
+    def more_findings(self, record: Any) -> Iterable[tuple[str, str]]:  # noqa: ARG002
+        """Return nothing."""
+        return ()
+
+    def begins_anew(self, turn: Any) -> bool:  # noqa: ARG002
+        """Return False."""
+        return False
+
+    def identifier(self, record: Any) -> str | None:
+        """Return the record's `id`."""
+        return own_id(record)
+
+
 class Checker:
     """A checker of a data set's files that also finds repeated ids across them."""
 
     def __init__(
-        self,
-        schema_of: Callable[[Any], str] = lambda _: CONVERSATION,
-        more: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: (),
-        begins_anew: Callable[[Any, Any], bool] = lambda _record, _turn: False,
+        self, layout_of: Callable[[Any], tuple[Layout, str | None]] = lambda _: (PlainLayout(), None)
     ) -> None:
-        """Set up the checks: `schema_of` names the schema of a decoded record, `more` yields further
-        problems, and `begins_anew` decides which turns may follow one of the same role."""
-        self._schema_of, self._more, self._begins_anew = schema_of, more, begins_anew
+        """Set up the checks: `layout_of` returns the layout of a decoded record, and the problem of having
+        it among the others, if there is one."""
+        self._layout_of = layout_of
         self._ids = Ids()
 
-    def file(
-        self, path: str, records: Iterable[msgspec.Raw], vocabulary: Vocabulary | None = None
-    ) -> FileReport:
+    def file(self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None) -> FileReport:
         """Return the report on the records of one file, called `path` in it."""
         findings: list[Finding] = []
         count = valid = 0
-        for number, raw in enumerate(records):
-            found = self._record(path, number, raw, vocabulary)
+        for number, piece in enumerate(records):
+            found = self._record(path, number, piece, vocabulary)
             findings += found
             count += 1
             valid += not any(f.severity == "error" for f in found)
         return FileReport(path, count, valid, tuple(findings))
 
-    def _record(
-        self, path: str, number: int, raw: msgspec.Raw, vocabulary: Vocabulary | None
-    ) -> list[Finding]:
+    def _record(self, path: str, number: int, piece: Piece, vocabulary: Vocabulary | None) -> list[Finding]:
         try:
-            record = decode(raw)
+            record = decode(piece.raw)
         except ValueError as problem:
             return [Finding.of(number, "$", str(problem), "unreadable")]
-        anew = partial(self._begins_anew, record)
-        found = problems(record, number, vocabulary, self._schema_of(record), anew)
-        found += [Finding.of(number, path_, problem, "layout") for path_, problem in self._more(record)]
-        if repeated := self._ids.repeated(record, path, number):
+        layout, misplaced = self._layout_of(record)
+        found = [Finding.of(number, "$", misplaced, "mixed")] if misplaced else []
+        found += problems(record, number, vocabulary, layout.schema_of(record), layout.begins_anew)
+        found += [
+            Finding.of(number, path_, problem, "layout") for path_, problem in layout.more_findings(record)
+        ]
+        identifier = layout.identifier(record)
+        if identifier is not None:
+            repeated = self._ids.repeated(identifier, path, number)
+        else:
+            repeated = self._ids.repeated(piece.key, path, number, within=path)
+        if repeated:
             found.append(Finding.of(number, "$.id", repeated, "duplicate_id"))
         return found
 

@@ -34,6 +34,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 KINDS: dict[str, tuple[Severity, str]] = {
     "unreadable": ("error", "records that cannot be decoded"),
     "schema": ("error", "keys, types or values that the schema forbids"),
+    "mixed": ("error", "records of another layout than the others of their file"),
     "layout": ("error", "values that are not what their layout says"),
     "one_speaker": ("error", "conversations in which only one side says anything"),
     "empty_turn": ("error", "turns without any text"),

@@ -1,33 +1,40 @@
 """Files of records of any origin: found, read and split into records, not decoded yet.
 
-A file is a JSON list, JSON Lines, the log of one room, or a JSON object of records by their ids, in UTF-8;
-several such objects may be nested in one (`{"first": {"0": …}, "second": {"0": …}}`). A file that cannot be
-split raises DataError with the line; problems inside a record are found elsewhere.
+`stream` splits a file. One that cannot be split raises DataError with the line; problems inside a record are
+found elsewhere.
 """
 
 from __future__ import annotations
 
 import codecs
-import json
+import gzip
+import io
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, cast
 
 import msgspec
 
 from edgen.core.errors import DataError
+from edgen.validation.stream import Piece, Recognizes, pieces
 
 MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
-_SUFFIXES = (".json", ".jsonl")
-_OF_RECORDS = {"conversation", "background_info"}
-_OF_RECORDS_BY_ID = _OF_RECORDS | {"past_convo", "pastConvo", "utterances"}  # each has one of these
-_OF_A_LOG = {"type", "logs"}  # of a room: one object per file
+_SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+_OF_LINES = (".tsv", ".txt")
+_MOST_FILES = 100_000
+_PACKED = {
+    b"PK\x03\x04": "a ZIP archive",
+    b"\xfd7zXZ\x00": "an xz file",
+    b"BZh": "a bzip2 file",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+}
 _ABOUT = ("manifest.json", "croissant.json")  # these describe the files next to them
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ def _find_inputs(path: Path) -> Inputs:
         shards = path
     files, has_manifest = _records_in(shards), (shards / "manifest.json").is_file()
     if not files and not has_manifest:
-        files = _records_in(path / "data")
+        files = _records_in(path / "data") or _records_in(path, _OF_LINES) or _records_below(path)
     if not files and not has_manifest:
         tables = any((path / "data").glob("*.parquet")) or any(path.glob("*.parquet"))
         hint = " Parquet is not read; `edgen export RUN --to ed` writes files that are." if tables else ""
@@ -90,19 +97,57 @@ def _find_inputs(path: Path) -> Inputs:
     )
 
 
-def _records_in(folder: Path) -> list[Path]:
+def _records_in(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> list[Path]:
     """Return the files of records in a folder, in the order of their numbers; none if there is no folder."""
     if not folder.is_dir():
         return []
     return sorted(
-        (p for p in folder.iterdir() if p.suffix in _SUFFIXES and p.name not in _ABOUT and p.is_file()),
+        (p for p in folder.iterdir() if p.name.endswith(suffixes) and p.name not in _ABOUT and p.is_file()),
         key=lambda p: [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", p.name)],
     )
 
 
-def read_records(path: Path) -> list[msgspec.Raw]:
-    """Return the records of a file, in order, as views of its bytes. Raises DataError."""
-    return cut(read_data(path), str(path))
+def _records_below(folder: Path) -> list[Path]:
+    """Return the JSON files in the folders inside a folder, which data sets of a file a conversation have;
+    none of a run's. Links to folders are not followed."""
+    found: list[Path] = []
+    for place, inner, names in os.walk(folder):
+        if "run.db" in names or "job.yaml" in names:
+            inner.clear()
+            continue
+        inner.sort()
+        found += _records_in(Path(place))
+        if len(found) > _MOST_FILES:
+            raise DataError(str(folder), f"it holds more than {_MOST_FILES:,} files; name a folder inside.")
+    return found
+
+
+def read_records(path: Path, recognizes: Recognizes | None = None) -> Iterator[Piece]:
+    """Yield the records of a file of any size, in order; see `pieces`. A gzip file is unpacked on the way.
+    Raises DataError."""
+    with open_data(path) as file:
+        yield from pieces(file, printable(path), recognizes)
+
+
+def open_data(path: Path) -> IO[bytes]:
+    """Open a file of records, unpacked. Raises DataError for one that cannot be read or unpacked."""
+    source = printable(path)
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise DataError(source, "there is no such file.") from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise DataError(source, f"it cannot be read: {reason}.") from None
+    begin = file.peek(8)[:8]
+    if begin.startswith(b"\x1f\x8b"):
+        file.close()
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    for magic, what in _PACKED.items():
+        if begin.startswith(magic):
+            file.close()
+            raise DataError(source, f"this is {what}; unpack it, or convert it to JSON, and name the result.")
+    return file
 
 
 def read_data(path: Path) -> bytes:
@@ -133,82 +178,7 @@ def lines_of(data: bytes, source: str) -> list[str]:
 
 def cut(data: bytes, source: str) -> list[msgspec.Raw]:
     """Split the bytes of a file into records. Errors call it `source`."""
-    data = data.removeprefix(codecs.BOM_UTF8)
-    _check_utf8(data, source)
-    start = data[:_CHUNK].lstrip()[:1]
-    if start == b"[":
-        try:
-            return _decode(data, list[msgspec.Raw], source, data, 0)
-        except DataError:
-            if (records := _as_python_reads(data)) is None:
-                raise
-            return records
-    if start == b"{":
-        records = _lines(data, source)
-        return (_records_by_id(data) or records) if len(records) == 1 else records
-    if not data.strip():
-        raise DataError(source, "it is empty; an empty list of records is written [].")
-    raise DataError(source, "it holds no records: expected a JSON list, or JSON Lines with an object a line.")
-
-
-def _as_python_reads(data: bytes) -> list[msgspec.Raw] | None:
-    """Return the records of a list that Python's json accepts but JSON does not: lone surrogates (`\\ud800`),
-    NaN. Records with these stay undecodable; the others are valid."""
-    try:
-        values = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return [msgspec.Raw(json.dumps(value).encode()) for value in values] if isinstance(values, list) else None
-
-
-def _lines(data: bytes, source: str) -> list[msgspec.Raw]:
-    records: list[msgspec.Raw] = []
-    offset = 0
-    for line in data.splitlines(keepends=True):
-        if line.strip():
-            try:
-                records.append(_decode(line, msgspec.Raw, source, data, offset))
-            except DataError:
-                if len(record := _as_python_reads(b"[%b]" % line) or []) == 1:
-                    records += record
-                    offset += len(line)
-                    continue
-                if not records and (keys := _keys_of_one(data)) is not None:
-                    if keys >= _OF_A_LOG:
-                        return [msgspec.Raw(data)]
-                    if (by_id := _records_by_id(data)) is not None:
-                        return by_id
-                    advice = "; put [ and ] around it" if keys & _OF_RECORDS else ""
-                    raise DataError(
-                        source, f"it holds one JSON object, not a list of records{advice}."
-                    ) from None
-                raise
-        offset += len(line)
-    return records
-
-
-def _records_by_id(data: bytes) -> list[msgspec.Raw] | None:
-    """Return the records of one JSON object of records by id, or of several such objects in one; None for
-    anything else."""
-    try:
-        objects = msgspec.json.decode(data, type=dict[str, dict[str, msgspec.Raw]])
-        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        if not all(one.keys() & _OF_RECORDS_BY_ID for one in objects.values()):
-            found = {f"{key}/{name}": raw for key, one in objects.items() for name, raw in one.items()}
-        records = msgspec.json.decode(msgspec.json.encode(found), type=dict[str, dict[str, msgspec.Raw]])
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    if not records or not all(one.keys() & _OF_RECORDS_BY_ID for one in records.values()):
-        return None
-    return list(found.values())
-
-
-def _keys_of_one(data: bytes) -> set[str] | None:
-    """Return the keys of a single JSON object; None for anything else."""
-    try:
-        return set(msgspec.json.decode(data, type=dict[str, msgspec.Raw]))
-    except (msgspec.DecodeError, RecursionError):
-        return None
+    return [piece.raw for piece in pieces(io.BytesIO(data), source)]
 
 
 def _check_utf8(data: bytes, source: str) -> None:
@@ -225,22 +195,3 @@ def _check_utf8(data: bytes, source: str) -> None:
             raise DataError(
                 source, f"byte {byte} (line {line}) is not UTF-8; save the file as UTF-8."
             ) from None
-
-
-def _decode(piece: bytes, type_: type[T], source: str, data: bytes, offset: int) -> T:
-    """Decode `piece`, which starts at `offset` of `data`, as `type_`."""
-    try:
-        return msgspec.json.decode(piece, type=type_)
-    except RecursionError:
-        raise DataError(source, "it is nested too deeply to be a list of records.") from None
-    except msgspec.DecodeError as problem:
-        found = re.fullmatch(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?", str(problem), re.DOTALL)
-        detail, byte = (found[1], found[2]) if found else (str(problem), None)
-        if byte is None:
-            line = data.count(b"\n", 0, offset + len(piece.rstrip())) + 1
-            raise DataError(
-                source, f"it is not valid JSON: line {line} ends in the middle of a value."
-            ) from None
-        at = offset + int(byte)
-        line, column = data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)
-        raise DataError(source, f"it is not valid JSON: line {line}, column {column}: {detail}.") from None

@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, ROLES
-from edgen.validation.checker import Ids, decode, problems
+from edgen.validation.checker import Ids, decode, own_id, problems
 from edgen.validation.findings import Vocabulary
 from edgen.validation.schema import CONVERSATION
 from edgen.validation.speech import clean_fully
+from edgen.validation.stream import Piece
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -53,16 +54,18 @@ class Fixer:
         self._ids = Ids()
 
     def file(
-        self, path: str, records: Iterable[msgspec.Raw], vocabulary: Vocabulary | None = None
+        self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None
     ) -> Iterator[Fixed | LeftOut]:
         """Yield the result for each record of a file, in order."""
-        for number, raw in enumerate(records):
+        for number, piece in enumerate(records):
             try:
-                record = decode(raw)
+                record = decode(piece.raw)
                 result = fix(record, vocabulary, self._schema_of(record))
             except ValueError as problem:
                 result = LeftOut(str(problem))
-            if isinstance(result, Fixed) and (repeated := self._ids.repeated(result.record, path, number)):
+            if isinstance(result, Fixed) and (
+                repeated := self._ids.repeated(own_id(result.record), path, number)
+            ):
                 result = LeftOut(f"$.id: {repeated}")
             yield result
 

@@ -95,8 +95,8 @@ def test_what_was_exported(command: Command, run: Path, tmp_path: Path) -> None:
     for name, more, code, said in (
         ("hf", ("--files", "jsonl"), 0, "40 (34 train, 6 test)"),
         ("ed", (), 0, "40 (34 train, 6 test)"),
-        ("trl-sft", (), 2, "`--to ed` and `--to hf` with JSON Lines are"),
-        ("convokit", (), 2, "it holds one JSON object, not a list of records.\n"),
+        ("trl-sft", (), 2, "`--to ed` and `--to hf --files jsonl` write files that are"),
+        ("convokit", (), 2, "none of the layouts that edgen reads: CIMA, CRWIZ"),
     ):
         assert command("export", run, "--to", name, "-o", tmp_path / name, *more).code == 0
         ended = command("stats", tmp_path / name, "--only", "overview")
@@ -179,9 +179,9 @@ def test_a_judge_is_asked_with_the_template_that_is_named(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('[{"a": 1}]', "expected objects with `background_info`"),
-        ("[]", "no record of Education Dialogue's form"),
-        ("Hello", "expected a JSON list"),
+        ('[{"a": 1}]', "none of the layouts that edgen reads: CIMA, CRWIZ"),
+        ("[]", "it holds no records"),
+        ("Hello", "none of the layouts that edgen reads"),
         ("", "it is empty"),
     ],
 )

@@ -14,6 +14,7 @@ from edgen.core.values import END_MARKER
 from edgen.validation.checker import Checker, problems
 from edgen.validation.reading import read_records
 from edgen.validation.repair import Change, Fixed, Fixer, LeftOut, fix
+from edgen.validation.stream import Piece
 
 BACKGROUND = {
     "topic": "Rust",
@@ -166,8 +167,8 @@ def test_what_is_kept_has_no_errors_no_new_words_and_stays(turns: list[Any], end
 
 
 def test_of_two_records_with_one_id_the_first_stays() -> None:
-    raw = msgspec.Raw(json.dumps(record("Hello.", "Hi.", id="x")).encode())
-    results = list(Fixer(lambda _: "conversation").file("a.json", [raw, raw, msgspec.Raw(b"[1e999]")]))
+    raw = Piece(msgspec.Raw(json.dumps(record("Hello.", "Hi.", id="x")).encode()))
+    results = list(Fixer(lambda _: "conversation").file("a.json", [raw, raw, Piece(msgspec.Raw(b"[1e999]"))]))
     assert isinstance(results[0], Fixed)
     assert isinstance(results[1], LeftOut)
     assert "also the id of record 0" in results[1].reason
@@ -176,10 +177,10 @@ def test_of_two_records_with_one_id_the_first_stays() -> None:
 
 
 def test_the_released_records_can_all_be_repaired(shared_data: Path) -> None:
-    raws = read_records(shared_data / "ed_release_sample.json")
+    raws = list(read_records(shared_data / "ed_release_sample.json"))
     results = list(Fixer(lambda _: "conversation").file("ed", raws))
     kept = [result for result in results if isinstance(result, Fixed)]
     assert len(kept) == len(raws) == 19
-    report = Checker().file("fixed", [msgspec.Raw(msgspec.json.encode(r.record)) for r in kept])
+    report = Checker().file("fixed", [Piece(msgspec.Raw(msgspec.json.encode(r.record))) for r in kept])
     assert {f.kind for f in report.problems} <= {"no_marker", "alternation"}
     assert sum(r.record["conversation"][-1]["text"].endswith(END_MARKER) for r in kept) == 18

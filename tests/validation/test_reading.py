@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.errors import DataError
-from edgen.validation.reading import cut, find_inputs, read_records
+from edgen.validation.reading import cut, find_inputs, read_data, read_records
 
 json_objects = st.dictionaries(
     st.text(max_size=5),
@@ -63,7 +63,6 @@ def test_a_list_and_lines_hold_the_same_records(
         (b'{"a": 1}\n{"a": 2', "line 2 ends in the middle"),
         (b'{"a": 1}\n\n{"a": 2\n{"a": 3}\n', "line 3"),
         (b'{"a": 1}\n{"a": \r\n{"a": 3}\n', "line 2 ends in the middle"),
-        (b'{\n "background_info": {}\n}', "put [ and ] around it"),
         (b'["\xff"]', "byte 2 (line 1) is not UTF-8"),
         (b'[\n"' + "é".encode() * 600_000 + b'\n\xe9"]', "byte 1200004 (line 3) is not UTF-8"),
         (b'[{"a":"' + "é".encode()[:1], "is not UTF-8"),
@@ -90,11 +89,11 @@ def test_any_bytes_are_cut_or_refused(data: bytes) -> None:
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
-        read_records(tmp_path / "missing.json")
+        list(read_records(tmp_path / "missing.json"))
     with pytest.raises(DataError, match="cannot be read"):
-        read_records(tmp_path)
+        list(read_records(tmp_path))
     with pytest.raises(DataError, match="cannot be read"):
-        read_records(tmp_path / "nul\0byte.json")
+        list(read_records(tmp_path / "nul\0byte.json"))
 
 
 def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
         os.truncate(file.fileno(), (1 << 30) + 1)
     assert path.stat().st_blocks == 0
     with pytest.raises(DataError, match="larger than 1024 MiB"):
-        read_records(path)
+        read_data(path)
 
 
 def test_what_a_path_stands_for(tmp_path: Path) -> None:
@@ -134,7 +133,7 @@ def test_folders_without_records(tmp_path: Path) -> None:
 
 def test_paths_that_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="cannot be read"):
-        read_records(find_inputs(tmp_path / ("x" * 300)).files[0])
+        list(read_records(find_inputs(tmp_path / ("x" * 300)).files[0]))
 
     def refuse(_path: Path) -> bool:
         raise PermissionError(13, "Permission denied")

@@ -18,6 +18,7 @@ from edgen.validation.checker import Checker, problems
 from edgen.validation.findings import KINDS, json_path
 from edgen.validation.reading import read_records
 from edgen.validation.speech import read_turn
+from edgen.validation.stream import Piece
 
 BACKGROUND = {
     "topic": "Rust",
@@ -173,7 +174,7 @@ def test_what_is_malformed_is_left_to_the_schema(value: Any) -> None:
 
 def test_ids_are_unique_in_the_whole_set() -> None:
     value = record("Hello.", "Bye. [end of conversation]", id="x")
-    raw = msgspec.Raw(json.dumps(value).encode())
+    raw = Piece(msgspec.Raw(json.dumps(value).encode()))
     checker = Checker()
     first, second = checker.file("a.json", [raw, raw]), checker.file("b.json", [raw])
     assert (first.records, first.valid) == (2, 1)
@@ -183,8 +184,8 @@ def test_ids_are_unique_in_the_whole_set() -> None:
 
 
 def test_a_record_that_cannot_be_decoded_is_its_own_problem() -> None:
-    good = msgspec.Raw(json.dumps(record("Hello.", "Bye. [end of conversation]")).encode())
-    report = Checker().file("a.json", [msgspec.Raw(b"[1e999]"), good, msgspec.Raw(b"17")])
+    good = Piece(msgspec.Raw(json.dumps(record("Hello.", "Bye. [end of conversation]")).encode()))
+    report = Checker().file("a.json", [Piece(msgspec.Raw(b"[1e999]")), good, Piece(msgspec.Raw(b"17"))])
     assert (report.records, report.valid) == (3, 1)
     assert [(f.record, f.path, f.kind) for f in report.problems] == [
         (0, "$", "unreadable"),

@@ -177,9 +177,10 @@ _SPAN = ("value", "low", "high")
 
 
 class Comparison(Tabular):
-    """Arms side by side: `result` has every metric with its interval, `file` is where it is kept."""
+    """Arms side by side: `result` has every metric with its interval, `file` is where it is kept, None if no
+    run was among them and no file was named."""
 
-    def __init__(self, result: ComparisonResult, file: Path) -> None:
+    def __init__(self, result: ComparisonResult, file: Path | None) -> None:
         self.result = result
         self.file = file
 

@@ -154,14 +154,22 @@ def candidates(
 
 
 def compare(
-    *runs: Run | str | Path, arms: Iterable[str] = (), prompts: bool = False, output: str | Path | None = None
+    *runs: Run | str | Path,
+    arms: Iterable[str] = (),
+    prompts: bool = False,
+    roles: Mapping[str, str] | None = None,
+    output: str | Path | None = None,
 ) -> Comparison:
     """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the
-    baseline.
+    baseline. A path without a run is a data set, such as a released one: an arm by itself, compared as an
+    independent sample.
 
-    Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be
-    compared.
+    `roles`: what the comparison calls the roles of data sets, by their names there, as in `{"Agent":
+    "Tutor"}`. Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be
+    compared, DataError for a data set that cannot be read.
     """
-    folders = [run.folder if isinstance(run, Run) else Run(run).folder for run in runs]
+    folders = [run.folder if isinstance(run, Run) else Path(run) for run in runs]
     target = None if output is None else Path(output)
-    return Comparison(*compare_runs(folders, Control(), arms=[*arms], prompts=prompts, output=target))
+    control = Control()
+    found = compare_runs(folders, control, arms=[*arms], prompts=prompts, roles=roles, output=target)
+    return Comparison(*found)

@@ -74,6 +74,7 @@ class Education(Family):
     """The layout of ED."""
 
     name = "education"
+    title = "Education Dialogue"
     schema = "conversation"
     tags = ("education", "education-dialogue")
     measures = ("adherence", "answers", "probability")

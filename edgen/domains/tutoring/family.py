@@ -1,15 +1,12 @@
-"""Sessions of exercises: the dialogue layout with what became of each exercise; and CIMA's released files, to
-be read."""
+"""Sessions of exercises: the dialogue layout with what became of each exercise."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
-from edgen.domains.tutoring import cima_files as cima
 from edgen.domains.tutoring.exercises.model import exercises_of
-from edgen.plugin import FiledRecord, Recorded, Space, SpaceRole
+from edgen.plugin import Recorded, Space, SpaceRole
 from edgen.plugin.errors import SpaceError
 from edgen.plugin.families import Dialogue, Scenes
 
@@ -33,19 +30,9 @@ class Tutoring(Dialogue):
         return exercises_of(space) is not None
 
     def recognizes(self, record: Any) -> bool:
-        """Return a session's record, or an entry of CIMA's files."""
-        if not isinstance(record, dict):
-            return False
-        outcome = record.get("outcome")
-        return cima.is_entry(record) or (isinstance(outcome, dict) and "exercises" in outcome)
-
-    def schema_of(self, record: Any) -> str:
-        """CIMA's two layouts have a schema each."""
-        return cima.schema_of(record) if cima.is_entry(record) else self.schema
-
-    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
-        """What is known to be wrong in CIMA's files."""
-        return cima.findings(record) if cima.is_entry(record) else iter(())
+        """Return whether it is a session's record."""
+        outcome = record.get("outcome") if isinstance(record, dict) else None
+        return isinstance(outcome, dict) and "exercises" in outcome
 
     def begins_anew(self, turn: Any) -> bool:
         """Return the tutor puts the next exercise right behind its response to the last."""
@@ -77,10 +64,6 @@ class Tutoring(Dialogue):
                 if picture := draw_exercise(grammar.exercise_of(recorded.scenario, made[number])):
                     found[place] = picture
         return found
-
-    def read_file(self, record: Any) -> FiledRecord:
-        """Return a session, or a context of CIMA's with its tutors' responses."""
-        return cima.read(record) if cima.is_entry(record) else super().read_file(record)
 
 
 TUTORING = Tutoring()

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from edgen.core.digest import hash64
 from edgen.core.union_find import roots
 from edgen.core.values import ROLES, Turn
+from edgen.evaluation.comparison.result import DataFacts
 from edgen.evaluation.measure import Measure
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.texts.corpus import Corpus
@@ -28,6 +29,8 @@ from edgen.space import Space
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+MOST_COLUMNS = 1_000  # of a data set, whose labels may be anything
+_TURNS_OF = "turns of "
 _encode = msgspec.json.Encoder().encode
 
 
@@ -59,7 +62,10 @@ class Arm:
     has answers of an earlier form of the job; `branching`: replicates depend on the answers of the first.
     `measures` are those with columns to compare in conversations about `space`. `stale_labels` counts units
     that are left out of layers, once `outcomes` has ended.
-    """
+
+    Of a data set, `data` returns the facts once `outcomes` has ended, and `kept` the conversations that
+    variety is measured on, of the first so many scenarios; `marks_ends` is whether it marks who ends a
+    conversation."""
 
     label: str
     run: str = ""
@@ -78,9 +84,24 @@ class Arm:
     branching: bool = False
     measures: tuple[Measure[Any], ...] = ()
     space: Space | None = None
+    marks_ends: bool = True
+    data: Callable[[], DataFacts] | None = None
+    kept: Callable[[int], Iterable[tuple[int, tuple[Turn, ...]]]] | None = None
     probability_words: str = "probability"
     changes: dict[str, str] = field(default_factory=dict)
     stale_labels: Counter[str] = field(default_factory=Counter)
+
+
+def conversations_of(arm: Arm, scenarios: int, replicates: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
+    """Yield the accepted conversations of the first so many scenarios and replicates, with the scenario."""
+    if arm.kept is not None:
+        yield from arm.kept(scenarios)
+        return
+    for outcome in arm.outcomes():
+        if outcome.scenario >= scenarios:
+            return
+        if outcome.said is not None and outcome.replicate < replicates:
+            yield outcome.scenario, outcome.said.turns
 
 
 class ArmSums:
@@ -131,7 +152,8 @@ class ArmSums:
         self._digests[self._rows[i]] ^= hash64(_encode((outcome.replicate, said.turns)))
         words = cut(said.turns)
         for name, amount in (*_count_conversation(said, words), *self._measured(said, words)):
-            self._increase(name, i, amount)
+            if self.arm.data is None or name in self._columns or len(self._columns) < MOST_COLUMNS:
+                self._increase(name, i, amount)
 
     def _increase(self, name: str, scenario: int, amount: float) -> None:
         column, row = self._columns[name], self._rows[scenario]
@@ -141,7 +163,7 @@ class ArmSums:
 
     def _measured(self, said: Sample, words: Words) -> Iterator[tuple[str, float]]:
         """Yield the columns of measures with the values of an accepted conversation."""
-        if self.arm.space is None:
+        if self.arm.space is None and self.arm.data is None:
             return
         for measure in self.arm.measures:
             for name, amount in measure.add_up(said, words, self.arm.space):
@@ -165,6 +187,18 @@ class ArmSums:
 
     def total(self, name: str) -> float:
         return float(self.column(name).sum())
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that speak: the arm's, or those that were found in a data set."""
+        begun = (name for name, column in self._columns.items() if column)  # others were asked for in vain
+        found = (name.removeprefix(_TURNS_OF) for name in begun if name.startswith(_TURNS_OF))
+        return self.arm.roles if self.arm.data is None else tuple(found)
+
+    @property
+    def end(self) -> int:
+        """The scenario after the last one: of the plan, or in a data set."""
+        return self.arm.scenarios if self.arm.data is None else len(self._rows)
 
     @property
     def priced(self) -> bool:
@@ -212,12 +246,9 @@ def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> No
     scenarios and replicates, those with another one that is nearly the same; and say which scenarios these
     link."""
     corpus, keys = Corpus(), []
-    for outcome in table.arm.outcomes():
-        if outcome.scenario >= scenarios:
-            break
-        if outcome.said is not None and outcome.replicate < replicates:
-            keys.append(outcome.scenario)
-            corpus.add([conversation_words(outcome.said.turns)])
+    for scenario, turns in conversations_of(table.arm, scenarios, replicates):
+        keys.append(scenario)
+        corpus.add([conversation_words(turns)])
     found = matches(corpus, np.zeros(len(keys), dtype=np.int8))
     alike = {place for match in found for place in (match.a, match.b)}
     table.put("compared", ((scenario, 1) for scenario in keys))

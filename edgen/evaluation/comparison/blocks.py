@@ -56,9 +56,9 @@ def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, 
 
 def _rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
     counts = [len(_accepted_in([table])) for table in tables]
-    return [
-        t for t, count in zip(tables, counts, strict=True) if count > 1 and count >= _SCARCE * max(counts)
-    ]
+    # data sets have no scenarios in common with others, and any size
+    least = 0 if any(table.arm.data for table in tables) else _SCARCE * max(counts)
+    return [t for t, count in zip(tables, counts, strict=True) if count > 1 and count >= least]
 
 
 def _accepted_in(tables: Sequence[ArmSums]) -> Indices:

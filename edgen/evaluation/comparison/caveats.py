@@ -9,6 +9,7 @@ import numpy as np
 
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.comparison.arms import Arm, ArmSums
+from edgen.evaluation.comparison.data_caveats import about_data_sets
 from edgen.evaluation.comparison.metrics import BLOCK, MetricSpec
 from edgen.evaluation.comparison.result import Difference, Metric, NotCompared
 from edgen.stats.resampling import FEWEST
@@ -25,7 +26,9 @@ def find_not_compared(
     names, first = {spec.name for spec in kept}, tables[0].arm
     labels = [table.arm.label for table in tables]
     other = [table.arm.label for table in tables[1:] if table.arm.asking != first.asking]
-    unpriced = [table.arm.label for table in tables if not table.priced]
+    # what does not apply to a data set is named already
+    runs = [table for table in tables if table.arm.data is None] if first.data is None else []
+    unpriced = [table.arm.label for table in runs if not table.priced]
     nothing = [table.arm.label for table in tables if not table.total("accepted")]
     without = [label for label in labels if label not in blocks and label not in nothing]
     probability = (
@@ -33,6 +36,8 @@ def find_not_compared(
         if "probability" in names
         else (labels, "no conversation has one")
     )
+    if "probability" not in names and any(table.total("with_probability") for table in tables):
+        probability = ([], "")
     found = (
         ("cost", unpriced, "the job had no price for every answer (backends.<role>.price)"),
         ("probability", *probability),
@@ -50,6 +55,7 @@ def find_not_compared(
 
 def caveats(tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, tests: int) -> Iterator[str]:
     """Sentences about this comparison, the most general last. `tests`: for how many p-values are adjusted."""
+    yield from about_data_sets(tables)
     yield from _about_scenarios(tables, shared)
     yield from _about_answers(tables)
     for table in tables:
@@ -73,12 +79,13 @@ def _about_scenarios(tables: Sequence[ArmSums], shared: int) -> Iterator[str]:
             "share, each arm's own values over all that it has (in blocks: over as many words as the others)."
         )
     for table in tables:
-        if table.arm.draws != first.draws:
+        if table.arm.draws != first.draws and (table.arm.data or first.data) is None:
             yield (
                 f"{table.arm.label} draws its scenarios with other weights than {first.label}: none is shared, so the two "
                 "are compared as independent samples, and a difference holds that of the mix of scenarios as well."
             )
-    if len({round(table.total("accepted") / table.total("settled"), 6) for table in tables}) > 1:
+    paired = [table for table in tables if table.arm.draws == first.draws]
+    if len({round(table.total("accepted") / table.total("settled"), 6) for table in paired}) > 1:
         yield (
             "An arm's own values cover all its conversations (in blocks: as many words as the other arms have). Differences "
             "cover the scenarios that have a value in both arms: what is measured on conversations is compared where both "

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from edgen.core.errors import ShortError
 from edgen.core.text import round_usd
+from edgen.evaluation.comparison.applicable import applicable, applies
 from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, align, count_near_duplicates, groups
 from edgen.evaluation.comparison.blocks import in_blocks
 from edgen.evaluation.comparison.caveats import caveats, find_not_compared
@@ -39,8 +41,9 @@ METHOD = (
     "drawn with what both arms made of it (Efron and Tibshirani 1993). p-values draw the sign of what each "
     "scenario adds to the difference, linearised around the ratio of both arms together (Cochran 1977), {flips} "
     "times: exact where the arms could change places in every scenario and have the same denominators, "
-    "approximate where they have more conversations in one arm than in the other. For arms with other scenarios "
-    "they deal the scenarios anew. p_holm is adjusted for all differences of all arms that are tested (Holm "
+    "approximate where they have more conversations in one arm than in the other. For arms with other scenarios, "
+    "data sets among them, they deal the scenarios anew to the two arms; the statistic is the difference over its "
+    "standard error (Janssen 1997; Chung and Romano 2013). p_holm is adjusted for all differences of all arms that are tested (Holm "
     "1979); what is another one's mirror image is tested with it."
 )
 
@@ -65,15 +68,17 @@ def compare_arms(
         tables.append(ArmSums(arm))
     align(tables)
     shared = _count_shared(tables)
-    most, copies = min(arm.scenarios for arm in arms), min(arm.replicates for arm in arms)
+    most, copies = min(table.end for table in tables), min(arm.replicates for arm in arms)
     for table in tables:
         tell(f"looking for near-duplicates in {table.arm.label}")
         count_near_duplicates(table, most, copies)
     tell("measuring blocks")
     blocks = in_blocks(tables, np.random.default_rng((seed, 0)))
     tell("resampling")
-    kept = list(metric_specs(tables))
+    every = list(metric_specs(tables))
+    kept, left_out = applicable(tables, every)
     refused, not_compared = find_not_compared(tables, kept, blocks)
+    refused |= {(spec.name, table.arm.label) for table in tables for spec in kept if not applies(spec, table)}
     work = _Resampling(kept, blocks, refused, seed=seed, resamples=resamples)
     own = {table.arm.label: work.values(table) for table in tables}
     flips = max(resamples, 40 * len(kept) * (len(tables) - 1) - 1)
@@ -89,7 +94,7 @@ def compare_arms(
         arms=tuple(_facts(table, arms[0]) for table in tables),
         shared=shared,
         metrics=metrics,
-        not_compared=tuple(not_compared),
+        not_compared=(*left_out, *not_compared),
         caveats=tuple(caveats(tables, metrics, shared, tests)),
         method=METHOD.format(resamples=f"{resamples:,}", flips=f"{flips:,}"),
         resamples=resamples,
@@ -147,7 +152,8 @@ class _Resampling:
                 found |= zip(names, ratio_values(columns, members, rng, self._resamples), strict=True)
         if ("cost", table.arm.label) in self._refused:
             found["cost"] = RatioEstimate()
-        return found
+        nothing = [spec.name for spec in self._kept if not applies(spec, table)]
+        return found | {name: RatioEstimate() for name in nothing}
 
     def differences(
         self, first: ArmSums, other: ArmSums, place: int, flips: int
@@ -279,4 +285,5 @@ def _facts(table: ArmSums, first: Arm) -> ArmFacts:
         cost_usd=round_usd(float(table.total("cost"))) if table.priced else None,
         simulated=arm.simulated,
         changes=arm.changes,
+        data=arm.data() if arm.data is not None else UNSET,
     )

@@ -112,7 +112,7 @@ def _occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
 def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     """Yield the metrics of conversations. Of a teacher and a student the teacher's share is enough; of others
     there is one per role."""
-    roles = tuple(dict.fromkeys(role for table in tables for role in table.arm.roles))
+    roles = tuple(dict.fromkeys(role for table in tables for role in table.roles))
     leading = roles[:1] if {*roles} == {*ROLES} else roles
     definition = "Turns of an accepted conversation, without an end marker that stands by itself."
     yield MetricSpec("turns", "turns a conversation", "number", "turns", "accepted", definition)

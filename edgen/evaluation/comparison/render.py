@@ -8,6 +8,8 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import UNSET
+
 from edgen.core.text import columns, dollars, quantity
 from edgen.evaluation.comparison.caveats import few
 from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
@@ -20,15 +22,16 @@ _VALUE = 26  # columns of a value with its interval
 _LABEL = 20  # columns of the longest arm's name that stands over its numbers
 _PER = 1_000  # conversations that a cost is given for
 _MOST_DIGITS = 5
+_UNPAIRED = "not paired: p by a permutation test of the studentised difference, intervals by the bootstrap"
 
 
 def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[str]:
     """Yield the comparison for a person, line by line. `width`: columns of the terminal, 80 at least."""
     paired = any(arm.paired for arm in comparison.arms[1:])
-    shared = f"{comparison.shared:,} scenarios" if paired else "no scenario"
-    yield from textwrap.wrap(
-        f"compared   {comparison.name}, {shared} shared", width, subsequent_indent=" " * 11
+    shared = (
+        f"{comparison.shared:,} scenarios shared" if paired else "no scenario shared: independent samples"
     )
+    yield from textwrap.wrap(f"compared   {comparison.name}, {shared}", width, subsequent_indent=" " * 11)
     yield ""
     tags = _tags([arm.label for arm in comparison.arms])
     for label, tag in tags.items():
@@ -72,13 +75,22 @@ def _arms(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[
     for arm in comparison.arms:
         lost = (sum(arm.rejected.values()), sum(arm.failed.values()), arm.pending)
         cost = "no price" if arm.cost_usd is None else dollars(arm.cost_usd)
-        rows.append([tags[arm.label], *map(str, (arm.planned, arm.accepted, *lost, arm.tokens)), cost])
+        numbers = [*map(str, (arm.planned, arm.accepted, *lost, arm.tokens)), cost]
+        if arm.data is not UNSET:  # it has no plan, so nothing could be lost, and no calls
+            numbers = ["-", str(arm.accepted), *"-----"]
+        rows.append([tags[arm.label], *numbers])
     if not any(arm.pending for arm in comparison.arms):
         rows = [[*row[:5], *row[6:]] for row in rows]
     wide = [max(map(columns, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
         cells = [_pad_left(text, room) for text, room in zip(row, wide, strict=True)]
         yield "  ".join([_pad_right(row[0], wide[0]), *cells[1:]])
+    for arm in comparison.arms:
+        if arm.data is not UNSET:
+            facts = arm.data
+            clusters = f" in {quantity(facts.clusters, 'cluster')}" if facts.clusters < facts.records else ""
+            told = f"{quantity(facts.records, facts.unit)}{clusters}, read as {facts.layout}"
+            yield from _bullet(f"{tags[arm.label]}: {told}", width)
     for arm in comparison.arms[1:]:
         for key, value in arm.changes.items():
             yield from _bullet(f"{arm.label}: {key} is {value}", width)
@@ -114,7 +126,7 @@ def _with_interval(metric: Metric, value: RatioEstimate) -> str:
 
 
 def _differences(comparison: Comparison, arm: ArmFacts, width: int) -> Iterator[str]:
-    kind = "paired by scenario" if arm.paired else "not paired: other scenarios"
+    kind = "paired by scenario" if arm.paired else _UNPAIRED
     yield from textwrap.wrap(f"{arm.label} against {comparison.baseline} ({kind})", width)
     yield f"{'':{_TITLE + 2}}{'difference':>11}   {'95% interval':<22}{'p':>7}{'p (Holm)':>10}"
     for group, metrics in _by_group(comparison):

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgen.stats.ratios import RatioEstimate
 
 
+class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A data set that is an arm. `layout` is its name, and a record one `unit` of it. `records` were read, of
+    `clusters` that do not depend on each other; `depends` says why records of one cluster do. Intervals are
+    over `groups` of clusters. `unread` counts what could not be read, by reason; `notes` are sentences."""
+
+    layout: str
+    unit: str
+    depends: str = ""
+    records: int = 0
+    clusters: int = 0
+    groups: int = 0
+    unread: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
+
+
 class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm, that is one run. `scenarios` are those compared; `paired`: whether they are the baseline's."""
+    """One arm, that is one run or one data set. `scenarios` are those compared, of a data set its groups;
+    `paired`: whether they are the baseline's. A data set has no plan: its records are all `accepted`."""
 
     label: str
     run: str
@@ -24,6 +41,7 @@ class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
     simulated: bool
     changes: dict[str, str] = {}  # what of the job differs from the baseline's: key -> value here
+    data: DataFacts | UnsetType = UNSET
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job, load_job, protocol_of, settings_of
-from edgen.core.errors import RunError, ShortError, UsageError
+from edgen.core.errors import DataError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
 from edgen.core.values import Turn
 from edgen.core.yaml_values import nearest
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
+from edgen.evaluation.comparison.data_arms import data_arm
 from edgen.evaluation.comparison.result import Comparison, PromptDifference
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
@@ -33,6 +34,7 @@ from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder, check_file
 from edgen.store.run_reader import RunReader
+from edgen.validation.reading import find_inputs
 
 _MARK = b'"kind": "edgen comparison"'
 _LONGEST_NAME = 120  # bytes of a file's name
@@ -40,12 +42,26 @@ _LONGEST_NAME = 120  # bytes of a file's name
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A run that becomes an arm: its folder, and the run that it is an arm of (or itself)."""
+    """A run that becomes an arm: its folder, the run that it is an arm of (or itself), and where that is."""
 
     label: str
     run: RunFolder
     whole: Job
     arm: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class _ChosenData:
+    """A data set that becomes an arm."""
+
+    label: str
+    path: Path
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a path is a run's folder, and not a data set's."""
+    return RunFolder(path).exists
 
 
 @contextlib.contextmanager
@@ -54,32 +70,49 @@ def open_comparison(
     names: Sequence[str] = (),
     *,
     prompts: bool = False,
+    roles: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda _stage: None,
 ) -> Iterator[Comparison]:
-    """Compare the arms of the runs in these folders; `names` chooses some, the first is the baseline. Nobody
-    changes the runs before the context is left, so that what is stored within is about what is there.
+    """Compare the arms of the runs in these folders, and data sets; `names` chooses some, the first is the
+    baseline. Nobody changes the runs before the context is left, so that what is stored within is about what
+    is there. `roles`: what the comparison calls the roles of data sets, by their names there.
+
+    A data set, a path that holds no run, is an arm by itself and compared as an independent sample: intervals
+    by the bootstrap of each arm (Efron and Tibshirani 1993), p by a permutation test of the difference over
+    its standard error (Janssen 1997; Chung and Romano 2013), which is Welch's statistic for a mean.
 
     Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
     where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.
     """
     _refuse_twins(paths)
+    folders = [path for path in paths if is_run(path) or not _holds_records(path)]
     with contextlib.ExitStack() as stack:
-        for path in paths:
-            _require(path, paths)
+        for path in folders:
+            _require(path, folders)
             stack.enter_context(RunFolder(path).lock_for_reading())
-        chosen = _choose(_arms_of(paths), names, paths)
-        _refuse_other_scenarios(chosen, paths)
-        readers = [stack.enter_context(RunReader(one.run.path)) for one in chosen]
-        arms = [_arm(one, reader, readers[0]) for one, reader in zip(chosen, readers, strict=True)]
-        differences = list(_prompt_differences(chosen, arms)) if prompts else []
-        seed = readers[0].job.seed
+        every = _choose(_arms_of(paths), names, paths)
+        chosen = [one for one in every if isinstance(one, _Chosen)]
+        named = [path for path in folders if any(one.path == path for one in chosen)]
+        if isinstance(every[0], _Chosen):
+            _refuse_other_scenarios(chosen, named)
+        readers = {one.label: stack.enter_context(RunReader(one.run.path)) for one in chosen}
+        seed = readers[chosen[0].label].job.seed if chosen else 0
+        of_runs = {one.label: _arm(one, readers[one.label], readers[chosen[0].label]) for one in chosen}
+        spelling = {role.casefold(): role for arm in of_runs.values() for role in arm.roles}
+        spelling |= {word.casefold(): role for word, role in (roles or {}).items()}
+        arms = [
+            of_runs[one.label] if isinstance(one, _Chosen) else data_arm(one.path, one.label, spelling, seed)
+            for one in every
+        ]
+        differences = list(_prompt_differences(chosen, list(of_runs.values()))) if prompts and chosen else []
         yield compare_arms(" and ".join(_labels(paths)), arms, seed=seed, prompts=differences, tell=tell)
 
 
-def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
+def store(comparison: Comparison, path: Path | None, output: Path | None = None) -> Path:
     """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or
-    to the file `output`; returns where it is. Raises UsageError if something else is there."""
-    run = RunFolder(path)
+    to the file `output`; one of both is needed. Returns where it is. Raises UsageError if something else is
+    there."""
+    run = RunFolder(path or Path())
     if output is None:
         output = run.comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
         if not run.comparisons.is_dir():
@@ -102,6 +135,15 @@ def _file_name(labels: Sequence[str]) -> str:
     return f"{first}-vs-{len(labels) - 1}-others-{digest}"
 
 
+def _holds_records(path: Path) -> bool:
+    """Return whether there is a file, or a folder with files of records."""
+    try:
+        find_inputs(path)
+    except DataError:
+        return False
+    return path.exists()
+
+
 def _require(path: Path, paths: Sequence[Path]) -> None:
     """Raise RunError where there is no run; UsageError where an arm of the first one seems to be meant."""
     first = RunFolder(paths[0])
@@ -120,7 +162,8 @@ def _refuse_twins(paths: Sequence[Path]) -> None:
     seen: set[Path] = set()
     for path in paths:
         if path.resolve() in seen:
-            raise UsageError(f"{path}: this run is named twice; compared with itself, nothing differs.")
+            what = "run" if is_run(path) else "data set"
+            raise UsageError(f"{path}: this {what} is named twice; compared with itself, nothing differs.")
         seen.add(path.resolve())
 
 
@@ -134,19 +177,24 @@ def _labels(paths: Sequence[Path]) -> list[str]:
     return labels
 
 
-def _arms_of(paths: Sequence[Path]) -> list[_Chosen]:
-    """Return every arm of these runs, and the runs without arms."""
-    found = []
+def _arms_of(paths: Sequence[Path]) -> list[_Chosen | _ChosenData]:
+    """Return every arm of these runs, the runs without arms, and the data sets."""
+    found: list[_Chosen | _ChosenData] = []
     for path, label in zip(paths, _labels(paths), strict=True):
+        if not is_run(path):
+            found.append(_ChosenData(label, path))
+            continue
         run = RunFolder(path)
         job = load_job(run.job)
         for arm in job.arm_names:
             name = arm or label if len(paths) == 1 else f"{label}.{arm}".rstrip(".")
-            found.append(_Chosen(name, run.arm(arm), job, arm))
+            found.append(_Chosen(name, run.arm(arm), job, arm, path))
     return found
 
 
-def _choose(every: Sequence[_Chosen], names: Sequence[str], paths: Sequence[Path]) -> list[_Chosen]:
+def _choose(
+    every: Sequence[_Chosen | _ChosenData], names: Sequence[str], paths: Sequence[Path]
+) -> list[_Chosen | _ChosenData]:
     """Return the named ones, in that order; all of them without a name. Raises UsageError and ShortError."""
     known = {one.label: one for one in every}
     for name in names:
@@ -162,13 +210,17 @@ def _choose(every: Sequence[_Chosen], names: Sequence[str], paths: Sequence[Path
             raise UsageError(
                 f"--arms: name at least two of {', '.join(known)}; the first is what others are compared with."
             )
+        if every and isinstance(every[0], _ChosenData):
+            raise UsageError(
+                f"{paths[0]}: this is one data set; name a run, or another data set, to compare it with."
+            )
         raise UsageError(
             f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a second run of the "
-            "same scenarios, or give the job `arms:`."
+            "same scenarios, or a data set, or give the job `arms:`."
         )
-    begun = [one.label for one in chosen if one.run.ledger.exists()]
+    begun = [one.label for one in chosen if isinstance(one, _ChosenData) or one.run.ledger.exists()]
     for one in chosen:
-        if one.label not in begun:
+        if isinstance(one, _Chosen) and one.label not in begun:
             others = f" The others can be compared by themselves: --arms {' '.join(begun)}."
             raise ShortError(
                 f"{one.run.path}: nothing was asked for {one.label} yet; generate it first.{others if len(begun) > 1 else ''}"

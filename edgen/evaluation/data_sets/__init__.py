@@ -115,6 +115,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
         stale_labels=stale,
+        repeated=_Repeated(parts),
         label_sets={
             name: labels
             for part in parts
@@ -123,6 +124,18 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         },
         notes=tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
     )
+
+
+class _Repeated:
+    """The repeated ids in the parts of a data set."""
+
+    def __init__(self, parts: Sequence[DataSet]) -> None:
+        self._parts = parts
+
+    def told(self) -> str | None:
+        """Return the sentences of all parts, None without any."""
+        told = (part.repeated.told() for part in self._parts if part.repeated is not None)
+        return " ".join(one for one in told if one) or None
 
 
 MOST_PENDING = 100_000  # conversations that are drawn to say of them that they are pending

@@ -1,11 +1,10 @@
-"""Records of any files as samples, each read by the family with its layout.
+"""Records of any files as samples, each read by the family or reader with its layout.
 
-The first record determines the family. The name of a file determines its side of a split.
+The first record that is recognised determines the reader. The name of a file determines its side of a split.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,69 +14,158 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.digest import hash64
 from edgen.core.errors import DataError
+from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
-from edgen.families.base import Family, family_of_record
+from edgen.families.reader import DataSetReader
+from edgen.families.record_files import ADVICE, RecordFile, open_records, unknown_layout
 from edgen.space import load_space
 from edgen.validation.checker import decode
-from edgen.validation.reading import find_inputs, printable, read_records
+from edgen.validation.reading import Inputs, find_inputs, printable
 
-EXPECTED = (
-    "expected objects with `background_info` (topic, student_prefrences, teacher_prefrences, student_reactions, "
-    "teacher_reactions) and `conversation`, a list of {role: Teacher or Student, text}"
-)
 _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|validation|dev))(?:$|[^a-z])")
+_MOST_REMEMBERED = 500_000  # ids and clusters
 
 
 def files_at(path: Path, number: int) -> DataSet:
-    """Return the records of files: of one, or of all in a folder."""
+    """Return the records of files: of one, or of all in a folder.
+
+    Raises DataError for what cannot be read, and where no reader recognises a record.
+    """
     inputs = find_inputs(path)
-    family = _family_of(inputs.files)
+    files, reader, notes = _recognized(path, inputs)
     unread: Counter[str] = Counter()
+    repeated = Repeats()
     folder = path.resolve()
     space = None if inputs.space is None else load_space(inputs.space)
+    offset = number * SCENARIOS_A_PATH
     return DataSet(
         name=printable(folder.parent.name if folder.name == "shards" else folder.name),
-        sources=tuple(map(printable, inputs.files)),
-        samples=partial(_read, path, inputs.files, family, unread, number * SCENARIOS_A_PATH),
-        family=family,
-        roles=space.roles if space else family.roles,
+        sources=tuple(printable(file.path) for file in files),
+        samples=partial(_read, path, files, reader, unread, repeated, offset),
+        family=reader,
+        roles=space.roles if space else reader.roles,
         space=space,
         unread=unread,
+        repeated=repeated,
+        notes=notes,
     )
 
 
+def _recognized(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSetReader, tuple[str, ...]]:
+    """Return the files with the layout that most have, their reader, and a note on the others. Those without
+    a record count as any layout."""
+    every = [open_records(file) for file in inputs.files]
+    known = [file for file in every if file.reader is not None]
+    if not known:
+        if every and all(file.is_empty for file in every):
+            raise DataError(str(path), "it holds no records.")
+        raise unknown_layout(every[0].path if len(every) == 1 else path)
+    titles = Counter(file.reader.title for file in known if file.reader)
+    title = max(titles, key=lambda one: titles[one])
+    chosen = [file for file in known if file.reader and file.reader.title == title]
+    reader = chosen[0].reader
+    assert reader is not None
+    others = [file for file in every if file not in chosen and not file.is_empty]
+    if others and inputs.manifest is not None:
+        raise unknown_layout(others[0].path)
+    names = [printable(file.path.relative_to(path)) for file in others[:3]] + ["…"] * (len(others) > 3)
+    left_out = f"Not read: {join_list(names)}: {'it has' if len(others) == 1 else 'they have'} another layout than {title}."
+    return chosen, reader, (left_out,) if others else ()
+
+
+class Repeats:
+    """Repeated ids of one data set. Those of the first half a million records are remembered, by digests."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._known: set[int] = set()
+        self.count, self.first = 0, ""
+
+    def see(self, source: str, number: int, identifier: str) -> None:
+        """Note the id of a record."""
+        digest = hash64(f"{source}\0{identifier}")
+        if digest in self._known:
+            self.count += 1
+            self.first = self.first or f"record {number} of {source} ({identifier:.60})"
+        elif len(self._known) < _MOST_REMEMBERED:
+            self._known.add(digest)
+
+    def told(self) -> str | None:
+        """Return a sentence on repeated ids, None without any."""
+        if not self.count:
+            return None
+        have, count = ("has", "it") if self.count == 1 else ("have", "all")
+        return (
+            f"{quantity(self.count, 'record')} {have} the id of an earlier one, and {count} count as they stand; the "
+            f"first is {self.first}."
+        )
+
+
+class _Clusters:
+    """The indices of clusters, each that of its first record. After half a million clusters, new ones share
+    that many indices."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def index(self, key: str, count: int) -> int:
+        """Return the index of a cluster of which the record at place `count` is one."""
+        digest = hash64(key)
+        if len(self._known) < _MOST_REMEMBERED:
+            return self._known.setdefault(digest, count)
+        return self._known.get(digest, SCENARIOS_A_PATH // 2 + digest % _MOST_REMEMBERED)
+
+
 def _read(
-    path: Path, files: Sequence[Path], family: Family, unread: Counter[str], offset: int
+    path: Path,
+    files: Sequence[RecordFile],
+    reader: DataSetReader,
+    unread: Counter[str],
+    repeated: Repeats,
+    offset: int,
 ) -> Iterator[Sample]:
-    """Yield the samples in files; unreadable ones are counted in `unread`, which is cleared first. Raises
-    DataError if none of them is readable."""
+    """Yield the samples in files; unreadable ones are counted in `unread`, which is cleared first, as is
+    `repeated`. Raises DataError if none of them is readable, or where a file mixes layouts."""
     unread.clear()
-    clusters: dict[tuple[str, int], int] = {}
+    repeated.clear()
+    clusters = _Clusters()
     count = 0
     for file in files:
-        source, split = printable(file), split_of(file.name)
-        for number, raw in enumerate(read_records(file)):
+        source, split = printable(file.path), split_of(file.path.name)
+        own = file.reader or reader
+        for number, piece in enumerate(file.pieces()):
             try:
-                record = family.read_file(_decode(raw))
+                value = _decode(piece.raw)
             except ValueError as problem:
                 unread[str(problem)] += 1
                 continue
-            identifier = record.id if record.id is not None else f"{printable(file.name)}[{number}]"
+            try:
+                record = own.read_file(value)
+            except ValueError as problem:
+                file.refuse_other(value, number)
+                unread[str(problem)] += 1
+                continue
+            known = record.id if record.id is not None else piece.key
+            if known is not None:
+                repeated.see(source, number, known)
+            identifier = known if known is not None else f"{printable(file.path.name)}[{number}]"
             index = count
             if record.scenario.index >= 0:  # a run's: all of its scenario have the index of the first
                 run = re.sub(r"-\d+-r\d+$", "", identifier)
-                index = clusters.setdefault((run, record.scenario.index), count)
+                index = clusters.index(f"{run}\0{record.scenario.index}", count)
+            elif record.cluster is not None:
+                index = clusters.index(record.cluster, count)
             scenario = msgspec.structs.replace(record.scenario, index=offset + index)
             yield sample_of(record, identifier, scenario, source, split)
             count += 1
     if not count:
         reasons = ", ".join(f"{number} × {reason}" for reason, number in unread.most_common(3))
-        raise DataError(
-            str(path),
-            f"it holds no record of Education Dialogue's form{f' ({reasons})' if reasons else ''}: {EXPECTED}. What "
-            "`edgen export` wrote for a trainer or another tool is not read; `--to ed` and `--to hf` with JSON Lines are.",
-        )
+        raise DataError(str(path), f"no record of {reader.title} in it can be read ({reasons}). {ADVICE}")
 
 
 def split_of(name: str) -> Split | None:
@@ -86,15 +174,6 @@ def split_of(name: str) -> Split | None:
     if found is None:
         return None
     return "train" if found[1] else "test"
-
-
-def _family_of(files: Sequence[Path]) -> Family:
-    """Return the family of the first record that can be decoded."""
-    for file in files:
-        for raw in read_records(file):
-            with contextlib.suppress(ValueError):
-                return family_of_record(decode(raw))
-    return family_of_record(None)
 
 
 def _decode(raw: msgspec.Raw) -> Any:

@@ -42,7 +42,7 @@ class LabelsMeasure(Measure[Found]):
             layers = [(one.arm, one.value[name]) for one in found if name in one.value]
             yield from layer_blocks(name, layers)
 
-    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:  # noqa: ARG002
+    def sums(self, sample: Sample, space: Space | None) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Units with a label by layer and role, and those with each; of a label that is a number, the
         number."""
         for layer, units in sample.labels.items():

@@ -15,12 +15,12 @@ from edgen.api.validating import validate
 from edgen.core.errors import DataError
 from edgen.domains.guided.crwiz_files import findings, read
 from edgen.domains.guided.export.log import RoomLog
-from edgen.domains.guided.family import CRWIZ_LOGS
+from edgen.domains.guided.read_crwiz import READER as CRWIZ_LOGS
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet
-from edgen.families.base import family_of_record
 from edgen.families.dialogue import DIALOGUE
+from edgen.families.reader import reader_of_record
 from edgen.validation.schema import conforms
 from tests.domains.guided.records import records, sample, turns_of
 
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_a_log_is_told(tmp_path: Path) -> None:
 def test_the_shape_that_was_published_is_a_log_without_words(shared_data: Path, tmp_path: Path) -> None:
     """Nobody says anything in it; with a message and no word of ours it is a conversation."""
     example = json.loads((shared_data / "crwiz_log_shape_example.json").read_bytes())
-    assert family_of_record(example) is CRWIZ_LOGS
+    assert reader_of_record(example) is CRWIZ_LOGS
     assert conforms(example, "crwiz_log")
     with pytest.raises(ValueError, match="nobody says anything"):
         read(example)

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import edgen
 from edgen.api.validating import validate
 from edgen.core import resources
 from edgen.core.errors import DataError, UsageError
 from edgen.domains.tutoring import cima_files as cima
+from edgen.domains.tutoring.read_cima import READER
 from edgen.evaluation.data_sets import open_data_sets
 from tests.export.folders import RUN, write
 
@@ -175,3 +178,45 @@ def test_what_it_cannot_express_is_said(tmp_path: Path) -> None:
     assert left_out["actions"] > 0
     with pytest.raises(UsageError, match="conversations of the family tutoring"):
         write("cima", RUN, tmp_path / "none")
+
+
+def test_the_release_is_read_in_clusters(shared_data: Path) -> None:
+    """Contexts of one conversation depend on each other; 1,135 of them are of about 400 conversations."""
+    (data,) = open_data_sets([shared_data / "cima_prep_head.json"])
+    found = list(data.samples())
+    assert len(found) == 1135
+    assert 350 < len({sample.scenario.index for sample in found}) < 450
+    assert data.family is not None
+    assert data.family.name == "cima"
+
+
+@given(data=st.data())
+@settings(max_examples=150)
+def test_a_changed_entry_is_read_or_refused_with_a_reason(data: st.DataObject) -> None:
+    prep = {
+        "past_convo": ["Hello.", "What is blue?"], "img": "a.png", "prep": "", "engPrep": "under", "obj": "", "engObj": "box",
+        "color": "blu", "engColor": "blue", "grammarRules": "[]", "studentActions": ["True", "False", "False", "False"],
+        "tutorResponses": ["It is blu.", "Blu."], "tutorActions": [[True, False, False, False, False]] * 2,
+    }  # fmt: skip
+    shape = {
+        "pastConvo": " Tutor: Hello. Student: What?", "shape": "x", "engShape": "circle", "color": "y", "engColor": "red",
+        "tutorResponses": ["It is y."], "tutorActions": [["True", "False", "False", "False", "False"]],
+    }  # fmt: skip
+    value = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+        max_leaves=3,
+    )
+    record: dict[str, Any] = dict(data.draw(st.sampled_from([prep, shape])))
+    for _ in range(data.draw(st.integers(1, 3))):
+        key = data.draw(st.sampled_from([*record]))
+        record[key] = data.draw(value)
+    list(READER.more_findings(record))
+    READER.schema_of(record)
+    try:
+        found = READER.read_file(record)
+    except ValueError as problem:
+        said = str(problem)
+    else:
+        said = found.speech.turns[-1].text
+    assert said.strip()

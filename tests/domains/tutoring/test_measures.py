@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,19 @@ from edgen.api.validating import validate
 from edgen.cli.app import app
 from edgen.cli.errors import run_guarded
 from edgen.core import resources
-from edgen.core.errors import DataError
 from edgen.core.values import Scenario, Turn
 from edgen.domains.tutoring import cima_files as cima
 from edgen.domains.tutoring.family import TUTORING
+from edgen.domains.tutoring.read_cima import READER
 from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import Quality, measure, render
 from edgen.evaluation.sample import Sample
-from edgen.families.base import family_of_record
+from edgen.families.reader import reader_of_record
+from edgen.families.record_files import is_recognized
 from edgen.report.gather import gather
 from edgen.report.page import page
-from edgen.validation.reading import cut
+from edgen.validation.stream import pieces
 from tests.cli.command import get_command
 from tests.evaluation.said import count_of
 
@@ -178,7 +180,7 @@ ENTRY: dict[str, Any] = {
 
 
 def test_an_entry_is_a_context_with_responses() -> None:
-    assert family_of_record(ENTRY) is TUTORING
+    assert reader_of_record(ENTRY) is READER
     read = cima.read(ENTRY)
     assert [(turn.role, turn.labels) for turn in read.speech.turns] == [
         ("Tutor", ()),
@@ -201,7 +203,7 @@ def test_an_entry_is_a_context_with_responses() -> None:
 )
 def test_an_entry_that_is_none_is_counted_with_its_reason(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        TUTORING.read_file({**ENTRY, **changes})
+        READER.read_file({**ENTRY, **changes})
 
 
 @pytest.mark.parametrize(
@@ -222,19 +224,26 @@ def test_what_is_wrong_with_an_entry(value: dict[str, Any], path: str) -> None:
 @pytest.mark.parametrize(
     ("data", "count"),
     [
-        ({"a": {"utterances": []}, "b": {"utterances": [], "title": "x"}}, 2),
-        ({"one": {"0": {"past_convo": []}, "1": {"past_convo": []}}, "two": {}}, 2),
-        ({"one": {"0": {"past_convo": []}}, "two": {"0": {"pastConvo": ""}}}, 2),
+        ({"a": {"past_convo": [], "tutorResponses": []}, "b": {"past_convo": [], "tutorResponses": []}}, 2),
+        ({"one": {"0": {"past_convo": [], "tutorResponses": []}, "1": {"past_convo": []}}, "two": {}}, 2),
+        (
+            {
+                "none": {},
+                "one": {"0": {"past_convo": [], "tutorResponses": []}},
+                "two": {"0": {"pastConvo": ""}},
+            },
+            2,
+        ),
     ],
 )
 def test_records_by_their_ids_are_records(data: Any, count: int) -> None:
     for text in (json.dumps(data), json.dumps(data, indent=1)):
-        assert len(cut(text.encode(), "file")) == count
+        assert len(list(pieces(io.BytesIO(text.encode()), "file", is_recognized))) == count
 
 
-def test_one_record_alone_is_still_no_list() -> None:
-    with pytest.raises(DataError, match=r"put \[ and \] around it"):
-        cut(json.dumps({"id": "x", "conversation": []}, indent=1).encode(), "file")
+def test_one_record_alone_is_a_list_of_one() -> None:
+    text = json.dumps({"id": "x", "scenario": {}, "conversation": []}, indent=1)
+    assert len(list(pieces(io.BytesIO(text.encode()), "file", is_recognized))) == 1
 
 
 # ---- sessions

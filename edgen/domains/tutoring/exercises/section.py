@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.core.errors import SpaceError
 from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
 from edgen.plugin import Problem
+from edgen.plugin.errors import SpaceError
 from edgen.space.model import SpaceSection
 
 if TYPE_CHECKING:

@@ -110,7 +110,7 @@ class ActionsMeasure(Measure[Actions]):
     section = "behaviour"
     nothing = "No turn carries actions."
 
-    def sums(self, sample: Sample, space: Space) -> Iterator[tuple[str, float]]:
+    def sums(self, sample: Sample, space: Space | None) -> Iterator[tuple[str, float]]:
         """Utterances of each role, and those with each action."""
         for turn in sample.turns:
             for said in responses_to(turn):

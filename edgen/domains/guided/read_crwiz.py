@@ -7,34 +7,38 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.guided import crwiz_files
-from edgen.plugin import FiledRecord, Space
-from edgen.plugin.families import Dialogue
+from edgen.plugin import FiledRecord
+from edgen.plugin.readers import DataSetReader
 
 
-class CrwizLogs(Dialogue):
+class CrwizLogs(DataSetReader):
     """CRWIZ's log of a room."""
 
     name = "crwiz-log"
+    title = "CRWIZ (logs of rooms)"
     schema = crwiz_files.SCHEMA
+    tags = ("wizard-of-oz", "dialogue")
     precedence = 40
-
-    def fits(self, space: Space) -> bool:
-        """Logs are read and never written."""
-        return False
+    marks_ends = False
 
     def recognizes(self, record: Any) -> bool:
         """Return whether a decoded record is laid out as a log."""
         return crwiz_files.is_log(record)
 
+    def identifier(self, record: Any) -> str | None:
+        """Return the room's name."""
+        found = record.get("name") if isinstance(record, dict) else None
+        return found if isinstance(found, str) else None
+
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
         """Yield what contradicts itself in a log."""
-        return crwiz_files.findings(record)
+        return crwiz_files.findings(record) if crwiz_files.is_log(record) else iter(())
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return the conversation of a log."""
-        if not isinstance(record, dict):
-            raise ValueError("no object")
+        if not crwiz_files.is_log(record):
+            raise ValueError("no log of a room")
         return crwiz_files.read(record)
 
 
-CRWIZ_LOGS = CrwizLogs()
+READER = CrwizLogs()

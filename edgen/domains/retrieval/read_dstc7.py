@@ -1,0 +1,105 @@
+"""Examples of DSTC7's track 1 (Gunasekara et al., DSTC7 2019), of Ubuntu and of Advising, in every sub-task.
+
+An example is read as a conversation: its context, and after it the right answer with its paraphrases as
+alternatives. Examples of a test file have no right answer, and where no candidate is right there is none, so
+these are contexts alone. Examples that begin with the same message are cut from one conversation, or share a
+part of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edgen.domains.retrieval.truth import NONE
+from edgen.plugin import FiledRecord, Scenario, Turn
+from edgen.plugin.readers import DataSetReader, filed_verbatim
+
+_RIGHT, _OPTIONS, _MESSAGES = "options-for-correct-answers", "options-for-next", "messages-so-far"
+_ADVISING = {"student", "advisor"}
+
+
+class Dstc7(DataSetReader):
+    """Examples of track 1."""
+
+    name = "dstc7"
+    title = "DSTC7 track 1 (Ubuntu, Advising)"
+    schema = "dstc7"
+    unit = "example"
+    units_depend = "begin with the same message, so they are cut from one conversation"
+    tags = ("response-selection",)
+    precedence = 31
+    marks_ends = False
+
+    def recognizes(self, record: Any) -> bool:
+        """Return whether a decoded value has the messages so far."""
+        return isinstance(record, dict) and isinstance(record.get(_MESSAGES), list)
+
+    def identifier(self, record: Any) -> str | None:
+        """Return the example's id as a text."""
+        found = record.get("example-id") if isinstance(record, dict) else None
+        return str(found) if isinstance(found, str) or type(found) is int else None
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """Return the conversation of an example."""
+        listed = record.get(_MESSAGES) if isinstance(record, dict) else None
+        if not isinstance(listed, list) or not listed:
+            raise ValueError("no list of messages so far")
+        turns = [_turn(one) for one in listed]
+        answers = [text for identifier, text in _candidates(record, _RIGHT) if identifier != NONE]
+        if answers:
+            role = "advisor" if {turn.role for turn in turns} & _ADVISING else "participant_2"
+            others = tuple(Turn(role, text) for text in answers[1:])
+            turns.append(Turn(role, answers[0], alternatives=others))
+        return filed_verbatim(
+            self.identifier(record),
+            Scenario(-1, _values(record)),
+            tuple(turns),
+            cluster=f"{turns[0].role}: {turns[0].text}",
+        )
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """Yield right answers that are not among the candidates, and candidates that occur twice."""
+        if not isinstance(record, dict):
+            return
+        right = [identifier for identifier, _ in _candidates(record, _RIGHT)]
+        options = [identifier for identifier, _ in _candidates(record, _OPTIONS)]
+        if _RIGHT in record and not right:
+            yield f"$['{_RIGHT}']", "there is no right answer; where no candidate is right, it is NONE"
+        for identifier in right:
+            if options and identifier != NONE and identifier not in options:
+                yield f"$['{_RIGHT}']", f"{identifier!r:.60} is not among the candidates"
+        for identifier, count in Counter(options).items():
+            if count > 1:
+                yield f"$['{_OPTIONS}']", f"{identifier!r:.60} occurs {count} times"
+
+
+def _turn(one: Any) -> Turn:
+    if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
+        raise ValueError("a message without an utterance")
+    if not isinstance(one.get("speaker"), str) or not one["speaker"]:
+        raise ValueError("a message without a speaker")
+    return Turn(one["speaker"], one["utterance"])
+
+
+def _candidates(record: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
+    """Return the ids and texts of valid candidates."""
+    listed = record.get(key)
+    return [
+        (str(one["candidate-id"]), one["utterance"])
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, dict)
+        and isinstance(one.get("candidate-id"), str | int)
+        and isinstance(one.get("utterance"), str)
+    ]
+
+
+def _values(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return what an advising example tells of the student that many share."""
+    profile = record.get("profile")
+    told = profile if isinstance(profile, dict) else {}
+    return {key.lower(): told[key] for key in ("Term", "Standing") if isinstance(told.get(key), str)}
+
+
+READER = Dstc7()

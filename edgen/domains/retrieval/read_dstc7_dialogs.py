@@ -1,0 +1,51 @@
+"""Whole conversations with the paraphrases of their messages, which belong to sub-task 3 of DSTC7's track
+1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgen.plugin import FiledRecord, Scenario, Turn
+from edgen.plugin.readers import DataSetReader, filed_verbatim
+
+
+class Dstc7Dialogs(DataSetReader):
+    """Conversations of sub-task 3."""
+
+    name = "dstc7-dialogs"
+    title = "DSTC7 track 1 (dialogs with paraphrases)"
+    schema = "dstc7_dialog"
+    unit = "dialog"
+    tags = ("response-selection",)
+    precedence = 32
+    marks_ends = False
+
+    def recognizes(self, record: Any) -> bool:
+        """Return whether a decoded value has a dialog's id and messages."""
+        return isinstance(record, dict) and "dialog-id" in record and isinstance(record.get("messages"), list)
+
+    def identifier(self, record: Any) -> str | None:
+        """Return the dialog's id as a text."""
+        found = record.get("dialog-id") if isinstance(record, dict) else None
+        return str(found) if isinstance(found, str) or type(found) is int else None
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """Return the conversation, with paraphrases as alternatives of their messages."""
+        listed = record.get("messages") if isinstance(record, dict) else None
+        if not isinstance(listed, list) or not listed:
+            raise ValueError("no list of messages")
+        turns = tuple(_turn(one) for one in listed)
+        return filed_verbatim(self.identifier(record), Scenario(-1, {}), turns)
+
+
+def _turn(one: Any) -> Turn:
+    if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
+        raise ValueError("a message without an utterance")
+    if not isinstance(role := one.get("speaker"), str) or not role:
+        raise ValueError("a message without a speaker")
+    others = one.get("paraphrases")
+    listed = [text for text in others if isinstance(text, str)] if isinstance(others, list) else []
+    return Turn(role, one["utterance"], alternatives=tuple(Turn(role, text) for text in listed))
+
+
+READER = Dstc7Dialogs()

@@ -1,0 +1,57 @@
+"""CIMA's released files, to be read; `cima_files` has their two layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgen.domains.tutoring import cima_files as cima
+from edgen.plugin import FiledRecord, SpaceRole
+from edgen.plugin.readers import DataSetReader
+
+_SAME = 2  # turns at the beginning that the contexts of one conversation share
+
+
+class Cima(DataSetReader):
+    """Contexts with the responses of several tutors."""
+
+    name = "cima"
+    title = "CIMA"
+    schema = "cima_prep"
+    unit = "context"
+    units_depend = "share an exercise and begin alike, so they are cut from one conversation"
+    tags = ("tutoring", "dialogue")
+    measures = (
+        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words", "reference_overlap",
+        "served",
+    )  # fmt: skip
+    roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
+    precedence = 35
+    marks_ends = False
+
+    def recognizes(self, record: Any) -> bool:
+        """Return whether a decoded value is an entry of either layout."""
+        return cima.is_entry(record)
+
+    def schema_of(self, record: Any) -> str:
+        """Return the schema of an entry's layout."""
+        return cima.schema_of(record) if cima.is_entry(record) else self.schema
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """Yield what is known to be wrong in the released files."""
+        return cima.findings(record) if cima.is_entry(record) else iter(())
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """Return a context with its tutors' responses."""
+        if not cima.is_entry(record):
+            raise ValueError("no context with tutors' responses")
+        found = cima.read(record)
+        concepts = sorted(found.scenario.values.items())
+        # of a conversation, the release has several contexts, each longer than the one before
+        begin = [turn.text for turn in found.speech.turns[:_SAME]]
+        return msgspec.structs.replace(found, cluster=repr((concepts, begin)))
+
+
+READER = Cima()

@@ -1,0 +1,75 @@
+"""Metrics that apply to an arm. A data set has no plan, no calls and no prices, and may lack roles, ends,
+probabilities and labels; such a metric is left out and named, instead of being compared with nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgen.core.text import join_list
+from edgen.evaluation.comparison.arms import ArmSums
+from edgen.evaluation.comparison.metrics import MetricSpec
+from edgen.evaluation.comparison.result import NotCompared
+
+_OF_RUNS = ("outcomes", "effort")
+
+
+def applies(spec: MetricSpec, table: ArmSums) -> bool:
+    """Return whether a metric says anything about an arm. About a run, every metric does."""
+    return table.arm.data is None or _why_not(spec, table) is None
+
+
+def _why_not(spec: MetricSpec, table: ArmSums) -> str | None:
+    """Return the reason why a metric says nothing about a data set, None if it does."""
+    if spec.group in _OF_RUNS:
+        return "a data set does not tell how it was made"
+    if spec.top == "ended" or spec.top.startswith("ended by "):
+        return None if table.arm.marks_ends else "its layout does not mark who ends a conversation"
+    if "probability" in spec.top:
+        return None if table.total("with_probability") else "it holds no probabilities"
+    if (role := _silent(spec, table)) is not None:
+        return f"no {role} speaks in it"
+    if spec.group == "measures" and not table.total(spec.bottom):
+        return "it holds nothing that this measures"
+    return None
+
+
+def _silent(spec: MetricSpec, table: ArmSums) -> str | None:
+    """Return the role that a metric is about, if it never speaks in this arm."""
+    for column in (spec.top, spec.bottom):
+        role = column.removeprefix("words of ").removeprefix("turns of ")
+        if role != column and not table.total(f"turns of {role}"):
+            return role
+    return None
+
+
+def applicable(
+    tables: Sequence[ArmSums], specs: Sequence[MetricSpec]
+) -> tuple[list[MetricSpec], list[NotCompared]]:
+    """Return the metrics that apply to the first arm and to another one; and in words those that do not."""
+    if all(table.arm.data is None for table in tables):
+        return list(specs), []
+    kept: list[MetricSpec] = []
+    left_out: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for spec in specs:
+        able = [table for table in tables if _says_something(spec, table)]
+        if tables[0] in able and len(able) > 1:
+            kept.append(spec)
+            continue
+        lacking = [table for table in tables if table not in able]
+        reasons = dict.fromkeys(_why_not(spec, table) or _nothing(spec, table) for table in lacking)
+        key = tuple(table.arm.label for table in lacking), join_list(reasons)
+        left_out.setdefault(key, []).append(spec.title)
+    return kept, [
+        NotCompared(what=", ".join(titles), arms=arms, why=why) for (arms, why), titles in left_out.items()
+    ]
+
+
+def _says_something(spec: MetricSpec, table: ArmSums) -> bool:
+    """Return whether a metric applies to an arm that has anything for it, whether a run or not."""
+    has_any = spec.group == "diversity" or bool(table.total(spec.bottom))
+    return has_any and _silent(spec, table) is None and applies(spec, table)
+
+
+def _nothing(spec: MetricSpec, table: ArmSums) -> str:
+    role = _silent(spec, table)
+    return f"no {role} speaks in it" if role is not None else "it holds nothing that this measures"

@@ -1,0 +1,184 @@
+"""Data sets as arms of a comparison, in memory that does not grow with them.
+
+A data set shares no scenario with anything, so it is compared as an independent sample. Records that depend
+on each other are one cluster. Up to GROUPS clusters each have sums of their own; further ones are added to
+these at random (the random groups of Wolter 2007, Introduction to Variance Estimation, chapter 2): every
+record counts, and intervals are over the groups. Variety and near-duplicates are measured on one conversation
+of each group, drawn with the same chance for each (reservoir sampling: Vitter 1985, ACM Trans. Math. Softw.
+11)."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.values import Turn
+from edgen.evaluation.comparison.arms import Arm, SettledConversation
+from edgen.evaluation.comparison.result import DataFacts
+from edgen.evaluation.data_sets.files import files_at
+from edgen.evaluation.measuring import measures_to_compare
+from edgen.evaluation.sample import Sample
+
+GROUPS = 10_000
+MOST_ROLES = 20  # roles by name; further ones are OTHERS
+OTHERS = "others"
+_LONGEST = 20_000  # characters of a conversation that variety is measured on
+_IN_MEMORY = 1 << 25  # bytes of such conversations; more are in a temporary file
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(tuple[Turn, ...]).decode
+
+
+def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: int) -> Arm:
+    """Return a data set as an arm. `spelling` maps the names of roles, in small letters, to how the
+    comparison spells them, and learns new ones.
+
+    Raises DataError for a path that cannot be read, or whose layout is unknown.
+    """
+    data = files_at(path, 0)
+    assert data.family is not None
+    reader = data.family
+    kept = _KeptConversations(f"{seed}/{label}")
+    facts = DataFacts(layout=reader.title, unit=reader.unit, depends=reader.units_depend)
+    counted = [facts]
+
+    def outcomes() -> Iterator[SettledConversation]:
+        kept.clear()
+        groups = _Groups()
+        records = 0
+        for sample in data.samples():
+            records += 1
+            group = groups.of(sample.scenario.index)
+            said = msgspec.structs.replace(sample, turns=_spelled(sample.turns, spelling))
+            yield SettledConversation(
+                scenario=group, replicate=kept.offer(group, said), status="accepted", said=said
+            )
+        counted[0] = msgspec.structs.replace(
+            facts,
+            records=records,
+            clusters=groups.clusters,
+            groups=groups.count,
+            unread=dict(data.unread.most_common(_REASONS)),
+            notes=(*data.notes, *filter(None, [data.repeated.told() if data.repeated else None])),
+        )
+
+    return Arm(
+        label=label,
+        run=str(path),
+        scenarios=0,
+        outcomes=outcomes,
+        turns=lambda group, _: kept.turns(group),
+        draws=f"data set {label}",
+        roles=(),
+        measures=measures_to_compare(reader),
+        probability_words=reader.probability_words,
+        marks_ends=reader.marks_ends,
+        data=lambda: counted[0],
+        kept=kept.conversations,
+    )
+
+
+_REASONS = 10
+
+
+class _Groups:
+    """The group of each cluster, by the index of its scenario. Groups count from 0."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+        self._before = -1  # the highest index so far; clusters come in the order of their first records
+        self.clusters = 0
+
+    @property
+    def count(self) -> int:
+        """The number of groups."""
+        return len(self._known)
+
+    def of(self, index: int) -> int:
+        """Return the group of a cluster."""
+        if index > self._before:
+            self._before = index
+            self.clusters += 1
+        if (found := self._known.get(index)) is not None:
+            return found
+        if len(self._known) < GROUPS:
+            self._known[index] = len(self._known)
+            return self._known[index]
+        return _mixed(index) % GROUPS
+
+
+def _mixed(index: int) -> int:
+    """Return a number that looks random, and depends on the index alone: a file may have a period."""
+    return (index * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 29
+
+
+class _KeptConversations:
+    """One conversation of each group, drawn with the same chance for each."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._random = random.Random(self._seed)  # noqa: S311 - a draw that can be made again
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="edgen-")  # noqa: SIM115 - gone with this
+        self._seen: dict[int, int] = {}
+        self._places: dict[int, tuple[int, int]] = {}
+        self._end = 0
+
+    def offer(self, group: int, said: Sample) -> int:
+        """Keep a conversation, perhaps. Return its number in the group, from 0."""
+        number = self._seen.get(group, 0)
+        self._seen[group] = number + 1
+        if number == 0 or self._random.random() * (number + 1) < 1:
+            data = _encode(_shortened(said.turns))
+            self._file.seek(self._end)
+            self._file.write(data)
+            self._places[group] = (self._end, len(data))
+            self._end += len(data)
+        return number
+
+    def turns(self, group: int) -> tuple[Turn, ...]:
+        """Return the conversation that was kept of a group."""
+        place, size = self._places[group]
+        self._file.seek(place)
+        return _decode(self._file.read(size))
+
+    def conversations(self, groups: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
+        """Yield those of the first so many groups, with the group."""
+        for group in range(min(groups, len(self._places))):
+            yield group, self.turns(group)
+
+
+def _shortened(turns: tuple[Turn, ...]) -> list[dict[str, str]]:
+    """Return roles and texts of the first turns, up to LONGEST characters."""
+    found, left = [], _LONGEST
+    for turn in turns:
+        found.append({"role": turn.role, "text": turn.text[:left]})
+        left -= len(turn.text)
+        if left <= 0:
+            break
+    return found
+
+
+def _spelled(turns: tuple[Turn, ...], spelling: MutableMapping[str, str]) -> tuple[Turn, ...]:
+    """Return the turns with roles spelled as elsewhere in the comparison."""
+    return tuple(
+        turn if (role := _spelled_role(turn.role, spelling)) == turn.role
+        else msgspec.structs.replace(turn, role=role)
+        for turn in turns
+    )  # fmt: skip
+
+
+def _spelled_role(role: str, spelling: MutableMapping[str, str]) -> str:
+    key = role.casefold()
+    if key not in spelling:
+        if len(spelling) >= MOST_ROLES:
+            return OTHERS
+        spelling[key] = role
+    return spelling[key]

@@ -1,0 +1,90 @@
+"""Sentences on comparisons with data sets: what was compared, and the limits of a difference, or of none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgen.core.text import join_list, quantity
+from edgen.evaluation.comparison.arms import Arm, ArmSums
+from edgen.evaluation.comparison.result import DataFacts
+
+
+def about_data_sets(tables: Sequence[ArmSums]) -> Iterator[str]:
+    """Yield sentences on the data sets among the arms, those on one of them first."""
+    arms = [table.arm for table in tables]
+    facts = {arm.label: arm.data() for arm in arms if arm.data is not None}
+    if not facts:
+        return
+    for label, one in facts.items():
+        yield from _about(label, one)
+    yield from _about_roles(tables)
+    yield from _about_units(arms)
+    names = join_list(facts)
+    yield (
+        f"{names} {'shares' if len(facts) == 1 else 'share'} no scenario with the others, so arms are compared as "
+        "independent samples: a difference is one of topics, instructions, people and time of collection as well "
+        "as of who wrote, and does not tell which."
+    )
+    yield (
+        "No proven difference is no proof of likeness: the interval tells how large a difference may still be. What "
+        "is measured here is form and wording; whether something is right, helpful or natural is for judges and readers."
+    )
+    if any(arm.data is None for arm in arms):
+        yield f"A model may have read {names} in training; edgen cannot tell. Likeness may then be memory."
+
+
+def _about(label: str, facts: DataFacts) -> Iterator[str]:
+    if facts.clusters < facts.records:
+        why = f" {facts.depends}" if facts.depends else " share a scenario"
+        yield (
+            f"{label}: {quantity(facts.records, facts.unit)} in {quantity(facts.clusters, 'cluster')}: those of one "
+            f"cluster{why}. Intervals and tests are over clusters."
+        )
+    if facts.groups < facts.clusters:
+        yield (
+            f"{label}: its {quantity(facts.clusters, 'cluster')} are put into {quantity(facts.groups, 'group')} at "
+            "random, over which intervals and tests are (Wolter 2007); variety and near-duplicates are those of one "
+            "conversation of each group, drawn at random."
+        )
+    if facts.unread:
+        reasons = ", ".join(f"{count:,} × {reason}" for reason, count in facts.unread.items())
+        yield f"{label}: left out, since they cannot be read: {reasons}."
+    for note in facts.notes:
+        yield f"{label}: {note}"
+
+
+def _about_roles(tables: Sequence[ArmSums]) -> Iterator[str]:
+    """Say how roles of other names are compared."""
+    first = tables[0]
+    for other in tables[1:]:
+        if first.arm.data is None and other.arm.data is None:
+            continue
+        ours, theirs = (
+            [role for role in one.roles if role not in two.roles]
+            for one, two in ((first, other), (other, first))
+        )
+        if not (ours and theirs):
+            continue
+        real, made = (theirs, ours) if first.arm.data is None else (ours, theirs)
+        yield (
+            f"{join_list(ours)} of {first.arm.label} and {join_list(theirs)} of {other.arm.label} are not compared; if "
+            f"they are the same, --role {made[-1]}={real[-1]} says so."
+        )
+
+
+def _about_units(arms: Sequence[Arm]) -> Iterator[str]:
+    """Say that a record is a part of a conversation, where it is."""
+    parts = {
+        arm.label: facts.unit
+        for arm in arms
+        if arm.data is not None and (facts := arm.data()).unit not in _WHOLE
+    }
+    if parts and len({*parts.values()}) + (len(parts) < len(arms)) > 1:
+        each = join_list([f"{label} ({unit})" for label, unit in parts.items()])
+        yield (
+            f"A record of {each} is a part of a conversation, up to the turn that it asks for; the number of turns "
+            "is that of the part."
+        )
+
+
+_WHOLE = ("conversation", "dialog")

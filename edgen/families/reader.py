@@ -1,0 +1,170 @@
+"""Readers of data sets: each declares a layout of records in files, wherever they come from.
+
+A family reads the records that it writes. Any other layout, such as one of a published data set, is a
+`DataSetReader` of its own, found by the entry point group `edgen.readers`. Nothing else names a layout, so a
+domain that is deleted takes its readers with it.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from edgen.core import registry
+from edgen.core.values import Conversation, Turn
+from edgen.core.version import DISTRIBUTION
+from edgen.families.parts import FiledRecord
+from edgen.space.model import Space, SpaceRole
+from edgen.validation.stream import Piece
+
+
+class LayoutChecks:
+    """Checks of a record beyond its schema."""
+
+    schema: ClassVar[str]
+    """The file of its JSON Schema: a name in validators/, or a path."""
+
+    def schema_of(self, record: Any) -> str:
+        """Return the file of the JSON Schema for a decoded record, if the family knows several layouts."""
+        return self.schema
+
+    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
+        """Yield problems of a decoded record that its schema cannot express: (path, problem), each an
+        error."""
+        yield from ()
+
+    def begins_anew(self, turn: Any) -> bool:
+        """Return whether a turn of a decoded record begins a new part, so that it may follow one of the same
+        role."""
+        return False
+
+    def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
+        """Return the values that the space allows in a record, by key of its scenario."""
+        return {one.name: frozenset(one.values) for one in space.dimensions}
+
+    def written(self, conversation: Conversation) -> tuple[Turn, ...]:
+        """Return the turns as texts of a record: with an end marker if the layout has one."""
+        return conversation.turns
+
+
+class FamilyWords:
+    """Words for conversations of this kind in cards, reports and comparisons."""
+
+    tags: ClassVar[tuple[str, ...]] = ()
+    """Words for the conversations on a card."""
+    measures: ClassVar[tuple[str, ...]] = ()
+    """The names of the measures that only conversations of this kind have."""
+    roles: ClassVar[tuple[SpaceRole, ...]] = ()
+    """The roles that speak where no space names who does."""
+    precedence: ClassVar[int] = 0
+    """Of edgen's own families that fit a space or know a record, the lowest is taken."""
+    probability_clause: ClassVar[str] = ""
+    """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
+    holds_events: ClassVar[bool] = True
+    """Whether records hold what happened besides turns."""
+
+    @property
+    def probability_words(self) -> str:
+        """The name of a conversation's probability."""
+        return f"probability {self.probability_clause}".rstrip()
+
+
+class SplitGroups:
+    """Criteria for separating train and test, beyond single dimensions."""
+
+    def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return criteria for separating train and test: each is a name, and the dimensions whose values form
+        a group."""
+        return dimension_groups(dimensions)
+
+
+def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return each dimension separately, and all of them together."""
+    return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
+
+
+class TextLayout:
+    """A layout of lines instead of JSON."""
+
+    def recognizes_text(self, head: str) -> bool:
+        """Return whether a file that is no JSON has this layout, by its first lines."""
+        return False
+
+    def cut_text(self, lines: Iterable[tuple[int, str]]) -> Iterator[Piece]:
+        """Yield the records of such a file, from its lines with their numbers. Raises ValueError for a line
+        that fits no record."""
+        yield from ()
+
+
+class DataSetReader(LayoutChecks, FamilyWords, SplitGroups, TextLayout, ABC):
+    """A reader of one layout of records.
+
+    Required are `name`, `title`, `schema`, `recognizes` and `read_file`. `roles` are those that may speak, ()
+    if the records say it.
+    """
+
+    name: ClassVar[str]
+    """The name of its entry point."""
+    title: ClassVar[str]
+    """The data set or layout, for people. Records under one title may stand in one file."""
+    unit: ClassVar[str] = "conversation"
+    """The name of one record, for people."""
+    units_depend: ClassVar[str] = ""
+    """Why records with one `cluster` depend on each other, as a clause."""
+    marks_ends: ClassVar[bool] = True
+    """Whether the layout marks who ended the conversation."""
+
+    @abstractmethod
+    def recognizes(self, record: Any) -> bool:
+        """Return whether a decoded JSON value has this layout, valid or not."""
+
+    @abstractmethod
+    def read_file(self, record: Any) -> FiledRecord:
+        """Read the conversation in a decoded record of a file of any origin. Raises ValueError with the
+        reason as a clause if it is invalid."""
+
+    def identifier(self, record: Any) -> str | None:
+        """Return the id in a decoded record, None if it has none."""
+        found = record.get("id") if isinstance(record, dict) else None
+        return found if isinstance(found, str) else None
+
+
+@functools.cache
+def own_readers() -> tuple[DataSetReader, ...]:
+    """Return edgen's own families and readers, in the order in which they are asked."""
+    own = [
+        registry.find(plugin.kind, plugin.name)
+        for plugin in registry.every_plugin()
+        if plugin.kind in ("family", "reader") and plugin.package == DISTRIBUTION
+    ]
+    return tuple(sorted(own, key=lambda reader: reader.precedence))
+
+
+@functools.cache
+def other_readers() -> tuple[DataSetReader, ...]:
+    """Return the families and readers of other packages."""
+    found = (*registry.find_all("family"), *registry.find_all("reader"))
+    return tuple(reader for reader in found if reader not in own_readers())
+
+
+def reader_of_record(record: Any) -> DataSetReader | None:
+    """Return the family or reader that recognises a decoded record, edgen's own first; None if none does."""
+    for readers in (own_readers, other_readers):
+        if found := next((reader for reader in readers() if reader.recognizes(record)), None):
+            return found
+    return None
+
+
+def reader_of_text(head: str) -> DataSetReader | None:
+    """Return the family or reader that recognises the first lines of a file that is no JSON."""
+    for readers in (own_readers, other_readers):
+        if found := next((reader for reader in readers() if reader.recognizes_text(head)), None):
+            return found
+    return None
+
+
+def known_titles() -> list[str]:
+    """Return the titles of all layouts that can be read, each once, in alphabetical order."""
+    return sorted({reader.title for reader in (*own_readers(), *other_readers())}, key=str.casefold)

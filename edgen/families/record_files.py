@@ -1,0 +1,110 @@
+"""Files of records with the reader of their layout: found by the first record that a reader recognises."""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from edgen.core.errors import DataError
+from edgen.core.text import join_list
+from edgen.families.reader import DataSetReader, known_titles, reader_of_record, reader_of_text
+from edgen.validation.reading import open_data, printable
+from edgen.validation.stream import Piece, lines_of, not_utf8, pieces
+
+ADVICE = "Rows that `edgen export` wrote for a trainer are not read; `--to ed` and `--to hf --files jsonl` write files that are."
+_LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
+_HEAD = 1 << 16  # bytes
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A file of records. `reader` is None if no reader recognises it; `is_empty`: it has no record at all."""
+
+    path: Path
+    reader: DataSetReader | None
+    is_empty: bool = False
+    is_text: bool = False
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the records. Raises DataError with the place where the file cannot be read on."""
+        source = printable(self.path)
+        with open_data(self.path) as file:
+            if self.is_text and self.reader is not None:
+                try:
+                    yield from self.reader.cut_text(lines_of(file, source))
+                except ValueError as problem:
+                    raise DataError(source, f"{problem}.") from None
+            else:
+                yield from pieces(file, source, is_recognized)
+
+    def refuse_other(self, record: Any, number: int) -> None:
+        """Raise DataError if a record, which its reader cannot read, has another known layout."""
+        other = reader_of_record(record)
+        if self.reader is None or other is None or other.title == self.reader.title:
+            return
+        raise DataError(
+            printable(self.path),
+            f"record {number} has the layout of {other.title}, and earlier ones that of {self.reader.title}; put "
+            "them into separate files.",
+        )
+
+
+def is_recognized(record: Any) -> bool:
+    """Return whether any reader recognises a decoded record."""
+    return reader_of_record(record) is not None
+
+
+def open_records(path: Path) -> RecordFile:
+    """Return a file of records with its reader. Raises DataError for one that cannot be read."""
+    source = printable(path)
+    with open_data(path) as file:
+        head = _head(file, source)
+        if head.lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
+            if not head.strip("\ufeff \t\r\n"):
+                raise DataError(source, "it is empty; an empty list of records is written [].")
+            reader = reader_of_text(head)
+            return RecordFile(path, reader, is_text=True)
+    with open_data(path) as file:
+        is_empty = True
+        for piece in itertools.islice(pieces(file, source, is_recognized), _LOOKED_AT):
+            is_empty = False
+            if (found := reader_of_record(_decoded(piece))) is not None:
+                return RecordFile(path, found)
+    return RecordFile(path, None, is_empty)
+
+
+def unknown_layout(path: Path) -> DataError:
+    """Return the error for a file or folder whose records no reader recognises."""
+    titles = join_list(known_titles())
+    return DataError(
+        printable(path), f"its records have none of the layouts that edgen reads: {titles}. {ADVICE}"
+    )
+
+
+def _head(file: IO[bytes], source: str) -> str:
+    """Return the first characters of a file, whole lines if possible."""
+    try:
+        data = file.read(_HEAD)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise DataError(source, f"it cannot be read: {problem}.") from None
+    try:
+        head = codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < _HEAD)
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise not_utf8(source, problem.start, line) from None
+    return head if len(data) < _HEAD else head.rpartition("\n")[0] or head
+
+
+def _decoded(piece: Piece) -> Any:
+    """Return a record, None for one that cannot be decoded."""
+    try:
+        return msgspec.json.decode(piece.raw)
+    except (ValueError, RecursionError):
+        return None
