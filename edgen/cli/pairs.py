@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from typer import Option
+from typer import Argument, Option
 
+from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from edgen.api.pairs_estimate import PairsEstimate
     from edgen.runtime.control import Control
 
+RunsArgument = Annotated[
+    list[Path],
+    Argument(
+        metavar="RUN…",
+        help="A run; or several of the same scenarios, whose conversations are then compared with each other.",
+        autocompletion=complete.runs,
+    ),
+]
 SignalOption = Annotated[
     Literal["oracle", "probability", "human", "flag", "judged"] | None,
     Option(
@@ -32,7 +41,7 @@ CreditOption = Annotated[
     Option(
         help="How to compare two responses to one turn. whole: by the whole conversations. response: by the two "
         "responses alone. rollouts: by the mean of conversations in which the run's own agents continue from each "
-        "response.  [default: the job's, else whole]"
+        "response.  [default: the job's, else response; whole for arms, several runs, and other signals]"
     ),
 ]
 RolloutsOption = Annotated[
@@ -48,12 +57,17 @@ MostOption = Annotated[
     int | None, Option(metavar="N", min=1, help="Keep the N clearest pairs of each scenario.")
 ]
 ReportOption = Annotated[
-    bool, Option("--report", help="Report position and length bias, agreement and calibration.")
+    bool,
+    Option(
+        "--report",
+        help="Report position and length bias, agreement and calibration; of arms and of several runs, also how often "
+        "the judge prefers each to each other one.",
+    ),
 ]
 
 
 def command(
-    run: o.RunArgument,
+    runs: RunsArgument,
     signal: SignalOption = None,
     credit: CreditOption = None,
     rollouts: RolloutsOption = None,
@@ -81,11 +95,14 @@ def command(
     Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and
     abstentions never become labels. Each pair keeps its evidence. People's votes come with --people, one JSON
     object a line. Every verdict is stored, so a second start asks for none again. --report without --signal
-    reports on the pairs that exist.
+    reports on the pairs that exist. Several runs are compared on the scenarios that they share; their pairs are
+    in the first run's folder, in pairs/against.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 
     Example: edgen pairs outputs/selfplay --signal oracle --credit rollouts --dry-run
+
+    Example: edgen pairs outputs/before outputs/after --signal oracle --report
     """
     from edgen.api.pairs import PairOptions
     from edgen.cli.control import make_control
@@ -93,12 +110,14 @@ def command(
     control = make_control(
         trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
     )
+    run, *against = runs
     if signal is None:
         return _print_bias(
-            run, credit, rollouts, dry_run, asked=report and not (backend or prompt), json=json
+            runs, credit, rollouts, dry_run, asked=report and not (backend or prompt), json=json
         )
     options = PairOptions(
         by=signal,
+        against=tuple(against),
         credit=credit,
         rollouts=rollouts,
         judge=backend,
@@ -116,7 +135,7 @@ def command(
     return _print_pairs(run, options, control, report=report, json=json)
 
 
-def _print_bias(run: Path, *making: object, asked: bool, json: bool) -> None:
+def _print_bias(runs: Sequence[Path], *making: object, asked: bool, json: bool) -> None:
     """Report on the pairs that exist. Raises UsageError where one of the options is given that are for
     `making` pairs."""
     if any(making):
@@ -124,7 +143,7 @@ def _print_bias(run: Path, *making: object, asked: bool, json: bool) -> None:
     from edgen.api.pairs import report_bias
     from edgen.preferences.render import render
 
-    bias = report_bias(run, asked=asked)
+    bias = report_bias(runs[0], runs[1:], asked=asked)
     print_value(bias, render(bias), json=json)
 
 

@@ -67,6 +67,8 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
         yield f"{quantity(directed['n'], 'pair')} have a text that speaks to a judge: {said}."
     if not judges:
         yield "No judge has been asked about these pairs, so nothing is known about position or length bias."
+    for matrix in pairs.bias.get("policies", ()):
+        yield policy_table(matrix, f", by {matrix['model']}" if len(pairs.bias["policies"]) > 1 else "")
     if pairs.rests:
         rests = tuple((words, number(count)) for words, count in pairs.rests.items())
         yield Table(("labels rest on", "pairs"), rests, style="words")
@@ -75,6 +77,21 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
     agreement = _agreement(pairs.bias["agreement"], judges)
     if agreement.rows:
         yield agreement
+
+
+def policy_table(matrix: Values, whose: str = "") -> Table:
+    """Return the matrix of policies by one judge."""
+    cells = {(cell["row"], cell["column"]): _policy_cell(cell) for cell in matrix["cells"]}
+    rows = tuple(
+        (row, *(cells.get((row, column), NONE) for column in matrix["arms"])) for row in matrix["arms"]
+    )
+    title = f"How often the judge prefers the row's conversations to the column's{whose}"
+    return Table((f"preferred, by {matrix['compare']}", *matrix["arms"]), rows, title, style="wide")
+
+
+def _policy_cell(cell: Values) -> str:
+    sd = "" if cell["sd"] is None else f", sd {cell['sd']:.3f} over {cell['replicates']} replicates"
+    return f"{_share(cell['preference'])}{sd}, {quantity(cell['preference']['n'], 'pair')}"
 
 
 def _outcomes(pairs: PairsReport) -> Picture:

@@ -14,7 +14,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET
@@ -32,7 +32,7 @@ from edgen.core.pair import (
     response_at,
     texts_digest,
 )
-from edgen.core.values import Scenario, Turn
+from edgen.core.values import Scenario, Status, Turn
 from edgen.families.base import Recorded, family_of, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
@@ -98,6 +98,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     Raises RunError if there is no run or its contents come from different jobs, UsageError for a layer that
     is not of turns.
     """
+
+    between_arms: ClassVar[bool] = False  # pairs are of different arms only
 
     def __init__(self, path: Path, labels_of: Sequence[str] = ()) -> None:
         self.rundir = RunFolder(path)
@@ -172,6 +174,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return describe_layers(self.rundir)
 
     @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms of the run, in order; none in a run without arms."""
+        return tuple(filter(None, self._arms))
+
+    @property
     def simulated(self) -> bool:
         """True if a simulator took part in the run."""
         return any(view.simulated for view in self.views.values())
@@ -220,6 +227,16 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         order = self._arms.index(arm)
         for index, replicate in view.accepted():
             yield index, order, replicate
+
+    def names(self, index: int) -> list[str]:
+        """Return the names of the accepted conversations of a scenario, by arm and replicate."""
+        return [
+            candidate_name(arm, task)
+            for arm in self._arms
+            if arm in self.views
+            for task, (status, *_) in sorted(self.views[arm].outcomes(index).items())
+            if status == Status.ACCEPTED and isinstance(task, int)
+        ]
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one accepted conversation of a scenario. Raises RunError if there is none of that name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,9 +32,9 @@ from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder, check_file
 from edgen.store.run_reader import RunReader
+from edgen.store.several_runs import label_runs, name_together, refuse_twins
 
 _MARK = b'"kind": "edgen comparison"'
-_LONGEST_NAME = 120  # bytes of a file's name
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def open_comparison(
     Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
     where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.
     """
-    _refuse_twins(paths)
+    refuse_twins(paths)
     with contextlib.ExitStack() as stack:
         for path in paths:
             _require(path, paths)
@@ -73,7 +72,7 @@ def open_comparison(
         arms = [_arm(one, reader, readers[0]) for one, reader in zip(chosen, readers, strict=True)]
         differences = list(_prompt_differences(chosen, arms)) if prompts else []
         seed = readers[0].job.seed
-        yield compare_arms(" and ".join(_labels(paths)), arms, seed=seed, prompts=differences, tell=tell)
+        yield compare_arms(" and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, tell=tell)
 
 
 def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
@@ -81,7 +80,7 @@ def store(comparison: Comparison, path: Path, output: Path | None = None) -> Pat
     to the file `output`; returns where it is. Raises UsageError if something else is there."""
     run = RunFolder(path)
     if output is None:
-        output = run.comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
+        output = run.comparisons / f"{name_together([arm.label for arm in comparison.arms])}.json"
         if not run.comparisons.is_dir():
             if run.comparisons.exists() or run.comparisons.is_symlink():
                 raise UsageError(
@@ -91,15 +90,6 @@ def store(comparison: Comparison, path: Path, output: Path | None = None) -> Pat
     check_file(output, run, _MARK, "comparison")
     write_lines(output, [msgspec.json.format(msgspec.json.encode(comparison), indent=2)])
     return output
-
-
-def _file_name(labels: Sequence[str]) -> str:
-    name = "-vs-".join(labels)
-    if len(name.encode()) <= _LONGEST_NAME:
-        return name
-    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
-    first = labels[0].encode()[:80].decode(errors="ignore")
-    return f"{first}-vs-{len(labels) - 1}-others-{digest}"
 
 
 def _require(path: Path, paths: Sequence[Path]) -> None:
@@ -116,28 +106,10 @@ def _require(path: Path, paths: Sequence[Path]) -> None:
     RunFolder(path).require()
 
 
-def _refuse_twins(paths: Sequence[Path]) -> None:
-    seen: set[Path] = set()
-    for path in paths:
-        if path.resolve() in seen:
-            raise UsageError(f"{path}: this run is named twice; compared with itself, nothing differs.")
-        seen.add(path.resolve())
-
-
-def _labels(paths: Sequence[Path]) -> list[str]:
-    """Return the folders' names, with as many of their parents as needed to distinguish them."""
-    parts = [path.resolve().parts for path in paths]
-    for depth in range(1, max(map(len, parts)) + 1):
-        labels = ["_".join(p.strip("/") for p in each[-depth:]) for each in parts]
-        if len(set(labels)) == len(labels):
-            break
-    return labels
-
-
 def _arms_of(paths: Sequence[Path]) -> list[_Chosen]:
     """Return every arm of these runs, and the runs without arms."""
     found = []
-    for path, label in zip(paths, _labels(paths), strict=True):
+    for path, label in zip(paths, label_runs(paths), strict=True):
         run = RunFolder(path)
         job = load_job(run.job)
         for arm in job.arm_names:
