@@ -82,9 +82,7 @@ class LayerCount:
     """Count of one layer. `labels`: its set, None if unknown: then labels are counted as they come.
     `identical`: the groups of annotators that send identical requests."""
 
-    def __init__(
-        self, labels: LabelSet | None = None, identical: tuple[tuple[str, ...], ...] = ()
-    ) -> None:
+    def __init__(self, labels: LabelSet | None = None, identical: tuple[tuple[str, ...], ...] = ()) -> None:
         self._set = labels
         self._identical = identical
         self._several = False

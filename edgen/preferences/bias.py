@@ -164,7 +164,7 @@ def bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = ()) ->
     signals = _PairSignals()
     for pair, words in rows:
         signals.add(pair, words)
-    rounded: dict[str, Any] = _rounded(msgspec.to_builtins(signals.report(arms)))
+    rounded: dict[str, Any] = round_values(msgspec.to_builtins(signals.report(arms)))
     return rounded
 
 
@@ -246,10 +246,10 @@ def _slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = Non
     return slope(np.column_stack(columns), p, scenario, prior_sd=_SLOPE_PRIOR_SD)
 
 
-def _rounded(value: Any) -> Any:
-    """Return the report with rounded numbers, so that another machine's arithmetic does not show."""
+def round_values(value: Any) -> Any:
+    """Return values for JSON with rounded numbers, so that another machine's arithmetic does not show."""
     if isinstance(value, dict):
-        return {key: _rounded(child) for key, child in value.items()}
+        return {key: round_values(child) for key, child in value.items()}
     if isinstance(value, list):
-        return [_rounded(child) for child in value]
+        return [round_values(child) for child in value]
     return round(value, 6) + 0.0 if isinstance(value, float) else value

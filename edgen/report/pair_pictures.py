@@ -68,7 +68,7 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
     if not judges:
         yield "No judge has been asked about these pairs, so nothing is known about position or length bias."
     for matrix in pairs.bias.get("policies", ()):
-        yield policy_table(matrix, f", by {matrix['model']}" if len(pairs.bias["policies"]) > 1 else "")
+        yield from policy_blocks(matrix)
     if pairs.rests:
         rests = tuple((words, number(count)) for words, count in pairs.rests.items())
         yield Table(("labels rest on", "pairs"), rests, style="words")
@@ -79,14 +79,18 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
         yield agreement
 
 
-def policy_table(matrix: Values, whose: str = "") -> Table:
-    """Return the matrix of policies by one judge."""
+def policy_blocks(matrix: Values) -> Iterator[Block]:
+    """Yield the matrix of policies by one judge."""
     cells = {(cell["row"], cell["column"]): _policy_cell(cell) for cell in matrix["cells"]}
     rows = tuple(
         (row, *(cells.get((row, column), NONE) for column in matrix["arms"])) for row in matrix["arms"]
     )
-    title = f"How often the judge prefers the row's conversations to the column's{whose}"
-    return Table((f"preferred, by {matrix['compare']}", *matrix["arms"]), rows, title, style="wide")
+    what = "whole conversations" if matrix["compare"] == "conversation" else "responses"
+    yield (
+        f"How often {matrix['model']} prefers the row to the column, comparing {what} in both orders, with a 95% interval; "
+        "50% is no preference."
+    )
+    yield Table(("row over column", *matrix["arms"]), rows, style="wide")
 
 
 def _policy_cell(cell: Values) -> str:

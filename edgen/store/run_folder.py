@@ -120,7 +120,15 @@ class RunFolder:
         askers."""
         annotators = sorted(self.layers.glob("*/annotators"))
         others = sorted(self.against.glob("*/judged"))
-        return [self.path / "pairs" / "judged", self.path / "pairs" / "rollouts", self.adherence, *others, *annotators, *self.writers(), *self.askers()]
+        return [
+            self.path / "pairs" / "judged",
+            self.path / "pairs" / "rollouts",
+            self.adherence,
+            *others,
+            *annotators,
+            *self.writers(),
+            *self.askers(),
+        ]
 
     def judge_ledgers(self) -> list[Path]:
         """Return the ledger of each judge of pairs."""

@@ -105,15 +105,13 @@ class SeveralRuns(RunReader):
             self._own_names = len({reader.name for reader in readers}) == len(readers)
             for other in others:
                 _require_same_roles(first, other)
-            self._places = {
-                label: _match(first, reader) for label, reader in [*self._readers.items()][1:]
-            }
+            self._numbers = {label: _match(first, reader) for label, reader in [*self._readers.items()][1:]}
             self._require_shared()
             self._stack = stack.pop_all()
 
     def _require_shared(self) -> None:
         first, *others = self._readers.values()
-        for label, other in zip(self._places, others, strict=True):
+        for label, other in zip(self._numbers, others, strict=True):
             if not any(self._names_of(label, index) for index, _ in first.scenarios()):
                 raise UsageError(
                     f"{other.rundir.path}: no accepted conversation is of a scenario that {first.rundir.path} has one of, too, so "
@@ -151,19 +149,19 @@ class SeveralRuns(RunReader):
         conversations, by run, arm and replicate."""
         (label, first), *_ = self._readers.items()
         for index, own in first.scenarios():
-            others = [name for other in self._places for name in self._names_of(other, index)]
+            others = [name for other in self._numbers for name in self._names_of(other, index)]
             if others:
                 yield index, [*(f"{label}.{name}" for name in own), *others]
 
     def _names_of(self, label: str, index: int) -> list[str]:
         """Return the names of a run's conversations of a scenario."""
-        place = self._places[label].get(index)
+        place = self._numbers[label].get(index)
         return [] if place is None else [f"{label}.{name}" for name in self._readers[label].names(place)]
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one accepted conversation of a scenario. Raises RunError if there is none of that name."""
         label, _, own = name.partition(".")
-        place = self._places[label].get(index) if label in self._places else index
+        place = self._numbers[label].get(index) if label in self._numbers else index
         if label not in self._readers or place is None:
             raise self._changed(f"conversation {name} of scenario {index}")
         found = self._readers[label].candidate(place, own)
@@ -228,5 +226,3 @@ def between(names: Sequence[str], most: int | None) -> list[tuple[str, str]]:
     ]
     found.sort(key=lambda pair: pair[0])
     return [(a, b) for _, a, b in found][:most]
-
-

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from edgen.config import Job, load_job, protocol_of, settings_of
 from edgen.core.errors import RunError, ShortError, UsageError
@@ -20,6 +21,7 @@ from edgen.core.yaml_values import nearest
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.result import Comparison, PromptDifference
+from edgen.evaluation.comparison.run_policies import find_policies
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
 from edgen.families.base import FiledRecord
@@ -27,6 +29,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of
 from edgen.planning.plan import Plan
+from edgen.preferences.bias import round_values
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
@@ -66,13 +69,24 @@ def open_comparison(
         for path in paths:
             _require(path, paths)
             stack.enter_context(RunFolder(path).lock_for_reading())
-        chosen = _choose(_arms_of(paths), names, paths)
+        every = _arms_of(paths)
+        chosen = _choose(every, names, paths)
         _refuse_other_scenarios(chosen, paths)
         readers = [stack.enter_context(RunReader(one.run.path)) for one in chosen]
         arms = [_arm(one, reader, readers[0]) for one, reader in zip(chosen, readers, strict=True)]
         differences = list(_prompt_differences(chosen, arms)) if prompts else []
         seed = readers[0].job.seed
-        yield compare_arms(" and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, tell=tell)
+        found = compare_arms(" and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, tell=tell)
+        labels = [one.label for one in every]
+        policies, caveats = find_policies(paths, labels, [one.label for one in chosen])
+        yield msgspec.structs.replace(
+            found, policies=_plain(policies) or UNSET, caveats=(*found.caveats, *caveats)
+        )
+
+
+def _plain(policies: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return the matrices as values for JSON, rounded like those of `edgen pairs --report`."""
+    return tuple(round_values(msgspec.to_builtins([*policies])))
 
 
 def store(comparison: Comparison, path: Path, output: Path | None = None) -> Path:
