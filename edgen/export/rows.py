@@ -31,6 +31,7 @@ REASONS: Mapping[str, str] = {
     "middling": "about as strong as the middle of the completions after the same prompt, so neither good nor bad",
     "repeated": "the same row is there already",
     "assistant_first": "the first message is not the user's, which this format cannot express",
+    "no_prompt": "the trained side speaks first there, so its words have no prompt (--opening user gives it one)",
     "system_message": "the first message is a system message, which this format cannot express",
     "actions": "an utterance takes actions that this format cannot express",
     "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be read back",

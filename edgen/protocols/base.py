@@ -31,6 +31,7 @@ from edgen.core.values import (
     RejectionReason,
     Reply,
     Request,
+    Role,
     Scenario,
     Turn,
 )
@@ -134,6 +135,11 @@ class Branching:
 
 class Staged:
     """Let somebody else play one of the agents: a policy under training."""
+
+    def trained(self, job: Job) -> Role | None:
+        """Return the role that exports train by default; None for the space's first. The job has its
+        `speakers`."""
+        return None
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Any:
         """Return the agents of a scenario, turn by turn (`edgen.protocols.stage.Stage`); None if no single
