@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
+from msgspec import UNSET
+
 from edgen.config import Job
-from edgen.core.errors import Problem, TemplateError
+from edgen.core.errors import Problem, RunError, TemplateError
 from edgen.core.pair import Compare
 from edgen.planning.allowed_files import Reach, unlimited
 from edgen.planning.load import load_template
@@ -14,6 +16,7 @@ from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
 from edgen.runtime.control import Control
 from edgen.space import Space
+from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
 
 
@@ -27,15 +30,26 @@ class JudgeTemplate:
 
     def usual_compare(self, *, policies: bool) -> Compare:
         """Return what the judge compares if neither the job nor an option says so: responses; whole
-        conversations if pairs are of `policies`, or the named template compares nothing else."""
+        conversations if pairs are of `policies`, or the named template compares nothing else. Labels of the
+        run's pairs by a judge stay what they are: nothing is asked anew without a request."""
         if policies:
             return "conversation"
+        if (before := self._compared_before()) is not None:
+            return before
         if self._named is not None or self._of_job is not None:
             with contextlib.suppress(TemplateError):
                 self._load("response")
                 return "response"
             return "conversation"
         return "response"
+
+    def _compared_before(self) -> Compare | None:
+        """Return what the run's labels by a judge rest on, if it has any."""
+        with contextlib.suppress(RunError):
+            for pair in read_pairs(self._run) if self._run.pairs.exists() else ():
+                if pair.label is not None and pair.label.by == "oracle" and pair.label.k is UNSET:
+                    return pair.label.compare
+        return None
 
     def find(self, compare: Compare, control: Control) -> Prompt:
         """Load the template for this kind of comparison. Raises TemplateError."""

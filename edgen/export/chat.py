@@ -175,6 +175,17 @@ class Chat:
                 messages.append({"role": side, "content": text})
         return messages
 
+    def user_first(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages for a format in which the user speaks first. Without an opening, what the
+        assistant says before stands at the head of the user's first message, with the names of both."""
+        if self.opening is not None or self.as_environment or len(messages) < 2:
+            return [*messages]
+        first, second, *rest = messages
+        if (first["role"], second["role"]) != ("assistant", "user"):
+            return [*messages]
+        named = second["content"] if len(self.users) > 1 else f"{self.users[0]}: {second['content']}"
+        return [{"role": "user", "content": f"{self.assistant}: {first['content']}\n\n{named}"}, *rest]
+
     def prompt_in(self, scene: Scene, turns: Sequence[Turn]) -> list[Message]:
         """Return the messages before a response in a scene: its turns, at least one, with the assistant's
         knowledge of the scene at the end of the first message, or before it if that is the assistant's."""

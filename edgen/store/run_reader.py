@@ -14,7 +14,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET
@@ -98,8 +98,6 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     Raises RunError if there is no run or its contents come from different jobs, UsageError for a layer that
     is not of turns.
     """
-
-    between_arms: ClassVar[bool] = False  # pairs are of different arms only
 
     def __init__(self, path: Path, labels_of: Sequence[str] = ()) -> None:
         self.rundir = RunFolder(path)

@@ -83,8 +83,6 @@ class SeveralRuns(RunReader):
     roles, and what reading a run raises.
     """
 
-    between_arms = True
-
     def __init__(self, paths: Sequence[Path]) -> None:
         refuse_twins(paths)
         with contextlib.ExitStack() as stack:
