@@ -15,7 +15,7 @@ import pytest
 from tests import ROOT
 from tests.cli.command import Command, call
 
-SIMULATOR = "backends={default: {type: simulator, planted: 5, max_tokens: 400, faults: unparsable=0.05}}"
+SIMULATOR = "backends={default: {type: simulator, planted: 5, max_tokens: 400}}"
 CREDITS = {
     "whole": ("--signal", "oracle", "--credit", "whole", "--set", "pairs.votes=3"),
     "response": ("--signal", "oracle", "--credit", "response"),
@@ -28,6 +28,11 @@ _LABEL = re.compile(
     r"chosen (?P<chosen>\S+) by (?P<by>\w+).*?, p (?P<p>[\d.e-]+), margin (?P<margin>[\d.e-]+)"
 )
 _STRENGTHS = re.compile(r"strengths: (?P<a>-?[\d.]+) \(.*?\) and (?P<b>-?[\d.]+) \(")
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # nothing is wrapped
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +48,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(text: str) -> Iterator[tuple[dict[str, str], list[str]]]:
-    """Each pair as it is printed: its sides and label, and the lines of its evidence, wrapped ones joined."""
-    lines: list[str] = []
-    for line in text.split("\npairs\n")[1].splitlines():
-        if re.match(r" {2,4}\S", line) or line.startswith("      rollout "):
-            lines.append(line)
-        elif lines:
-            lines[-1] += f" {line.strip()}"
+    """Each pair as it is printed: its sides and label, and the lines of its evidence."""
+    lines = text.split("\npairs\n")[1].splitlines()
     found: list[tuple[dict[str, str], list[str]]] = []
     for line in lines:
         if (pair := _PAIR.fullmatch(line)) is not None:

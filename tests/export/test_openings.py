@@ -115,10 +115,6 @@ def test_a_format_that_keeps_the_roles_trains_nobody(tmp_path: Path) -> None:
 class TestForum:
     """Whoever answers is trained: by what the job says of the members, not by a role's name."""
 
-    @pytest.fixture(scope="class")
-    def above(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return tmp_path_factory.mktemp("forum")
-
     def make(self, folder: Path, *changes: str) -> Path:
         simulator = "backends={default: {type: simulator}}"
         given = [word for one in ("conversations=4", simulator, *changes) for word in ("--set", one)]
@@ -134,7 +130,7 @@ class TestForum:
         ],
     )
     def test_the_agent_is_trained(
-        self, changes: tuple[str, ...], trained: str, above: Path, command: Command, tmp_path: Path
+        self, changes: tuple[str, ...], trained: str, command: Command, tmp_path: Path
     ) -> None:
         run = self.make(tmp_path / "run", *changes)
         ended = command("export", run, "--to", "trl-sft", "-o", tmp_path / "out")
