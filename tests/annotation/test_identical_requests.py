@@ -116,7 +116,7 @@ def test_agreement_of_identical_requests_is_not_available(
 ) -> None:
     one, url = service
     told = facts(annotate(command, run, backend(url, kind, **more), "--json"))
-    assert one.copies == 3
+    assert one.copies >= 3
     figures = told["figures"]
     assert figures["identical"] == [["annotator", "annotator-2", "annotator-3"]]
     assert "they send identical requests" in figures["not_available"]
