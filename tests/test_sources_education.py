@@ -61,7 +61,11 @@ def pairs_of(run: Path) -> list[dict[str, Any]]:
 
 
 def records(run: Path) -> list[dict[str, Any]]:
-    return [one for path in sorted((run / "shards").glob("*.json")) for one in json.loads(path.read_text())]
+    return [
+        one
+        for path in sorted((run / "shards").glob("conversations_*.json"))
+        for one in json.loads(path.read_text())
+    ]
 
 
 def test_01_five_lists_with_the_two_mistakes_mended_or_kept() -> None:
@@ -92,7 +96,8 @@ def test_02_one_request_for_both_sides(oneshot: Path) -> None:
 
 def test_03_two_agents_that_know_their_own_side_only(selfplay: Path) -> None:
     plan = load_plan(selfplay / "job.yaml")
-    scenario = plan.scenario(0)
+    both = ("student_preference", "teacher_preference")
+    scenario = next(s for s in map(plan.scenario, range(40)) if s[both[0]] != s[both[1]])
     prompts = {use: "\n".join(m.content for m in given) for use, given in plan.opening(scenario).items()}
     assert scenario["student_preference"] not in prompts["teacher"]
     assert scenario["teacher_preference"] not in prompts["student"]
@@ -236,5 +241,6 @@ def test_14_nothing_is_asked_twice_and_each_record_says_whence(oneshot: Path, co
 
 
 def test_15_adherence_to_the_persona(selfplay: Path, command: Command) -> None:
-    found = facts(command("stats", selfplay, "--only", "adherence", "--judge", "2", "--json"))
+    judge = ("--set", "backends.judge={type: simulator}")
+    found = facts(command("stats", selfplay, "--only", "adherence", "--judge", "2", *judge, "--json"))
     assert found["adherence"]
