@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 import msgspec
 
-from edgen.api.judge_template import JudgeTemplate
 from edgen.asking.answering import Answerer, Answering, find_backend, load_run_job, open_answerer
 from edgen.asking.comparisons import Comparisons, RolloutComparisons
+from edgen.asking.judge_template import JudgeTemplate
 from edgen.asking.options import PairOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
 from edgen.asking.rollout_making import Asked, RolloutMaking
