@@ -63,8 +63,8 @@ def command(
     Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and
     abstentions never become labels. Each pair keeps its evidence. People's votes come with --people, one JSON
     object a line. Every verdict is stored, so a second start asks for none again. --report without --signal
-    reports on the pairs that exist. Several runs are compared on the scenarios that they share; their pairs are
-    in the first run's folder, in pairs/against.
+    reports on the pairs that exist. Several runs are compared on the scenarios that they share; their pairs
+    are in the first run's folder, in pairs/against.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 

@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Show one conversation of a run, with its outcome and labels.
 
-    Scenario, turns and preference pairs are shown as well, with all evidence of a label: what it rests on has a
-    star. A scenario's number shows all conversations of
+    Scenario, turns and preference pairs are shown as well, with all evidence of a label: what it rests on has
+    a star. A scenario's number shows all conversations of
     that scenario, those of arms side by side. A rejected or failed one is shown with the reason and the last
     reply.
 

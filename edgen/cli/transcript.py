@@ -33,7 +33,7 @@ def conversations_as_json(
     *,
     raw: bool,
 ) -> dict[str, Any]:
-    """Return the output of --json. `raw`: with the replies of what was accepted, too; `rollouts`: those behind
+    """Return the output of --json. `raw`: with the replies of what was accepted, too; `rollouts`: those of
     labels, by the pair's id."""
     conversations = msgspec.to_builtins(list(found))
     for one, shown in zip(conversations, found, strict=True):

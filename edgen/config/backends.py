@@ -89,7 +89,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
-    ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes the answer, whatever the settings
+    ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
 
     temperature: Temperature | None = None
     """How much answers vary; null: the service's default."""
@@ -102,8 +102,9 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[Text, ...] = ()
     """Texts at which an answer ends."""
     seed: Literal["auto"] | Seed | None = None
-    """`auto` sends a seed made from the job's and the call's address; a number is sent unchanged; null: `auto`
-    for calls that ask for one of several answers to one prompt, where the service takes a seed, else none."""
+    """`auto` sends a seed made from the job's and the call's address; a number is sent unchanged; null:
+    `auto` for calls that ask for one of several answers to one prompt, where the service takes a seed, else
+    none."""
     reasoning_effort: Effort | None = None
     """How much a model thinks before it answers, at services with this setting; null: the service's
     default."""

@@ -5,9 +5,9 @@ orders, where each side is first as often as second, so that the first slot wins
 itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in the words
 of what the judge was shown: whole conversations or single responses. Longer may also be better, so that there
 is a second slope at equal probability of understanding, the one other source that speaks of every pair. Texts
-that speak to a judge are counted, and how often the side that has one wins. Arms are policies, compared in a matrix (`policies`). Where log probabilities were
-asked for, `logprob_report` says what they are worth. Intervals are at 95% and allow for pairs of one scenario
-being alike (`intervals`, `logistic`).
+that speak to a judge are counted, and how often the side that has one wins. Arms are policies, compared in a
+matrix (`policies`). Where log probabilities were asked for, `logprob_report` says what they are worth.
+Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
 """
 
 from __future__ import annotations

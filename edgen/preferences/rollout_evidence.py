@@ -1,4 +1,4 @@
-"""The single rollouts behind a pair's signal, read back from the ledgers of the run."""
+"""The single rollouts of a pair's signal, read back from the ledgers of the run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _judged = msgspec.json.Decoder(JudgedComparison).decode
 
 
 class RolloutOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The rollouts of one number from both responses: their probabilities of understanding, None if unknown or
-    not played; `p`: the judge's preference for the first, None if it was not asked or abstained; `tie`: its
-    orders disagree, or both say the same."""
+    """The rollouts of one number from both responses: their probabilities of understanding, None if unknown
+    or not played; `p`: the judge's preference for the first, None if it was not asked or abstained; `tie`:
+    its orders disagree, or both say the same."""
 
     number: int
     a: float | None

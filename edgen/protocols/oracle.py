@@ -92,8 +92,8 @@ class Oracle(Protocol):
     )
 
     def template(self, name: str, compare: Compare | None, space: Space) -> Template:
-        """Return the judge's template; a run keeps a copy of it if its job names one. Without `compare` it may
-        be for either kind of comparison."""
+        """Return the judge's template; a run keeps a copy of it if its job names one. Without `compare` it
+        may be for either kind of comparison."""
         kinds = [*COMPARED] if compare is None else [compare]
         variables = dict.fromkeys(name for kind in kinds for name in COMPARED[kind])
         return Template(
@@ -179,8 +179,8 @@ def oracle(
 
 
 def votes_of(pairs: Pairs, judge: BackendConfig | None) -> int:
-    """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature 0
-    and its requests carry no seeds of their own. Further votes would be copies of the first: they would be
+    """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature
+    0 and its requests carry no seeds of their own. Further votes would be copies of the first: they would be
     paid, and count as evidence that they are not."""
     return 1 if judge is not None and judge.repeats and not judge.draws_anew else pairs.votes
 

@@ -1,8 +1,8 @@
 """Several runs of the same scenarios, read as the arms of one: what pairs between runs are made of.
 
-Scenarios are the same if their values and fields are, whatever their numbers; of several equal ones in a run,
-the first meets the first. Pairs between runs and their verdicts are kept in the folder of the first run, in
-`pairs/against/<the others>/`; the other runs are only read.
+Scenarios are the same if their values and fields are; their numbers may differ. Of several equal ones in a
+run, the first meets the first. Pairs between runs and their verdicts are kept in the folder of the first run,
+in `pairs/against/<the others>/`; the other runs are only read.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class SeveralRuns(RunReader):
 
     @property
     def fingerprints(self) -> list[str]:
-        """Those of all runs."""
+        """The fingerprints of all runs."""
         return [one for reader in self._readers.values() for one in reader.fingerprints]
 
     @property

@@ -86,8 +86,8 @@ class PromptDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="edgen comparison"):
-    """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences. `policies`: the policy
-    matrices by judges, as in `edgen pairs --report`, if there are pairs of the arms."""
+    """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences. `policies`: the
+    policy matrices by judges, as in `edgen pairs --report`, if there are pairs of the arms."""
 
     name: str
     baseline: str

@@ -60,7 +60,7 @@ def find_conversations(
     rundir: RunFolder, named: str
 ) -> tuple[list[ConversationDetails], list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
     """Return the conversation with that id, or all of the scenario with that number: those of the arms side
-    by side; their pairs, with the rollouts behind them by the pair's id; and notes on unreadable parts.
+    by side; their pairs, with their rollouts by the pair's id; and notes on unreadable parts.
 
     Raises UsageError for an unknown name.
     """
