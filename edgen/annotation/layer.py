@@ -60,7 +60,7 @@ class LayerFolder:
                 f"--layer {name}: a layer's name has letters, digits, '_', '-' and '.', begins with a letter or a digit, and has "
                 "at most 60 characters."
             )
-        self._run = run
+        self.run = run
         self.name = name
         self.path = run.layers / name
         self.annotators = self.path / "annotators"
@@ -69,7 +69,7 @@ class LayerFolder:
 
     def ledgers(self) -> dict[str, Path]:
         """Return the ledger of each annotator that began, by name."""
-        return {path.stem: path for path in self._run.annotator_ledgers() if path.parent == self.annotators}
+        return {path.stem: path for path in self.run.annotator_ledgers() if path.parent == self.annotators}
 
     def people(self) -> dict[str, Path]:
         """Return the file of each person whose labels were taken, by name."""
@@ -91,11 +91,11 @@ class LayerFolder:
     def note(self, asking: Asking) -> None:
         """Note what is labelled."""
         now = Noted(labels=asking.labels, unit=asking.unit)
-        self._run.note(self.noted, msgspec.to_builtins(now))
+        self.run.note(self.noted, msgspec.to_builtins(now))
 
     def write_labels(self, lines: Iterable[bytes]) -> int:
         """Write the layer's labels.jsonl; return how many lines it has."""
-        return self._run.write_lines(self.labels, lines)
+        return self.run.write_lines(self.labels, lines)
 
     def facts_of(self, name: str) -> dict[str, Any] | None:
         """Return the notes on an annotator; None if it was never asked."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.annotation.annotator import ROLE, is_name
+from edgen.annotation.identical import SEEDS
 from edgen.annotation.label_files import Given, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.people import Person, require_names, take_labels
@@ -28,6 +29,7 @@ from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
 from edgen.asking.units import choose_conversations, grown_sample
 from edgen.asking.work import AtWork, ask_until_ended
+from edgen.config import BackendConfig
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.text import describe_counts, quantity
@@ -264,8 +266,10 @@ class Annotating:
             run, self.job, ROLE, annotators, prompt, self.control, via, send=send
         ) as opened:
             asked = {
-                name: self._annotator(name, answering.backends[ROLE], answering.prompt or prompt)
-                for name, (_, answering) in opened.items()
+                name: self._annotator(
+                    name, answering.backends[ROLE], answering.prompt or prompt, job.backends[ROLE]
+                )
+                for name, (job, answering) in opened.items()
             }
             found: list[AtWork[AnnotatorAsker]] = []
             for name, (job, answering) in opened.items():
@@ -274,10 +278,16 @@ class Annotating:
                 found.append(AtWork(asker, answering))
             yield found
 
-    def _annotator(self, name: str, backend: Backend, prompt: Prompt) -> Answerer:
-        """Return an annotator of the layer. Raises UsageError where the one of that name is another."""
-        sample = grown_sample(self.layer.facts_of(name), self.options.sample)
-        annotator = annotator_of(name, backend, prompt, self.asking, sample)
+    def _annotator(self, name: str, backend: Backend, prompt: Prompt, config: BackendConfig) -> Answerer:
+        """Return an annotator of the layer. Raises UsageError where the one of that name is another.
+
+        An annotator is one of several, as another may be added any time, so its calls carry seeds where the
+        service takes one. One that was at work before goes on as it was.
+        """
+        before = self.layer.facts_of(name)
+        seeded = config.seeds_several if before is None else SEEDS in before
+        sample = grown_sample(before, self.options.sample)
+        annotator = annotator_of(name, backend, prompt, self.asking, sample, seeded=seeded)
         self.layer.require_same_annotator(name, annotator.facts)
         return annotator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -14,27 +14,25 @@ import msgspec
 
 from edgen.asking.answering import Answerer, Answering, find_backend, load_run_job, open_answerer
 from edgen.asking.comparisons import Comparisons, RolloutComparisons
+from edgen.asking.judge_template import JudgeTemplate
 from edgen.asking.options import PairOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
 from edgen.asking.rollout_making import Asked, RolloutMaking
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import Job
-from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
+from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.pair import OF_RESPONSES, Source
 from edgen.core.text import describe_counts
-from edgen.planning.allowed_files import Reach, unlimited
-from edgen.planning.load import load_template
+from edgen.planning.allowed_files import Reach
 from edgen.planning.logprobs import check_logprobs
-from edgen.preferences.bias import bias_of_compared
+from edgen.preferences.bias import bias_of_run
 from edgen.preferences.choice import PairChoice
-from edgen.preferences.comparisons import GUARDED_TEMPLATE, published_before
 from edgen.preferences.credit import credited
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pairs import PairCounts, write_pairs
 from edgen.preferences.response_pairs import write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts
-from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, usual_template
+from edgen.protocols.oracle import votes_of
 from edgen.runtime.control import Control
 from edgen.runtime.status import JudgeStatus, RolloutStatus
 from edgen.store.run_reader import RunReader
@@ -80,19 +78,19 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
         raise UsageError("--min-margin: give a number from 0 to 1.")
     if options.min_turns_left is not None and options.min_turns_left < 0:
         raise UsageError("--min-turns-left: give the number of turns, 0 or more.")
-    with open_for_work(run, control, "pairs") as reader:
+    with open_for_work(run, control, "pairs", options.against) as reader:
         return PairMaking(reader, options, control).make(report=report)
 
 
-def report_bias(run: Path, *, asked: bool = True) -> dict[str, Any]:
-    """Position and length bias, agreement and calibration of the pairs that a run has. Raises UsageError
-    where neither this nor pairs were `asked` for."""
+def report_bias(run: Path, against: Sequence[Path] = (), *, asked: bool = True) -> dict[str, Any]:
+    """Return position and length bias, agreement, calibration and the policy matrix of the pairs that a run
+    has, or has with other runs. Raises UsageError where neither this nor pairs were `asked` for."""
     if not asked:
         raise UsageError(
             f"--signal is missing: name the evidence, as in --signal oracle ({', '.join(get_args(Source))}), or use --report alone."
         )
-    with open_for_reading(run) as reader:
-        return bias_of_compared(reader.compared())
+    with open_for_reading(run, against) as reader:
+        return bias_of_run(reader)
 
 
 class PairMaking:
@@ -101,16 +99,35 @@ class PairMaking:
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
         job = load_run_job(self.run, options.overrides, _SETTABLE, "pairs of an existing run")
+        self._refuse_between_runs(job)
+        reach = Reach.of(self.run.job, options.overrides, outside=options.allow_outside)
+        self._template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
-        pairs = credited(
-            msgspec.structs.replace(job.pairs, **named), options.by, options.credit, options.rollouts
-        )
+        wanted = msgspec.structs.replace(job.pairs, **named)
+        usual = self._template.usual_compare(policies=reader.origin == "arms")
+        pairs = credited(wanted, options.by, options.credit, options.rollouts, usual=usual)
         self.job = msgspec.structs.replace(job, pairs=pairs)
         self.choice = PairChoice(reader, pairs, every=options.by == "probability")
         self.rollouts: RolloutMaking | None = None
         if pairs.rollouts is not None:
             asked = Asked(options.overrides, options.allow_outside, options.via)
             self.rollouts = RolloutMaking(self.choice, asked, control)
+
+    def _refuse_between_runs(self, job: Job) -> None:
+        """Raise UsageError for evidence that only conversations of one run have."""
+        options = self.options
+        if not options.against:
+            return
+        if options.by not in ("oracle", "probability"):
+            raise UsageError(
+                f"--signal {options.by} is about the conversations of one run; between runs, use --signal oracle."
+            )
+        if options.credit == "rollouts" or options.rollouts is not None or job.pairs.rollouts is not None:
+            raise UsageError(
+                "rollouts continue conversations of one run; between runs, use --credit whole or --credit response."
+            )
+        if options.human is not None:
+            raise UsageError("--people is about the conversations of one run; leave it out between runs.")
 
     def make(self, *, report: bool) -> PairedRun:
         if self.options.by in OF_RESPONSES:
@@ -135,8 +152,8 @@ class PairMaking:
             with PlayedRollouts(self.choice, ledgers) as played:
                 made = write_pairs(self.choice, rules, votes, played if ledgers else None)
             made.simulated |= reader.simulated
-            facts |= {"made": made, "bias": bias_of_compared(reader.compared()) if report else None}
-        about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compare, pairs.votes)
+            facts |= {"made": made, "bias": bias_of_run(reader) if report else None}
+        about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)
         rollouts = tuple(map(RolloutStatus.at, ledgers.values()))
         return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, **facts)
 
@@ -148,7 +165,7 @@ class PairMaking:
             raise self._nothing_accepted()
         made = write_response_pairs(reader, self._rules())
         made.simulated |= reader.simulated
-        bias = bias_of_compared(reader.compared()) if report else None
+        bias = bias_of_run(reader) if report else None
         return PairedRun(
             self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0, made=made, bias=bias
         )
@@ -205,13 +222,23 @@ class PairMaking:
         judge."""
         named, via = self.options.judge or "", self.options.via
         check_logprobs(self.job, find_backend(self.job, named, "judge"), str(self.run.job))
-        prompt = self._find_template()
+        prompt = self._template.find(self.job.pairs.compared, self._control)
         async with open_answerer(
             self.run, self.job, "judge", named, prompt, self._control, via, send=send
         ) as (job, answering):
+            self._note_votes(job)
             asked = answering.prompt or prompt
-            judge = Answerer.of(answering.backends["judge"], asked, compare=job.pairs.compare)
+            judge = Answerer.of(answering.backends["judge"], asked, compare=job.pairs.compared)
             yield job, judge, answering
+
+    def _note_votes(self, job: Job) -> None:
+        """Say that the judge votes once, if further votes would be copies."""
+        self.votes = votes_of(job.pairs, job.backends["judge"])
+        if self.votes < job.pairs.votes:
+            self._control.note(
+                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at temperature 0 and without "
+                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a seed: auto."
+            )
 
     async def judge_id(self) -> str:
         """Return who would judge."""
@@ -246,33 +273,6 @@ class PairMaking:
             return {"ledgers": await self.rollouts.play()}
         except EdgenError as error:
             return {"ended": error}
-
-    def _find_template(self) -> Prompt:
-        """Return the judge's template: the one named here, else the job's, else the one this run was judged
-        with, else the guarded one."""
-        job, named, space = self.job, self.options.prompt, self.reader.space
-        compare = job.pairs.compare
-        if named is not None:
-            return load_template(ORACLE.template(named, compare, space), unlimited(), space)
-        reach = Reach.of(self.run.job, self.options.overrides, outside=self.options.allow_outside)
-        if "oracle" not in job.prompts:
-            before = published_before(self.run, compare)
-            if before is not None:
-                self._control.note(
-                    f"this run was judged with the published template {before}, which is used again; --prompt "
-                    f"{GUARDED_TEMPLATE} guards the judge against instructions in conversations."
-                )
-            template = ORACLE.template(before or usual_template(space), compare, space)
-            return load_template(template, reach, space)
-        try:
-            return load_template(ORACLE.template(job.prompts["oracle"], compare, space), reach, space)
-        except TemplateError as error:
-            hint = Problem(
-                "try",
-                f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt oracle_{compare}, the "
-                f"published one for pairs.compare: {compare}",
-            )
-            raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
 
 
 def require_pairs(paired: PairedRun) -> None:

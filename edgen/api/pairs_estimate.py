@@ -50,7 +50,7 @@ class PairsEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate_pairs(run: Path, options: PairOptions, control: Control) -> PairsEstimate:
     """Return the calls of `make_pairs`. Raises its errors before its first call."""
-    with open_for_reading(run) as reader:
+    with open_for_reading(run, options.against) as reader:
         making = PairMaking(reader, options, control)
         making.require_comparable()
         return asyncio.run(_estimate(making))
@@ -83,7 +83,8 @@ async def _rollout_needs(making: RolloutMaking) -> RolloutNeeds:
 
 async def _judge_needs(making: PairMaking) -> JudgeNeeds:
     """Rollouts that are still to be played are taken to come to something, so their comparisons count."""
-    votes, judge = making.job.pairs.votes, await making.judge_id()
+    judge = await making.judge_id()
+    votes = making.votes
     ledger = making.run.judged / f"{judge}.db"
     needs = count_needs(
         _comparisons(making), ledger, lambda _index, _task: (2 * votes, 2 * votes), making.job.asks

@@ -3,7 +3,7 @@
 An annotator is a backend with a template, a label set and a name of its own in the layer. A task is a turn,
 or a conversation, whose units are labelled in one request; its record has the labels of each unit with a
 digest of what was said up to it. A turn is shown with what was said before it. Annotators of one backend draw
-with seeds of their own.
+with seeds of their own, which their requests carry where the service takes a seed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from edgen.annotation.annotator import ROLE, Labelled
+from edgen.annotation.identical import SEEDS
 from edgen.asking.answering import Answerer
 from edgen.asking.units import UnitAsker, name_task, read_task
 from edgen.config import Job
@@ -29,13 +30,21 @@ from edgen.store.run_reader import RunReader
 
 
 def annotator_of(
-    name: str, backend: Backend, prompt: Prompt, asking: Asking, sample: int | None = None
+    name: str,
+    backend: Backend,
+    prompt: Prompt,
+    asking: Asking,
+    sample: int | None = None,
+    *,
+    seeded: bool = False,
 ) -> Answerer:
     """Return a backend with a template as the annotator of that name. Its facts are everything that shapes
-    its answers except the run; and the sample, which shapes none."""
+    its answers except the run; and the sample, which shapes none. `seeded`: its calls carry seeds though the
+    job states none."""
     facts = Answerer.of(backend, prompt).facts
     way = {"annotator": name, "labels": msgspec.to_builtins(asking.labels), "unit": asking.unit}
-    facts = {**way, "together": asking.together, **facts, SAMPLE: sample}
+    own = {SEEDS: "auto"} if seeded else {}
+    facts = {**way, "together": asking.together, **facts, **own, SAMPLE: sample}
     return Answerer(id=name, model=backend.model, prompt=prompt, facts=facts)
 
 
@@ -64,7 +73,7 @@ class AnnotatorAsker(UnitAsker):
         self.part = annotator.id
         # Annotators that are asked the very same draw each for itself.
         seed = hash64(f"annotator/{job.seed}/{annotator.id}") >> 1
-        self.rules = msgspec.structs.replace(self.rules, seed=seed)
+        self.rules = msgspec.structs.replace(self.rules, seed=seed, several=SEEDS in annotator.facts)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
         self.shaping = {"annotator": fingerprint(facts)}
         self._asking = asking

@@ -76,7 +76,7 @@ class Comparisons(PromptAsker):
     def _settle(self, a: Candidate, b: Candidate, result: list[Verdict] | Rejection, spent: Spent) -> Settled:
         if isinstance(result, Rejection):
             return Settled.rejected(result)
-        compare = self.job.pairs.compare
+        compare = self.job.pairs.compared
         signal = oracle_signal(self.id, spent.by_role["judge"].model, compare, result, spent.simulated)
         record = msgspec.json.encode(JudgedComparison(signal=signal, texts=texts_digest(a, b)))
         self._warn_if_untold(result)

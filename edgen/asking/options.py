@@ -39,12 +39,14 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     """The options of pairs. `by` is the source of the labels."""
 
     by: Source = "oracle"
+    against: tuple[Path, ...] = ()
+    """Other runs of the same scenarios; then pairs are between the runs."""
     credit: Annotated[
         Literal["whole", "response", "rollouts"] | None,
         option(
             "How to compare two responses to one turn. whole: by the whole conversations. response: by the two "
             "responses alone. rollouts: by the mean of conversations in which the run's own agents continue from each "
-            "response.  [default: the job's, else whole]"
+            "response.  [default: the job's, else response; whole for arms, several runs, and other signals]"
         ),
     ] = None
     rollouts: Annotated[

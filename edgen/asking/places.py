@@ -16,6 +16,7 @@ from edgen.runtime.supervise import used_elsewhere
 from edgen.store.locks import lock_for_writing
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
+from edgen.store.several_runs import SeveralRuns, refuse_twins
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +51,36 @@ def hold_ledger(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def open_for_reading(run: Path) -> Iterator[RunReader]:
-    """Open a run that nobody changes meanwhile. Raises RunError and LockedError."""
+def open_for_reading(run: Path, against: Sequence[Path] = ()) -> Iterator[RunReader]:
+    """Open a run that nobody changes meanwhile; with others `against` it, they are its arms. Raises RunError,
+    UsageError and LockedError."""
     rundir = RunFolder(run)
     rundir.require()
-    with rundir.lock_for_reading(), RunReader(run) as reader:
+    with rundir.lock_for_reading(), _read(run, against) as reader:
         yield reader
 
 
 @contextlib.contextmanager
-def open_for_work(run: Path, control: Control, unit: str) -> Iterator[RunReader]:
-    """Open a run in which `unit` are about to be made, and hold it. Raises RunError and LockedError."""
+def open_for_work(
+    run: Path, control: Control, unit: str, against: Sequence[Path] = ()
+) -> Iterator[RunReader]:
+    """Open a run in which `unit` are about to be made, and hold it; `against`: see `open_for_reading`. Raises
+    RunError, UsageError and LockedError."""
     rundir = RunFolder(run)
     rundir.require()
-    with explain_os_errors(run), rundir.lock_for_writing() as dead, RunReader(run) as reader:
+    with explain_os_errors(run), rundir.lock_for_writing() as dead, _read(run, against) as reader:
         if dead is not None:
             control.note(f"{dead} was killed or crashed; its run is resumed.")
         control.begin(reader.name, unit, run)
         control.check_deadline()
         yield reader
+
+
+@contextlib.contextmanager
+def _read(run: Path, against: Sequence[Path]) -> Iterator[RunReader]:
+    with contextlib.ExitStack() as stack:
+        refuse_twins([run, *against])
+        for other in map(RunFolder, against):
+            other.require()
+            stack.enter_context(other.lock_for_reading())
+        yield stack.enter_context(SeveralRuns([run, *against]) if against else RunReader(run))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from typer import Option
+from typer import Argument, Option
 
 from edgen.asking.options import PairOptions
+from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from edgen.api.pairs_estimate import PairsEstimate
     from edgen.runtime.control import Control
 
+RunsArgument = Annotated[
+    list[Path],
+    Argument(
+        metavar="RUN…",
+        help="A run; or several of the same scenarios, whose conversations are then compared with each other.",
+        autocompletion=complete.runs,
+    ),
+]
 SignalOption = Annotated[
     Literal["oracle", "probability", "human", "flag", "judged"] | None,
     Option(
@@ -30,12 +39,17 @@ SignalOption = Annotated[
     ),
 ]
 ReportOption = Annotated[
-    bool, Option("--report", help="Report position and length bias, agreement and calibration.")
+    bool,
+    Option(
+        "--report",
+        help="Report position and length bias, agreement and calibration; of arms and of several runs, also how often "
+        "the judge prefers each to each other one.",
+    ),
 ]
 
 
 def command(
-    run: o.RunArgument,
+    runs: RunsArgument,
     *,
     signal: SignalOption = None,
     options: PairOptions,
@@ -49,31 +63,37 @@ def command(
     Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and
     abstentions never become labels. Each pair keeps its evidence. People's votes come with --people, one JSON
     object a line. Every verdict is stored, so a second start asks for none again. --report without --signal
-    reports on the pairs that exist.
+    reports on the pairs that exist. Several runs are compared on the scenarios that they share; their pairs
+    are in the first run's folder, in pairs/against.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 
     Example: edgen pairs outputs/selfplay --signal oracle --credit rollouts --dry-run
+
+    Example: edgen pairs outputs/before outputs/after --signal oracle --report
     """
     from edgen.cli.control import make_control
 
     control = make_control(work)
+    run, *against = runs
     if signal is None:
-        return _print_bias(run, options, dry_run=dry_run, report=report, json=json)
-    options = msgspec.structs.replace(options, by=signal)
+        return _print_bias(runs, options, dry_run=dry_run, report=report, json=json)
+    options = msgspec.structs.replace(options, by=signal, against=tuple(against))
     if dry_run:
         return _print_needs(run, options, control, json=json)
     return _print_pairs(run, options, control, report=report, json=json)
 
 
-def _print_bias(run: Path, options: PairOptions, *, dry_run: bool, report: bool, json: bool) -> None:
+def _print_bias(
+    runs: Sequence[Path], options: PairOptions, *, dry_run: bool, report: bool, json: bool
+) -> None:
     """Report on the pairs that exist. Raises UsageError for options that are for making pairs."""
     if dry_run or options.credit or options.rollouts:
         raise UsageError("--signal is missing: name the evidence for labels, as in --signal oracle.")
     from edgen.api.pairs import report_bias
     from edgen.preferences.render import render
 
-    bias = report_bias(run, asked=report and not (options.judge or options.prompt))
+    bias = report_bias(runs[0], runs[1:], asked=report and not (options.judge or options.prompt))
     print_value(bias, render(bias), json=json)
 
 

@@ -27,7 +27,8 @@ def command(
 ) -> None:
     """Show one conversation of a run, with its outcome and labels.
 
-    Scenario, turns and preference pairs are shown as well. A scenario's number shows all conversations of
+    Scenario, turns and preference pairs are shown as well, with all evidence of a label: what it rests on has
+    a star. A scenario's number shows all conversations of
     that scenario, those of arms side by side. A rejected or failed one is shown with the reason and the last
     reply.
 
@@ -49,10 +50,10 @@ def command(
     from edgen.evaluation.data_sets.one_conversation import find_conversations
     from edgen.store.run_folder import RunFolder
 
-    found, pairs, notes = find_conversations(RunFolder(run), named)
+    found, pairs, rollouts, notes = find_conversations(RunFolder(run), named)
     width = shutil.get_terminal_size().columns
-    lines = render_conversations(found, pairs, raw=raw, width=width)
-    print_value(conversations_as_json(run, found, pairs, raw=raw), lines, json=json)
+    lines = render_conversations(found, pairs, rollouts, raw=raw, width=width)
+    print_value(conversations_as_json(run, found, pairs, rollouts, raw=raw), lines, json=json)
     for words in notes:
         note(f"edgen: {words}")
 

@@ -13,6 +13,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from edgen.core.pair import Pair
 from edgen.core.text import safe, value_in_words
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
+from edgen.preferences.pair_lines import Rollouts, pair_lines
 
 _GAP = 3  # between columns
 _NARROWEST = 44  # of a column
@@ -25,9 +26,15 @@ _ED_ORDER = ("topic", "subject", "level", *_LABELS)
 
 
 def conversations_as_json(
-    run: Path, found: Sequence[ConversationDetails], pairs: Sequence[Pair], *, raw: bool
+    run: Path,
+    found: Sequence[ConversationDetails],
+    pairs: Sequence[Pair],
+    rollouts: Rollouts,
+    *,
+    raw: bool,
 ) -> dict[str, Any]:
-    """`raw`: with the replies of what was accepted, too."""
+    """Return the output of --json. `raw`: with the replies of what was accepted, too; `rollouts`: those of
+    labels, by the pair's id."""
     conversations = msgspec.to_builtins(list(found))
     for one, shown in zip(conversations, found, strict=True):
         one["scenario"] = shown.scenario.as_row()
@@ -36,11 +43,17 @@ def conversations_as_json(
             del one["labels"]
         if not raw and one["status"] == "accepted":
             del one["replies"]
-    return {"run": str(run), "conversations": conversations, "pairs": msgspec.to_builtins(list(pairs))}
+    facts = {"run": str(run), "conversations": conversations, "pairs": msgspec.to_builtins(list(pairs))}
+    return facts | ({"rollouts": msgspec.to_builtins(dict(rollouts))} if rollouts else {})
 
 
 def render_conversations(
-    found: Sequence[ConversationDetails], pairs: Sequence[Pair], *, raw: bool, width: int
+    found: Sequence[ConversationDetails],
+    pairs: Sequence[Pair],
+    rollouts: Rollouts,
+    *,
+    raw: bool,
+    width: int,
 ) -> Iterator[str]:
     """Yield conversations; those of several arms are side by side if there is room."""
     arms = list(dict.fromkeys(one.arm for one in found))
@@ -61,7 +74,7 @@ def render_conversations(
             if number:
                 yield ""
             yield from _render_one(one, width, raw=raw, above=False)
-    yield from _render_pairs(pairs, width)
+    yield from _render_pairs(pairs, rollouts, width)
 
 
 def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool) -> Iterator[str]:
@@ -139,39 +152,9 @@ def _render_reply(answer: StoredReply, width: int) -> Iterator[str]:
             yield from wrap_text(safe(text), width, first="  │ ", rest="  │ ")
 
 
-def _render_pairs(pairs: Sequence[Pair], width: int) -> Iterator[str]:
-    if pairs:
-        yield ""
-        yield "pairs"
-    for pair in pairs:
-        if pair.label is None:
-            label = f"no label ({pair.left_out or 'nobody compared them'})"
-        else:
-            chosen = pair.a if pair.label.chosen == "a" else pair.b
-            label = f"chosen {chosen.id} by {pair.label.by}, p {pair.label.p:.2f}"
-        yield from wrap_text(safe(f"{pair.a.id} and {pair.b.id}: {label}"), width, first="  ", rest="    ")
-        for line in _describe_signals(pair):
-            yield from wrap_text(safe(line), width, first="    ", rest="      ")
-
-
-def _describe_signals(pair: Pair) -> Iterator[str]:
-    """Yield the signal of each source for a pair: the side, and for a judge its verdicts in both orders."""
-    names = {"a": pair.a.id, "b": pair.b.id}
-    for one in pair.signals.oracle:
-        verdicts = ", ".join(
-            f"{verdict.order} {'unread' if verdict.choice is None else names[verdict.choice]}"
-            for verdict in one.verdicts
-        )
-        yield f"judge {one.model}: {_describe_stand(one.p, tie=one.tie)} ({verdicts})"
-    likely = pair.signals.probability
-    if likely.p is not None:
-        yield f"probability: {_describe_stand(likely.p, tie=likely.tie)}"
-    if (human := pair.signals.human) is not None:
-        yield f"people: {_describe_stand(human.p, tie=human.tie)} of {len(human.votes)} votes"
-
-
-def _describe_stand(p: float | None, *, tie: bool) -> str:
-    return "abstains" if p is None else f"p {p:.2f} for the first{', a tie' if tie else ''}"
+def _render_pairs(pairs: Sequence[Pair], rollouts: Rollouts, width: int) -> Iterator[str]:
+    for indent, line in pair_lines(pairs, rollouts):
+        yield from wrap_text(line, width, first=" " * indent, rest=" " * (indent + 2)) if line else [""]
 
 
 def wrap_text(text: str, width: int, *, first: str = "", rest: str = "") -> Iterator[str]:

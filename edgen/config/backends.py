@@ -88,6 +88,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
+    TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
+    ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
 
     temperature: Temperature | None = None
     """How much answers vary; null: the service's default."""
@@ -100,7 +102,9 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[Text, ...] = ()
     """Texts at which an answer ends."""
     seed: Literal["auto"] | Seed | None = None
-    """`auto` sends a seed made from the job's and the call's address; a number is sent unchanged."""
+    """`auto` sends a seed made from the job's and the call's address; a number is sent unchanged; null:
+    `auto` for calls that ask for one of several answers to one prompt, where the service takes a seed, else
+    none."""
     reasoning_effort: Effort | None = None
     """How much a model thinks before it answers, at services with this setting; null: the service's
     default."""
@@ -136,11 +140,29 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     def repeats(self) -> bool:
         """Return whether an identical request gets an identical answer: at temperature 0, if no seed of its
         own goes with each call."""
+        sent = {"temperature": self.temperature, "seed": self.seed, **self._extra}
+        return bool(sent["temperature"] == 0 and sent["seed"] != "auto" and not self.ALWAYS_SEEDED)
+
+    @property
+    def draws_anew(self) -> bool:
+        """Return whether calls for several answers to one prompt differ in their seeds. Otherwise their
+        requests are identical."""
+        if self.ALWAYS_SEEDED:
+            return True
+        return "seed" not in self._extra and (self.seed == "auto" or self.seeds_several)
+
+    @property
+    def seeds_several(self) -> bool:
+        """Return whether a call for one of several answers to one prompt is sent its own seed though the job
+        states none: not where calls are joined, which needs identical ones."""
+        return self.TAKES_SEED and self.seed is None and self.choices is None and "seed" not in self._extra
+
+    @property
+    def _extra(self) -> dict[str, Any]:
+        """The further fields of a request."""
         extra: dict[str, Any] = getattr(self, "extra_body", {})
-        sent = {"temperature": self.temperature, "seed": self.seed, **extra}
         inner = extra.get("generationConfig")
-        sent |= inner if isinstance(inner, dict) else {}
-        return bool(sent["temperature"] == 0 and sent["seed"] != "auto")
+        return extra | inner if isinstance(inner, dict) else extra
 
     def located(self, folder: Path) -> Self:  # noqa: ARG002 - most name no files
         """Return the settings with files named from anywhere. `folder`: that of relative names."""

@@ -100,8 +100,9 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """Number of judge calls per pair in each order."""
     matches: Positive | None = None
     """Pairs judged per scenario; null: all, but at most twice the number of candidates."""
-    compare: Literal["conversation", "response"] = "conversation"
-    """The texts that the judge compares: whole conversations, or the next turns of one side."""
+    compare: Literal["conversation", "response"] | None = None
+    """The texts that the judge compares: whole conversations, or the next turns of one side; null:
+    `edgen pairs` compares responses, of arms conversations, and rewards compare conversations."""
     min_margin: Share = 0.0
     """Minimum certainty of a label: pairs with a preference closer to even stay unlabelled."""
     max_per_scenario: Positive | None = None
@@ -117,6 +118,11 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     labels use the compared texts."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
     """Treatment of a pair with a text that addresses the judge."""
+
+    @property
+    def compared(self) -> Literal["conversation", "response"]:
+        """The texts that the judge of a reward compares."""
+        return self.compare or "conversation"
 
 
 class LabelsAsked(msgspec.Struct, frozen=True, kw_only=True):

@@ -176,6 +176,9 @@ class Request(msgspec.Struct, frozen=True):
     """The roles of a requested whole conversation, each with synonyms, for the simulator."""
     other_form: bool = False
     """It asks in words for what was asked with a schema before, and for nothing else."""
+    one_of_several: bool = False
+    """Several answers to this prompt are wanted: the seed is sent where the service takes one, so that no two
+    requests are identical."""
     retry_reason: str = ""
     """Why the previous answer to the same request was unusable; empty at the first attempt."""
 

@@ -129,13 +129,13 @@ class ReplyJudge:
         theirs = _candidate("reference", place, reference.removesuffix(END_MARKER).rstrip())
         task = f"{ours.name}~{theirs.name}"
         comparison = Comparison(self._plan.space, place.scenario, task, ours, theirs)
-        asked = Pairs(compare=pairs.compare, votes=pairs.votes)
+        asked = Pairs(compare=pairs.compared, votes=pairs.votes)
         verdicts = yield from oracle(comparison, self._prompt, asked, rules)
         if isinstance(verdicts, Rejection):
             if verdicts.reason is RejectionReason.IDENTICAL:
                 return Score(0.5, True)
             raise UsageError(f"{verdicts.detail}: set pairs.compare to conversation.")
-        p = oracle_signal("judge", "", pairs.compare, verdicts).p
+        p = oracle_signal("judge", "", pairs.compared, verdicts).p
         return Score(0.5, False) if p is None else Score(p, True)
 
 

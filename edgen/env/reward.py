@@ -83,7 +83,7 @@ class OracleReward:
     def start(self, plan: Plan) -> Rewarder:
         """Read the reference's conversations. Raises RunError if there is no run, JobError if it has other
         scenarios."""
-        if plan.job.pairs.compare != "conversation":
+        if plan.job.pairs.compared != "conversation":
             raise JobError(
                 plan.job.name, "an oracle reward compares conversations: set pairs.compare to conversation."
             )
@@ -124,6 +124,6 @@ def judge_prompt(plan: Plan) -> Prompt:
     """Return the job's template for the judge: its `prompts.oracle`, else the default one."""
     prompt = plan.extra_prompts.get("oracle")
     if prompt is None:
-        template = ORACLE.template(usual_template(plan.space), plan.job.pairs.compare, plan.space)
+        template = ORACLE.template(usual_template(plan.space), plan.job.pairs.compared, plan.space)
         prompt = load_template(template, unlimited(), plan.space)
     return prompt

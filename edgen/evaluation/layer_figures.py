@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from edgen.config.label_set import LabelSet, inline_set, majority
 from edgen.reading.answers.unit_labels import Labels
@@ -48,7 +49,8 @@ class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     `annotators`: the number of units that each labels; `several`: whether any unit carries more than one
     label; `roles`: by speaker, if turns are labelled; `transitions`: (label, label of the next labelled turn,
-    count); `against_rest`: each annotator against the majority of the others, without ties.
+    count); `against_rest`: each annotator against the majority of the others, without ties. Of annotators
+    that send identical requests (`identical`), one counts for agreement; `not_available` says why.
     """
 
     units: int
@@ -61,6 +63,14 @@ class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
     agreement: AnnotatorAgreement
     confusion: tuple[Confusion, ...]
     against_rest: dict[str, LabelFigures]
+    identical: tuple[tuple[str, ...], ...] | UnsetType = UNSET
+    not_available: str | UnsetType = UNSET
+
+    @property
+    def independent(self) -> int:
+        """The number of annotators whose agreement means something."""
+        groups = () if self.identical is UNSET else self.identical
+        return len(self.annotators) - sum(len(group) - 1 for group in groups)
 
     @property
     def labels(self) -> list[str]:
@@ -69,10 +79,12 @@ class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerCount:
-    """Count of one layer. `labels`: its set, None if unknown: then labels are counted as they come."""
+    """Count of one layer. `labels`: its set, None if unknown: then labels are counted as they come.
+    `identical`: the groups of annotators that send identical requests."""
 
-    def __init__(self, labels: LabelSet | None = None) -> None:
+    def __init__(self, labels: LabelSet | None = None, identical: tuple[tuple[str, ...], ...] = ()) -> None:
         self._set = labels
+        self._identical = identical
         self._several = False
         self._sums = ClusterSums()
         self._roles: Counter[str] = Counter()
@@ -89,9 +101,10 @@ class LayerCount:
         for unit in units:
             self._annotators.update([*unit.annotators])
             self._several |= any(len(labels) > 1 for labels in unit.annotators.values())
-            self._agreement.add(unit.annotators, cluster)
-            self._confusion.add(unit.annotators)
-            self._against_rest(cluster, unit.annotators)
+            independent = self._independent(unit.annotators)
+            self._agreement.add(independent, cluster)
+            self._confusion.add(independent)
+            self._against_rest(cluster, independent)
             place = (unit.role or "", None if unit.turn is None else min(2, 3 * unit.turn // max(turns, 1)))
             self._roles[place[0]] += 1
             self._sums.add(cluster, (place, "units" if unit.labels else "ties"))
@@ -100,6 +113,13 @@ class LayerCount:
             self._labels.update(unit.labels)
             self._transitions.update(itertools.product(before, unit.labels))
             before = unit.labels
+
+    def _independent(self, said: dict[str, Labels]) -> dict[str, Labels]:
+        """Return the labels of a unit without all but the first of annotators with identical requests."""
+        if not self._identical:
+            return said
+        twins = {name for group in self._identical for name in [one for one in group if one in said][1:]}
+        return {name: labels for name, labels in said.items() if name not in twins}
 
     def _against_rest(self, cluster: int, said: dict[str, Labels]) -> None:
         for name, own in said.items():
@@ -114,7 +134,11 @@ class LayerCount:
         order = [*listed, *sorted({*self._labels} - {*listed}, key=lambda one: (-self._labels[one], one))]
         roles = [role for role, _ in self._roles.most_common() if role]
         overall = self._shares(["", *roles], order)
+        found = tuple(tuple(name for name in group if name in self._annotators) for group in self._identical)
+        identical = tuple(group for group in found if len(group) > 1)
         return LayerFigures(
+            identical=identical or UNSET,
+            not_available=why_not_available(identical) if identical else UNSET,
             units=overall.units + overall.ties,
             ties=overall.ties,
             several=self._several,
@@ -176,3 +200,13 @@ def scale_of(labels: Sequence[str]) -> dict[str, float] | None:
     except ValueError:
         return None
     return found if len(found) == len(labels) and all(map(math.isfinite, found.values())) else None
+
+
+def why_not_available(groups: Sequence[Sequence[str]]) -> str:
+    """Return the sentence on figures of agreement that are not available."""
+    said = "; ".join(" and ".join([", ".join(group[:-1]), group[-1]]) for group in groups)
+    return (
+        f"not available for {said}: they send identical requests (one model, one template, no seed of their own), so they "
+        "agree as one model does with itself. Give each another model or template, or use a service that takes a seed "
+        "(`seed: auto`)."
+    )

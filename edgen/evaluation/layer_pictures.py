@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import UNSET
+
 from edgen.core.text import NONE, number, percent, quantity
 from edgen.evaluation.figures import (
     Axis,
@@ -155,7 +157,9 @@ def _agreement(name: str, layers: Layers) -> Iterator[Block]:
         values = [("alpha", found.alpha, found.alpha_interval)]
         if layer.several:
             values.append(("alpha by MASI", found.alpha_masi, found.alpha_masi_interval))
-        if len(layer.annotators) > 2:
+        if layer.not_available is not UNSET:
+            yield label_with_arm(f"Agreement of annotators ({name}) is {layer.not_available}", arm)
+        if layer.independent > 2:
             values.append(("Fleiss' kappa", found.fleiss, found.fleiss_interval))
         for one in found.between:
             both = " and ".join(one.annotators)
@@ -178,7 +182,7 @@ def _agreement(name: str, layers: Layers) -> Iterator[Block]:
     against = [
         Interval(label_with_arm(who, arm), f1.value, f1.low, f1.high, f"{share_of(f1)} of {figures.units:,}", series_colour(place))
         for place, (arm, layer) in enumerate(layers)
-        if len(layer.annotators) > 2
+        if layer.independent > 2
         for who, figures in layer.against_rest.items()
         if (f1 := figures.micro.f1) is not None
     ]  # fmt: skip

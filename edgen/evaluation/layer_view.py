@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edgen.annotation.identical import identical_annotators
 from edgen.annotation.label_files import read_given
 from edgen.annotation.layer import LayerFolder, Noted, read_noted
 from edgen.core.errors import DataError, UsageError
@@ -70,7 +71,8 @@ def look_at(
     from edgen.evaluation.layer_figures import LayerCount
     from edgen.stats.clusters import Clusters
 
-    count, clusters = LayerCount(asking.labels), Clusters()
+    identical = identical_annotators(reader.rundir).get(layer.name, ())
+    count, clusters = LayerCount(asking.labels, identical), Clusters()
     against = None if gold is None else GoldCount(gold.name)
     names = [layer.name, *([gold.layer] if gold is not None and gold.layer is not None else [])]
     with LayerJoin(reader.rundir, names) as layers:

@@ -141,7 +141,8 @@ class DataSet:
     --report`, if there are pairs. `count` is the number of samples, None if still unknown. `unread` counts
     unreadable records, by reason, and is complete at the end of `samples()`, as is `stale_labels`, which
     counts units left out of layers, by layer and reason. `label_sets` are those of the layers, by the layer's
-    name, if known. `notes` are sentences about limits of the data set.
+    name, if known; `identical` are the groups of a layer's annotators that send identical requests. `notes`
+    are sentences about limits of the data set.
     """
 
     name: str
@@ -159,4 +160,5 @@ class DataSet:
     stale_labels: Counter[str] = field(default_factory=Counter)
     repeated: RepeatedIds | None = None
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
+    identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -265,6 +265,7 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
     are = "is the user" if len(chat.users) == 1 else "are the user, each turn with the name of who speaks"
     yield f"The trained side is the {_cell(chat.assistant.lower())} (assistant); the {users} {are}."
     opening = {
+        "": "A conversation begins with what was said first, whoever said it; --opening adds an opening.",
         "user": "Where the trained side speaks first, an opening line by the user stands before it.",
         "system": "Each conversation opens with a system message; where the trained side speaks first, it does so "
         "right behind it, which some chat templates refuse.",
@@ -274,7 +275,7 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
     if chat.as_environment:
         yield "Each conversation opens with the messages that the environment shows the trained side."
     else:
-        yield opening[chat.opening]
+        yield opening[chat.opening or ""]
     single = "actions" in format_.options
     if single and chat.scenes is not None:
         yield chat.scenes.note
@@ -304,7 +305,7 @@ def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, form
         shown["job"] = {**shown["job"], "pairs": None}
     for key, value in flatten_facts(public_facts({**shown, "simulated": " and ".join(simulated) or False})):
         yield f"- {_cell(key)}: {_code(value)}"
-    if format_.chat:
+    if format_.chat and chat.prompt is not None:
         yield f"- opening template: {_code(chat.prompt.name)}, sha256 {_code(chat.prompt.sha256)}"
     if chat.tokens is not None:
         yield from (

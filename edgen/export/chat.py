@@ -2,9 +2,9 @@
 
 One role is trained and is the assistant; all others are the user. Consecutive turns of one side are joined by
 a blank line, so that the two always alternate; with several user roles, each of their turns begins with the
-speaker's name. A conversation that the assistant begins gets an opening user line, a system message, or both;
-one that the user begins needs no user line. With a template that asks for turns, such as the environment's,
-the opening is as in the environment.
+speaker's name. A conversation begins with its first turn. If an opening is requested, one that the assistant
+begins gets a user line, any conversation a system message, or both. With a template that asks for turns, such
+as the environment's, the opening is as in the environment.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from edgen.config import protocol_of
 from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
@@ -27,6 +28,7 @@ from edgen.families.base import Scene, Scenes
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
 from edgen.space.model import has_five_dimensions, template_fields, template_variables
+from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
     from edgen.prompting import Prompt
@@ -35,23 +37,33 @@ Message = dict[str, str]
 DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in shipped templates
 
 
-def make_chat(options: ExportOptions, space: Space, scenes: Scenes | None = None) -> Chat:
-    """Build the chat for the options. The default assistant is the first role of the space. `scenes` are
-    those of the conversations' family.
+def chat_for(run: RunReader, options: ExportOptions) -> Chat:
+    """Build the chat of a run for the options. Raises as `make_chat` does."""
+    trained: Role | None = protocol_of(run.job).trained(run.job)
+    return make_chat(options, run.space, run.family.scenes(run.space), trained)
+
+
+def make_chat(
+    options: ExportOptions, space: Space, scenes: Scenes | None = None, trained: Role | None = None
+) -> Chat:
+    """Build the chat for the options. `scenes` are those of the conversations' family; `trained` is the
+    assistant unless the options name one, None for the first role of the space.
 
     Raises UsageError for an unknown role and an unusable tokenizer, TemplateError for an unusable template.
     """
-    assistant = _role_of("--train", options.train, space)
-    prompt = _load_opening(options.opening_prompt, assistant, space)
-    for_turns = prompt.front.expects == "turn"
-    if for_turns and options.opening is not None:
+    assistant = _role_of("--train", options.train or trained, space)
+    prompt = None
+    if options.opening is not None or options.opening_prompt is not None:
+        prompt = _load_opening(options.opening_prompt, assistant, space)
+    for_turns = prompt is not None and prompt.front.expects == "turn"
+    if for_turns and prompt is not None and options.opening is not None:
         raise UsageError(
             f"--opening {options.opening}: {prompt.source} asks for turns and brings its own opening; leave --opening out."
         )
     end_marker = options.end_marker or ("keep" if for_turns else "drop")
     chat = Chat(
         assistant,
-        options.opening or "user",
+        options.opening or (None if prompt is None else "user"),
         prompt,
         space,
         keeps_end=end_marker == "keep",
@@ -107,10 +119,11 @@ class Chat:
 
     assistant: Role
     """The trained role."""
-    opening: Opening
-    prompt: Prompt
+    opening: Opening | None
+    """The form of the opening; None: conversations begin with what was said."""
+    prompt: Prompt | None
     """Gives the texts of the opening, from `opening_variables`, or those of the environment if it asks for
-    turns."""
+    turns; None without an opening."""
     space: Space
     keeps_end: bool = False
     """The end marker follows the assistant's last words, if it spoke it."""
@@ -139,7 +152,7 @@ class Chat:
     @property
     def as_environment(self) -> bool:
         """True if a conversation opens as in the environment."""
-        return self.prompt.front.expects == "turn"
+        return self.prompt is not None and self.prompt.front.expects == "turn"
 
     def messages(
         self, turns: Sequence[Turn], scenario: Scenario, ended_by: Role | None = None
@@ -162,10 +175,23 @@ class Chat:
                 messages.append({"role": side, "content": text})
         return messages
 
+    def user_first(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages for a format in which the user speaks first. Without an opening, what the
+        assistant says before stands at the head of the user's first message, with the names of both."""
+        if self.opening is not None or self.as_environment or len(messages) < 2:
+            return [*messages]
+        first, second, *rest = messages
+        if (first["role"], second["role"]) != ("assistant", "user"):
+            return [*messages]
+        named = second["content"] if len(self.users) > 1 else f"{self.users[0]}: {second['content']}"
+        return [{"role": "user", "content": f"{self.assistant}: {first['content']}\n\n{named}"}, *rest]
+
     def prompt_in(self, scene: Scene, turns: Sequence[Turn]) -> list[Message]:
         """Return the messages before a response in a scene: its turns, at least one, with the assistant's
-        knowledge of the scene at the end of the first message."""
+        knowledge of the scene at the end of the first message, or before it if that is the assistant's."""
         messages = self.messages(turns[scene.begin :], scene.scenario)
+        if scene.brief and messages[0]["role"] == "assistant":
+            return [{"role": "user", "content": scene.brief}, *messages]
         if scene.brief:
             messages[0]["content"] += f"\n\n{scene.brief}"
         return messages
@@ -196,8 +222,8 @@ class Chat:
             # first.
             text = "\n\n".join(message["content"] for message in rendered)
             return [{"role": rendered[0]["role"], "content": text}]
-        blocks = [] if self.opening == "user" else ["system"]
-        if self.opening != "system" and assistant_first:
+        blocks = ["system"] if self.opening in ("system", "both") else []
+        if self.opening in ("user", "both") and assistant_first:
             blocks.append("user")
         return [self._block(block, scenario) for block in blocks]
 
@@ -207,9 +233,14 @@ class Chat:
             if message["role"] == block:
                 return {**message}
         raise TemplateError(
-            self.prompt.source,
+            self._opening_prompt.source,
             f"this opening needs a {block} message; write it into {{% block {block} %}} … {{% endblock %}}.",
         )
+
+    @property
+    def _opening_prompt(self) -> Prompt:
+        assert self.prompt is not None, "without an opening nothing is rendered"
+        return self.prompt
 
     def _render(self, scenario: Scenario) -> list[Message]:
         from edgen.prompting import scenario_variables
@@ -217,14 +248,14 @@ class Chat:
         # Conversations are ordered by scenario, so the last opening is almost always reused.
         if self._last is None or self._last[0] != scenario:
             variables = {**scenario_variables(scenario), **self._told(scenario)}
-            made = self.prompt.messages(variables)
+            made = self._opening_prompt.messages(variables)
             self._last = (scenario, [{"role": one.role, "content": one.content} for one in made])
         return self._last[1]
 
     def _told(self, scenario: Scenario) -> dict[str, str]:
         """Return the roles and the assistant's knowledge: as stated in the run, if the template asks for
         turns."""
-        if self.prompt.front.expects == "turn":
+        if self.as_environment:
             role = next(role for role in self.space.roles if role.name == self.assistant)
             return turn_variables(scenario, self.space.roles, role, labels_of(self.space))
         others = " and the ".join(self.users).lower()

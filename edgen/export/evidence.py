@@ -239,6 +239,32 @@ def _share(case: Case) -> str:
     return f"{case.right:.0%} ({case.low:.0%} to {case.high:.0%})"
 
 
+def warn_of_credit(level: Level | None, evidence: Mapping[Evidence, int]) -> Iterator[str]:
+    """Yield a warning for rows by turn whose labels were given to whole conversations."""
+    rows = sum(
+        count
+        for one, count in evidence.items()
+        if one.by is not None
+        and one.by not in OF_RESPONSES
+        and one.rollouts is None
+        and one.compare != "response"
+    )
+    if level != "turn" or not rows:
+        return
+    whole, response = (_find_figure(credit).case(ALL).right for credit in ("whole", "response"))
+    yield (
+        f"{rows:,} of {sum(evidence.values()):,} rows hold one turn, and their labels were given to whole conversations. "
+        f"On planted truth such a label names the better turn in {whole:.0%} of pairs, and a judge of the two responses in "
+        f"{response:.0%} (`edgen pairs --signal oracle --credit response`). Formats of whole conversations (mtpo, refuel, "
+        "trl-conversation) take them as they are."
+    )
+
+
+def _find_figure(credit: str) -> Figure:
+    """Return the figure of a credit method by a judge."""
+    return next(one for one in read_figures().figures if one.credit == credit and one.by == "oracle")
+
+
 def credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iterator[str]:
     """Yield the card's notes on the credit of rows by turn, one line per method; empty if no row has a label
     by a judge or a probability."""

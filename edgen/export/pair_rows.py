@@ -135,6 +135,8 @@ def read_turn(compared: Compared, chat: Chat) -> TurnPair | LeftOut:
         return LeftOut("differs_at_other_side")
     if say_the_same([chosen], [rejected]):
         return LeftOut("identical")
+    if not at:
+        return LeftOut("no_prompt")
     return TurnPair(whole, at, whole.chosen[:at], chosen, rejected)
 
 

@@ -115,6 +115,8 @@ def _reply(place: Place, chat: Chat, prompt: list[Message], said: Turn | None) -
     )
     if told is None:
         return LeftOut("no_actions")
+    if not told:
+        return LeftOut("no_prompt")
     conversation = place.conversation
     return Reply(
         id=conversation.candidate.id,

@@ -23,10 +23,10 @@ from edgen.core.pair import Source
 from edgen.core.plugin_faults import refuse_value
 from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import unfinished
-from edgen.export.chat import Chat, make_chat
+from edgen.export.chat import Chat, chat_for
 from edgen.export.conversation_rows import columns_for_trainers
 from edgen.export.croissant import describe_files
-from edgen.export.evidence import Evidence, credit_notes
+from edgen.export.evidence import Evidence, credit_notes, warn_of_credit
 from edgen.export.files import RowFiles, Staging
 from edgen.export.format import Format
 from edgen.export.layer_columns import layer_notes
@@ -51,6 +51,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[str, dict[str, int]]
     left_out: dict[str, int]
     disarmed: int | None = None
+    trains: str | None = None
+    """The role that becomes the assistant; None in a format that keeps the roles."""
     remarks: tuple[str, ...] = ()
     meanings: dict[str, str] = {}
 
@@ -61,6 +63,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
         facts: dict[str, Any] = {
             "format": self.format,
             "dir": self.dir,
+            "trains": self.trains,
             "rows": first,
             "left_out": self.left_out,
         }
@@ -75,6 +78,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
         tables = self.rows if len(self.rows) > 1 else {"rows": next(iter(self.rows.values()))}
         return [
             f"{self.dir} is ready: {self.summary}",
+            f"trains     {self.trains or 'no role: all roles stay as they are'}",
             *(f"{name:10} {rows['train']} train, {rows['test']} test" for name, rows in tables.items()),
             *(
                 f"left out   {count} {reason}{f': {meaning}' if (meaning := self.meanings.get(reason)) else ''}"
@@ -96,7 +100,7 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
     check_target(target)
     if (refusal := format_.refuse(run)) is not None:
         raise UsageError(refusal)
-    chat = make_chat(options, run.space, run.family.scenes(run.space))
+    chat = chat_for(run, options)
     chat.own = own = format_.own(options)
     with _disk_errors_as_sentences(target), new_folder(target) as stage:
         layers = () if format_.layer_columns is None else run.layers
@@ -116,7 +120,12 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
         left_out=contents.left_out,
         meanings={reason: format_.meaning(reason) for reason in contents.left_out},
         disarmed=files.disarmed,
-        remarks=(*files.remarks, *unfinished(run.describe())),
+        trains=chat.assistant if format_.chat else None,
+        remarks=(
+            *files.remarks,
+            *unfinished(run.describe()),
+            *warn_of_credit(format_.level, contents.evidence),
+        ),
     )
 
 
@@ -206,8 +215,8 @@ def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterat
         )
     elif "one_ends" in left_out:
         yield "If one conversation only continues, `--to trl-conversation` and `--to mtpo` take both whole."
-    if "system_message" in left_out or "assistant_first" in left_out:
-        yield "`--opening user` lets the user speak first, with no system message."
+    if left_out.keys() & {"system_message", "assistant_first", "no_prompt"}:
+        yield "`--opening user` lets the user speak first, with a line that nobody said and no system message."
     if left_out.keys() & {*UNLABELLED, "no_label"} - {"identical"}:
         by = "|".join(get_args(Source))
         yield (

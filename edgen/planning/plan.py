@@ -121,6 +121,7 @@ class Plan:
             prepared=self.protocol.prepare(job, space),
             too_long=job.too_long,
             backends=job.backends,
+            several=job.replicates > 1,
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked

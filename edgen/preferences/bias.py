@@ -5,9 +5,9 @@ orders, where each side is first as often as second, so that the first slot wins
 itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in the words
 of what the judge was shown: whole conversations or single responses. Longer may also be better, so that there
 is a second slope at equal probability of understanding, the one other source that speaks of every pair. Texts
-that speak to a judge are counted, and how often the side that has one wins. Where log probabilities were
-asked for, `logprob_report` says what they are worth. Intervals are at 95% and allow for pairs of one scenario
-being alike (`intervals`, `logistic`).
+that speak to a judge are counted, and how often the side that has one wins. Arms are policies, compared in a
+matrix (`policies`). Where log probabilities were asked for, `logprob_report` says what they are worth.
+Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
@@ -30,11 +30,12 @@ from edgen.core.pair import Compare, OracleSignal, Pair
 from edgen.core.values import Turn
 from edgen.preferences.labels import favoured
 from edgen.preferences.logprob_report import LogprobCount
+from edgen.preferences.policies import PolicyCounts
 from edgen.stats.agreement import agreement
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, scale_estimate, share
 from edgen.stats.logistic import slope
-from edgen.store.run_reader import Compared
+from edgen.store.run_reader import Compared, RunReader
 
 Floats = NDArray[np.float64]
 
@@ -102,12 +103,14 @@ class _PairSignals:
         self.ratings: dict[str, array[int]] = {"human": array("b"), "probability": array("b")}
         self.left_out: Counter[str] = Counter()
         self.labelled: Counter[str] = Counter()
+        self.policies = PolicyCounts()
         self.scenarios = array("q")
         self.directed = array("b")  # 1 where a text speaks to a judge
         self.found: list[str] = []
 
     def add(self, pair: Pair, words: Words) -> None:
         signals = pair.signals
+        self.policies.add(pair)
         self._rate("probability", favoured(signals.probability))
         self._rate("human", None if signals.human is None else favoured(signals.human))
         for signal in signals.oracle:
@@ -132,8 +135,9 @@ class _PairSignals:
             column.append(_sign(p))
         return behind >= 0
 
-    def report(self) -> dict[str, Any]:
+    def report(self, arms: Sequence[str]) -> dict[str, Any]:
         count = len(self.scenarios)
+        policies = self.policies.report(arms)
         for column in self.ratings.values():
             column.extend([0] * (count - len(column)))
         directed = share(np.array(self.directed, dtype=np.float64), np.array(self.scenarios))
@@ -145,11 +149,13 @@ class _PairSignals:
             "judge_directed": {"n": sum(self.directed), "share": directed, "found": self.found},
             "judges": [judge.report() for judge in self.judges.values()],
             "agreement": agreement(dict(sorted(self.ratings.items())), self.scenarios),
+            **({"policies": policies} if policies else {}),
         }
 
 
-def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
-    """Return the report as values for JSON; `render` words it for a person.
+def bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the report as values for JSON; `render` words it for a person. `arms`: the order of the run's.
+    With pairs between arms it has the `policies` matrices.
 
     A row is a pair with the numbers of words of sides a and b by the texts that a judge is shown: each judge
     takes those of its own kind of comparison. A key is missing if they are unknown. Estimates are `{"value",
@@ -158,13 +164,19 @@ def bias_report(rows: Iterable[tuple[Pair, Words]]) -> dict[str, Any]:
     signals = _PairSignals()
     for pair, words in rows:
         signals.add(pair, words)
-    rounded: dict[str, Any] = _rounded(msgspec.to_builtins(signals.report()))
+    rounded: dict[str, Any] = round_values(msgspec.to_builtins(signals.report(arms)))
     return rounded
 
 
-def bias_of_compared(rows: Iterable[Compared]) -> dict[str, Any]:
-    """Return the bias report of the pairs that a run has, given each with its two conversations."""
-    return bias_report((row.pair, _count_words(row)) for row in rows)
+def bias_of_compared(rows: Iterable[Compared], arms: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the bias report of the pairs that a run has, given each with its two conversations, and the
+    run's arms."""
+    return bias_report(((row.pair, _count_words(row)) for row in rows), arms)
+
+
+def bias_of_run(reader: RunReader) -> dict[str, Any]:
+    """Return the bias report of the pairs that a run has."""
+    return bias_of_compared(reader.compared(), reader.arms)
 
 
 def _count_words(compared: Compared) -> Words:
@@ -234,10 +246,10 @@ def _slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = Non
     return slope(np.column_stack(columns), p, scenario, prior_sd=_SLOPE_PRIOR_SD)
 
 
-def _rounded(value: Any) -> Any:
-    """Return the report with rounded numbers, so that another machine's arithmetic does not show."""
+def round_values(value: Any) -> Any:
+    """Return values for JSON with rounded numbers, so that another machine's arithmetic does not show."""
     if isinstance(value, dict):
-        return {key: _rounded(child) for key, child in value.items()}
+        return {key: round_values(child) for key, child in value.items()}
     if isinstance(value, list):
-        return [_rounded(child) for child in value]
+        return [round_values(child) for child in value]
     return round(value, 6) + 0.0 if isinstance(value, float) else value

@@ -14,6 +14,7 @@ from edgen.core.values import Turn
 from edgen.preferences.tournament import matches
 from edgen.protocols.oracle import shared_prefix
 from edgen.store.run_reader import RunReader
+from edgen.store.several_runs import SeveralRuns, between
 
 
 class Parting(NamedTuple):
@@ -54,6 +55,8 @@ class PairChoice:
 
     def names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Return the pairs by the names of their candidates, including those near their end."""
+        if isinstance(self.reader, SeveralRuns):
+            return between(names, self.wanted.matches)
         if self.every:
             if (count := math.comb(len(names), 2)) > MOST_PAIRS:
                 raise UsageError(

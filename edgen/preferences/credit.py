@@ -6,7 +6,8 @@ is continued k times, and the mean counts (see `edgen.protocols.stage` for the s
 
 Preferences between whole conversations are the input of multi-turn methods (Shani et al. 2024, MTPO, arXiv
 2405.14655); a loss that sees one turn, such as DPO's (Rafailov et al. 2023, arXiv 2305.18290), takes such a
-verdict for one on that turn.
+verdict for one on that turn. By default the responses are compared: for the same calls, that finds the better
+turn more often (`python -m bench credit`). Arms are policies, whose whole conversations count.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ Credit = Literal["whole", "response", "rollouts"]
 ROLLOUTS = 4  # of each response, where nobody says how many
 
 
-def credited(pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | None) -> Pairs:
-    """Return the settings of pairs with the requested credit of one turn. Raises UsageError for a
-    contradiction."""
+def credited(
+    pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | None, *, usual: Compare
+) -> Pairs:
+    """Return the settings of pairs with the requested credit of one turn, `compare` and all. `usual`: what a
+    judge compares where neither the job nor an option says so. Raises UsageError for a contradiction."""
     if by in OF_RESPONSES:
         if credit is not None or rollouts is not None:
             raise UsageError(
@@ -40,6 +43,9 @@ def credited(pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | No
         k = (rollouts or pairs.rollouts or ROLLOUTS) if credit in (None, "rollouts") else None
         compare: Compare = "response" if credit == "response" else "conversation"
         pairs = msgspec.structs.replace(pairs, compare=compare, rollouts=k)
+    if pairs.compare is None:
+        of_wholes = by != "oracle" or pairs.rollouts is not None
+        pairs = msgspec.structs.replace(pairs, compare="conversation" if of_wholes else usual)
     if credit == "response" and by != "oracle":
         raise UsageError("--credit response: only a judge compares responses; use --signal oracle.")
     if pairs.rollouts is not None and by == "human":

@@ -83,7 +83,7 @@ def write_labelled(
     """Write pairs.jsonl: the pairs of each scenario, given its index and the names of its conversations, each
     with a label or with why it has none."""
     counts, path = PairCounts(), reader.rundir.pairs
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
 
     def lines() -> Iterator[bytes]:
         for index, names in reader.scenarios():

@@ -11,6 +11,7 @@ from typing import Any
 
 from edgen.core.text import quantity
 from edgen.preferences.labels import UNLABELLED
+from edgen.preferences.policies import policy_lines
 
 Report = Mapping[str, Any]
 _FEW_SCENARIOS = 30
@@ -52,6 +53,7 @@ def _lines(report: Report) -> Iterator[str]:
             )
     if report["pairs"]:
         yield from _directed(report["judge_directed"])
+    yield from policy_lines(report.get("policies", ()))
     for judge in report["judges"]:
         yield ""
         yield from _judge(judge)

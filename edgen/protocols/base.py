@@ -31,6 +31,7 @@ from edgen.core.values import (
     RejectionReason,
     Reply,
     Request,
+    Role,
     Scenario,
     Turn,
 )
@@ -134,6 +135,11 @@ class Branching:
 
 class Staged:
     """Let somebody else play one of the agents: a policy under training."""
+
+    def trained(self, job: Job) -> Role | None:
+        """Return the role that exports train by default; None for the space's first. The job has its
+        `speakers`."""
+        return None
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Any:
         """Return the agents of a scenario, turn by turn (`edgen.protocols.stage.Stage`); None if no single
@@ -248,7 +254,8 @@ class Question(NamedTuple):
     """One thing to be asked: where, with what, by which protocol, and which role of the job answers;
     `schema`: that of the template; `logprobs`: see Request; `alike`: where the very same will be asked again,
     for an answer of its own; `speakers`: see Request; `form`: that of the answer, as the template's
-    `Prompting.form` returns it."""
+    `Prompting.form` returns it; `several`: the same prompt is also sent elsewhere, for an answer of its
+    own."""
 
     address: Address
     messages: tuple[Message, ...]
@@ -259,6 +266,7 @@ class Question(NamedTuple):
     alike: tuple[Address, ...] = ()
     speakers: tuple[tuple[str, ...], ...] = ()
     form: Form | None = None
+    several: bool = False
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
         """Return the request at an address, with this job's seed."""
@@ -278,6 +286,7 @@ class Question(NamedTuple):
             prose=prose,
             logprobs=self.logprobs,
             speakers=self.speakers,
+            one_of_several=self.several or bool(self.alike),
         )
 
 
@@ -295,6 +304,7 @@ def ask(
     earlier one at temperature 0 is sent in another form, or not at all.
     """
     first = question.address
+    question = question._replace(several=question.several or rules.several)
     scale = 1
     sent: list[Request] = []
     result: T | Rejection = Rejection(RejectionReason.EMPTY, "it was never asked")

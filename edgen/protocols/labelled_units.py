@@ -70,6 +70,11 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
+def job_annotators(count: int) -> tuple[str, ...]:
+    """Return the names of the annotators that a job has for a layer."""
+    return tuple(f"job:{ANNOTATOR}{end}" for end in ("", *(f"-{number}" for number in range(2, count + 1))))
+
+
 class Layer(NamedTuple):
     """Labels that a job puts on its conversations while they are made; `place` is its own among the job's
     layers."""
@@ -82,8 +87,7 @@ class Layer(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The annotators. None who is asked afterwards can be called so."""
-        numbers = range(2, self.annotators + 1)
-        return tuple(f"job:{ANNOTATOR}{end}" for end in ("", *(f"-{number}" for number in numbers)))
+        return job_annotators(self.annotators)
 
     def label(
         self, turns: Sequence[Turn], address: Address, prompt: Prompting, rules: Rules
@@ -92,6 +96,7 @@ class Layer(NamedTuple):
         its units."""
         said: Said = {}
         last: Rejection | None = None
+        rules = msgspec.structs.replace(rules, several=rules.several or self.annotators > 1)
         for number, name in enumerate(self.names):
             found: list[LabelledUnit] = []
             for units in self.asking.requests(turns):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.config import Pairs
+from edgen.config import BackendConfig, Pairs
 from edgen.core.pair import UNKNOWN_SIDE, Candidate, Compare, Order, SideName, Verdict
 from edgen.plugin import (
     Address,
@@ -95,15 +95,18 @@ class Oracle(Protocol):
         ),
     )
 
-    def template(self, name: str, compare: Compare, space: Space) -> Template:
-        """Return the judge's template; a run keeps a copy of it if its job names one."""
+    def template(self, name: str, compare: Compare | None, space: Space) -> Template:
+        """Return the judge's template; a run keeps a copy of it if its job names one. Without `compare` it
+        may be for either kind of comparison."""
+        kinds = [*COMPARED] if compare is None else [compare]
+        variables = dict.fromkeys(name for kind in kinds for name in COMPARED[kind])
         return Template(
             name=name,
             key="prompts.oracle",
             expects="verdict",
-            variables=(*template_variables(space), *COMPARED[compare], *OF_SPACE),
-            shows=SHOWN[compare],
-            why=f"pairs.compare: {compare}",
+            variables=(*template_variables(space), *variables, *OF_SPACE),
+            shows=tuple(dict.fromkeys(shown for kind in kinds for shown in SHOWN[kind])),
+            why=f"pairs.compare: {' or '.join(kinds)}",
             asked="judge",
         )
 
@@ -147,9 +150,10 @@ def oracle(
     """Yield a request per vote and order (and per retry); return every verdict, with the same number of both
     orders, or a rejection.
 
-    Of `pairs` it uses the kind of comparison, the votes and the log probabilities.
+    Of `pairs` it uses the kind of comparison, the votes and the log probabilities. A judge that would get
+    identical requests and give identical answers votes once: see `votes_of`.
     """
-    compare = pairs.compare
+    compare, votes = pairs.compared, votes_of(pairs, rules.backend("judge"))
     if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")
     shown = _select_turns(comparison, compare)
@@ -157,10 +161,10 @@ def oracle(
         return shown
     messages = _messages(comparison, shown, prompt, compare, rules)
     verdicts = []
-    for vote in range(pairs.votes):
+    for vote in range(votes):
         for step, order in enumerate(ORDERS):
             address = Address(comparison.scenario.index, comparison.task, step=2 * vote + step)
-            later = range(vote + 1, pairs.votes) if vote == 0 else ()
+            later = range(1, votes) if vote == 0 else ()
             alike = tuple(msgspec.structs.replace(address, step=2 * other + step) for other in later)
             question = Question(
                 address,
@@ -171,10 +175,18 @@ def oracle(
                 pairs.logprobs,
                 alike,
                 form=prompt.form(VERDICT),
+                several=votes > 1,
             )
             said = yield from ask(question, rules, _read)
             verdicts.append(_verdict(said, order, vote, told=pairs.logprobs is not None))
     return verdicts
+
+
+def votes_of(pairs: Pairs, judge: BackendConfig | None) -> int:
+    """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature
+    0 and its requests carry no seeds of their own. Further votes would be copies of the first: they would be
+    paid, and count as evidence that they are not."""
+    return 1 if judge is not None and judge.repeats and not judge.draws_anew else pairs.votes
 
 
 def _verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) -> Verdict:

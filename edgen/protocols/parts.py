@@ -54,7 +54,8 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     `asks`: the number of tries for one answer before the last one counts as rejected. `settings`: the
     protocol's own. `words`: a job's own words for the roles, for reading replies. `roles`: the space's.
     `prepared`: data that the protocol made once for all of a job's conversations. `too_long`: the job's.
-    `backends`: the job's, by role; empty: unknown.
+    `backends`: the job's, by role; empty: unknown. `several`: several answers to one prompt are wanted (see
+    `Request.one_of_several`).
     """
 
     asks: int
@@ -66,6 +67,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     prepared: Any = None
     too_long: TooLong = "cut"
     backends: Mapping[str, BackendConfig] = {}
+    several: bool = False
 
     def backend(self, role: str) -> BackendConfig | None:
         """Return the backend that answers a role; None if unknown."""

@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from edgen.plugin import (
     Backend,
@@ -35,13 +35,10 @@ AnswerFunction = Callable[[Request], Awaitable[str | Reply]]
 class FunctionConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="function"):
     """A Python function; a job file cannot define one."""
 
+    ALWAYS_SEEDED: ClassVar[bool] = True
+
     version: Text | None = None
     """The version of the function, if it has one."""
-
-    @property
-    def repeats(self) -> bool:
-        """Return False: the request's own seed and address shape the answer."""
-        return False
 
 
 class FunctionBackend:

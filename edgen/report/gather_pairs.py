@@ -43,7 +43,7 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
     try:
         with RunReader(run.path) as reader:
             seen = _SeenPairs()
-            bias = bias_of_compared(map(seen.note, reader.compared()))
+            bias = bias_of_compared(map(seen.note, reader.compared()), reader.arms)
             return seen.report(bias)
     except EdgenError as problem:
         return str(problem).removeprefix(f"{run.path}: ")

@@ -67,6 +67,8 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
         yield f"{quantity(directed['n'], 'pair')} have a text that speaks to a judge: {said}."
     if not judges:
         yield "No judge has been asked about these pairs, so nothing is known about position or length bias."
+    for matrix in pairs.bias.get("policies", ()):
+        yield from policy_blocks(matrix)
     if pairs.rests:
         rests = tuple((words, number(count)) for words, count in pairs.rests.items())
         yield Table(("labels rest on", "pairs"), rests, style="words")
@@ -75,6 +77,25 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
     agreement = _agreement(pairs.bias["agreement"], judges)
     if agreement.rows:
         yield agreement
+
+
+def policy_blocks(matrix: Values) -> Iterator[Block]:
+    """Yield the matrix of policies by one judge."""
+    cells = {(cell["row"], cell["column"]): _policy_cell(cell) for cell in matrix["cells"]}
+    rows = tuple(
+        (row, *(cells.get((row, column), NONE) for column in matrix["arms"])) for row in matrix["arms"]
+    )
+    what = "whole conversations" if matrix["compare"] == "conversation" else "responses"
+    yield (
+        f"How often {matrix['model']} prefers the row to the column, comparing {what} in both orders, with a 95% interval; "
+        "50% is no preference."
+    )
+    yield Table(("row over column", *matrix["arms"]), rows, style="wide")
+
+
+def _policy_cell(cell: Values) -> str:
+    sd = "" if cell["sd"] is None else f", sd {cell['sd']:.3f} over {cell['replicates']} replicates"
+    return f"{_share(cell['preference'])}{sd}, {quantity(cell['preference']['n'], 'pair')}"
 
 
 def _outcomes(pairs: PairsReport) -> Picture:

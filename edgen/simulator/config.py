@@ -15,6 +15,7 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"latency_ms"}
+    ALWAYS_SEEDED: ClassVar[bool] = True
 
     model: Text = "edgen-simulator"
     """The model's name in records."""
@@ -28,8 +29,3 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     confusion: dict[Text, dict[Text, Share]] | None = None
     """How often a labeller confuses a label with another, as in {Hint: {Question: 0.2}}; `*` is any label.
     null: never."""
-
-    @property
-    def repeats(self) -> bool:
-        """Return False: the request's own seed and address shape the answer."""
-        return False

@@ -3,6 +3,7 @@
     job.yaml  inputs/<template> <space>  run.db  run.lock  shards/  rejected.jsonl  previous/<n>/
     comparisons/<a>-vs-<b>.json  report.html
     pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  pairs/rollouts/<agents>.db .json
+    pairs/against/<a>-vs-<b>/pairs.jsonl judged/<judge>.db .json (pairs with other runs)
     adherence/<judge>.db .json
     layers/<layer>/layer.json labels.jsonl annotators/<annotator>.db .json
     candidates/<kind>.jsonl <kind>/<writer>.db .json
@@ -73,6 +74,7 @@ class RunFolder:
         self.arm_numbers = path / "arms" / "numbers.json"
         self.judged = path / "pairs" / "judged"
         self.rollouts = path / "pairs" / "rollouts"
+        self.against = path / "pairs" / "against"
         self.pairs = path / "pairs" / "pairs.jsonl"
         self.votes = path / "pairs" / "votes.jsonl"
         self.adherence = path / "adherence"
@@ -118,7 +120,16 @@ class RunFolder:
         """Return the folders of ledgers of judges, pairs, adherence, rollouts, annotators, writers and other
         askers."""
         annotators = sorted(self.layers.glob("*/annotators"))
-        return [self.judged, self.rollouts, self.adherence, *annotators, *self.writers(), *self.askers()]
+        others = sorted(self.against.glob("*/judged"))
+        return [
+            self.path / "pairs" / "judged",
+            self.path / "pairs" / "rollouts",
+            self.adherence,
+            *others,
+            *annotators,
+            *self.writers(),
+            *self.askers(),
+        ]
 
     def judge_ledgers(self) -> list[Path]:
         """Return the ledger of each judge of pairs."""

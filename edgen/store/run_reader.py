@@ -32,7 +32,7 @@ from edgen.core.pair import (
     response_at,
     texts_digest,
 )
-from edgen.core.values import Scenario, Turn
+from edgen.core.values import Scenario, Status, Turn
 from edgen.families.base import Recorded, family_of, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
@@ -172,6 +172,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return describe_layers(self.rundir)
 
     @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms of the run, in order; none in a run without arms."""
+        return tuple(filter(None, self._arms))
+
+    @property
     def simulated(self) -> bool:
         """True if a simulator took part in the run."""
         return any(view.simulated for view in self.views.values())
@@ -220,6 +225,16 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         order = self._arms.index(arm)
         for index, replicate in view.accepted():
             yield index, order, replicate
+
+    def names(self, index: int) -> list[str]:
+        """Return the names of the accepted conversations of a scenario, by arm and replicate."""
+        return [
+            candidate_name(arm, task)
+            for arm in self._arms
+            if arm in self.views
+            for task, (status, *_) in sorted(self.views[arm].outcomes(index).items())
+            if status == Status.ACCEPTED and isinstance(task, int)
+        ]
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one accepted conversation of a scenario. Raises RunError if there is none of that name."""

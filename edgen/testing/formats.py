@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgen.export.chat import make_chat
+from edgen.export.chat import chat_for
 from edgen.export.files import JsonLines
 from edgen.export.format import Format
 from edgen.export.options import ExportOptions
@@ -41,7 +41,7 @@ def check_format(
 
 
 def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) -> None:
-    chat = make_chat(options, reader.space, reader.family.scenes(reader.space))
+    chat = chat_for(reader, options)
     chat.own = format_.own(options)
     layers = () if format_.layer_columns is None else reader.layers
     tables = {table.name: table for table in format_.tables_of(reader.space, options, layers)}

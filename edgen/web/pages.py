@@ -14,8 +14,8 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from edgen.api.runs import RunFacts
 from edgen.core.errors import EdgenError, UsageError
-from edgen.core.pair import Pair
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, find_conversations
+from edgen.preferences.pair_lines import pair_lines
 from edgen.store.conversation_index import ORDERS, Found, Query
 from edgen.store.run_folder import RunFolder
 from edgen.web.rendering import STATIC, render
@@ -173,7 +173,9 @@ async def conversation(request: web.Request) -> web.Response:
         return _problem("There is no such run here; it may have been moved or removed.", 404)
     named = request.match_info["id"]
     try:
-        shown, pairs, notes = await asyncio.to_thread(find_conversations, RunFolder(run.path), named)
+        shown, pairs, rollouts, notes = await asyncio.to_thread(
+            find_conversations, RunFolder(run.path), named
+        )
     except UsageError as problem:
         return _problem(str(problem), 404)
     index = await asyncio.to_thread(run.index)
@@ -188,7 +190,7 @@ async def conversation(request: web.Request) -> web.Response:
             several=len(shown) > 1,
             shown=[_conversation_facts(one) for one in shown],
             scenario=_scenario_rows(shown),
-            pairs=[_pair_facts(pair) for pair in pairs],
+            pairs=[line for line in pair_lines(pairs, rollouts) if line[0]],
             notes=notes,
             before=before,
             after=after,
@@ -256,22 +258,6 @@ def _labels_at(one: ConversationDetails, place: int | None) -> list[str]:
         for unit in units
         if unit.turn == place
     ]
-
-
-def _pair_facts(pair: Pair) -> dict[str, Any]:
-    """Return what a page says of a pair: its label, and every verdict."""
-    names = {"a": pair.a.id, "b": pair.b.id}
-    verdicts = [
-        f"{one.model}, order {verdict.order}: {'unread' if verdict.choice is None else names[verdict.choice]}"
-        for one in pair.signals.oracle
-        for verdict in one.verdicts
-    ]
-    label = (
-        None
-        if pair.label is None
-        else f"{names[pair.label.chosen]} is better, by {pair.label.by}, p {pair.label.p:.2f}"
-    )
-    return {"a": pair.a.id, "b": pair.b.id, "label": label, "left_out": pair.left_out, "verdicts": verdicts}
 
 
 async def static(request: web.Request) -> web.Response:

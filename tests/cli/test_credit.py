@@ -197,7 +197,7 @@ class TestRollouts:
                 assert line["label"]["chosen"] == ("a" if ahead else "b")
 
     def test_whole_verdicts_come_back_without_a_call(self, command: Command, run: Path) -> None:
-        command("pairs", run, "--by", "oracle")
+        command("pairs", run, "--by", "oracle", "--credit", "whole")
         before = (run / "pairs" / "pairs.jsonl").read_bytes()
         command("pairs", run, "--by", "oracle", *ROLLOUTS)
         assert all(line["signals"]["oracle"] for line in pairs(run) if line["left_out"] != "identical")

@@ -71,7 +71,7 @@ class TestOracle:
         assert made["calls"]["made"] == 36 * 4
         assert sum(made["pairs"].values()) + sum(made["left_out"].values()) == 36
         noted = json.loads((run / "pairs" / "judged" / f"{made['judge']}.json").read_text())
-        assert (noted["backend"]["type"], noted["compare"]) == ("simulator", "conversation")
+        assert (noted["backend"]["type"], noted["compare"]) == ("simulator", "response")
         assert "{{ guarded_1 }}" in noted["template"]["text"]
         for line in lines:
             (signal,) = line["signals"]["oracle"]

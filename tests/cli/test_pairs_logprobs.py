@@ -19,7 +19,7 @@ from tests.cli.command import Command
 from tests.execution.service import end, start
 from tests.preferences.soft_judge import SoftJudge, planted, serving
 
-ASKED = ("--by", "oracle", "--set", "pairs.logprobs=5")
+ASKED = ("--by", "oracle", "--credit", "whole", "--set", "pairs.logprobs=5")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_each_pair_has_a_soft_preference_in_which_the_slot_cancels_out(
 def test_without_them_pairs_are_what_they_were_and_nothing_is_asked_again(
     command: Command, run: Path
 ) -> None:
-    assert command("pairs", run, "--by", "oracle").code == 0
+    assert command("pairs", run, "--by", "oracle", "--credit", "whole").code == 0
     plain = (run / "pairs" / "pairs.jsonl").read_bytes()
     assert b"logprob" not in plain
     told = command("pairs", run, *ASKED, "--json")

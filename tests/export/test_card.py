@@ -156,7 +156,7 @@ class TestCard:
             compared(0, GOOD, BAD, strengths=(1.0, -1.0)),
             compared(1, turns("T Hi.", "S Ok."), turns("T Hey.", "S Ok."), strengths=(0.1, -0.1)),
         ]
-        text = self._text(tmp_path, name, MemoryRun(pairs=pairs))
+        text = self._text(tmp_path, name, MemoryRun(pairs=pairs), opening="user")
         assert "the middle is the mean strength of the completions" in text
         assert "preferred to the middle with a probability of at least 0.55" in text
         assert "| middling | 2 | about as strong as the middle" in text
@@ -178,7 +178,7 @@ class TestCard:
         assert head(tmp_path / "mit" / "out")["license"] == "mit"
 
     def test_says_what_it_was_made_with_and_no_address(self, tmp_path: Path) -> None:
-        text = self._text(tmp_path)
+        text = self._text(tmp_path, opening="user")
         assert "- job.backends.default.model: `m-1`" in text
         who = "oracle · 0123456789abcdef · judge-1 · compare=conversation"
         assert f"rows with a preference by `{who}`: 2" in text

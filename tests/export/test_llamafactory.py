@@ -50,7 +50,7 @@ OF_COLUMNS = {
 }
 
 
-def made(folder: Path, run: MemoryRun = RUN, opening: Opening | None = None) -> Path:
+def made(folder: Path, run: MemoryRun = RUN, opening: Opening | None = "user") -> Path:
     export(run, LLAMAFACTORY, folder / "out", ExportOptions(opening=opening))
     return folder / "out"
 

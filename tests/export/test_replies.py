@@ -82,7 +82,7 @@ def test_turns_and_messages_are_of_one_place(train: Any) -> None:
 
 @pytest.mark.parametrize("name", REFERENCED)
 def test_where_the_trained_side_only_ends_there_is_nothing_to_compare_with(name: str) -> None:
-    keeping = make_chat(ExportOptions(end_marker="keep"), SPACE)
+    keeping = make_chat(ExportOptions(end_marker="keep", opening="user"), SPACE)
     items = list(FORMATS[name].rows(MemoryRun(taught=[ENDS_ALONE]), keeping))
     assert [item.reason for item in items if isinstance(item, LeftOut)] == ["only_ends"]
     assert len([item for item in items if isinstance(item, Row)]) == 1
@@ -90,7 +90,7 @@ def test_where_the_trained_side_only_ends_there_is_nothing_to_compare_with(name:
 
 def test_prompts_go_up_to_the_end_too() -> None:
     """TRL's prompts need no reference."""
-    keeping = make_chat(ExportOptions(end_marker="keep"), SPACE)
+    keeping = make_chat(ExportOptions(end_marker="keep", opening="user"), SPACE)
     rows = [item.value for item in FORMATS["trl-prompts"].rows(MemoryRun(taught=[ENDS_ALONE]), keeping)]  # type: ignore[union-attr]
     assert [(row["turn"], row["prompt"][-1]["content"]) for row in rows][1] == (1, "Two!")
 

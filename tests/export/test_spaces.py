@@ -171,7 +171,8 @@ def test_every_format_holds_three_roles_or_says_why_not(name: str, tmp_path: Pat
             export(RUN, format_, tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
         return
-    exported = export(RUN, format_, tmp_path / "out")
+    opening = ExportOptions(opening="user") if format_.chat else None
+    exported = export(RUN, format_, tmp_path / "out", opening)
     assert sum(exported.rows[next(iter(exported.rows))].values()) > 0
     rows = load(format_, tmp_path / "out")
     assert rows

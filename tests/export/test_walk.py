@@ -111,7 +111,8 @@ def test_a_format_writes_what_its_readers_take_or_says_why_not(name: str, run: P
     with RunFolder(run).lock_for_reading(), RunReader(run) as reader:
         try:
             own = {"candidates": 5} if name == "dstc7" else {}  # the runs are too small for more
-            exported = export(reader, format_, tmp_path / "out", ExportOptions(own=own))
+            opening: Any = "user" if format_.chat else None  # the pairs part at the very first turn
+            exported = export(reader, format_, tmp_path / "out", ExportOptions(own=own, opening=opening))
         except EdgenError as error:
             said = str(error)
             assert "\n" not in said

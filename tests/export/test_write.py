@@ -96,7 +96,7 @@ class TestFolder:
 
     def test_parquet_has_the_columns_of_the_trainer(self, tmp_path: Path) -> None:
         many = MemoryRun(taught=[lesson(i, 0, GOOD) for i in range(2500)])  # three row groups
-        write("verl", many, tmp_path / "out")
+        write("verl", many, tmp_path / "out", opening="user")
         rows = _read(tmp_path / "out" / "train.parquet")
         assert [row["id"] for row in rows] == [f"tiny-{i:06d}-r0" for i in range(2500)]
         assert rows[-1]["messages"][1] == {
@@ -179,7 +179,8 @@ class TestRefused:
             write("trl-dpo", run, tmp_path / "out", train=train.lower())
         assert "edgen pairs" not in str(caught.value)
         right: Role = "Student" if train == "Teacher" else "Teacher"
-        assert write("trl-dpo", run, tmp_path / "out", train=right.lower()).left_out == {}
+        made = write("trl-dpo", run, tmp_path / "out", train=right.lower(), opening="user")
+        assert made.left_out == {}
 
     def test_pairs_of_which_one_goes_on_are_told_where_they_fit(self, tmp_path: Path) -> None:
         run = MemoryRun(pairs=[compared(0, turns("T Hi.", "S Yes."), turns("T Hi.", "S Yes.", "T More."))])

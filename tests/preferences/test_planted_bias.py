@@ -34,7 +34,7 @@ async def test_the_report_finds_what_was_planted_and_both_orders_make_labels_rig
     backends = {"default": {"type": "simulator"}, "judge": JUDGE}
     job.write_text(job_text("http://127.0.0.1:9/v1", conversations=600, replicates=2, backends=backends))
     assert (await edgen("generate", job, "-o", folder)).code == 0
-    made = await edgen("pairs", folder, "--by", "oracle", "--json")
+    made = await edgen("pairs", folder, "--by", "oracle", "--credit", "whole", "--json")
     assert made.code == 0, made.err
     assert made.facts["judged"] == 600
 

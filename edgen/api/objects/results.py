@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
 
 from edgen.api.objects.html import comparison_html, escape, table_html
 from edgen.core.errors import UsageError
@@ -16,6 +18,7 @@ from edgen.core.values import Turn
 from edgen.store.layers import UnitLabels, read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
+from edgen.store.several_runs import AgainstFolder, SeveralRuns
 from edgen.store.written_texts import WrittenLine, read_written
 
 if TYPE_CHECKING:
@@ -64,21 +67,41 @@ class Tabular:
 
 class Pairs(Tabular):
     """The pairs of a run, as its pairs.jsonl has them; iterated, each is a value with all its evidence.
-    `made` says how many were labelled, and how the judge stands; None where they were made before."""
+    `made` says how many were labelled, and how the judge stands; None where they were made before.
+    `against`: the other runs, if pairs are between runs."""
 
-    def __init__(self, folder: Path, made: PairedRun | None) -> None:
+    def __init__(self, folder: Path, made: PairedRun | None, against: Sequence[Path] = ()) -> None:
         self.folder = folder
         self.made = made
-        if not RunFolder(folder).pairs.exists():
+        self.against = tuple(against)
+        run = AgainstFolder([folder, *against]) if against else RunFolder(folder)
+        if not run.pairs.exists():
             raise UsageError(f"{folder}: this run has no pairs yet; make them with run.pairs(by='oracle').")
 
+    def _open(self) -> RunReader:
+        return SeveralRuns([self.folder, *self.against]) if self.against else RunReader(self.folder)
+
+    def report(self) -> dict[str, Any]:
+        """Return what `edgen pairs --report` prints: biases, agreement, calibration."""
+        from edgen.preferences.bias import bias_of_run
+
+        with self._open() as reader:
+            return bias_of_run(reader)
+
+    @property
+    def policies(self) -> list[dict[str, Any]]:
+        """The policy matrix by each judge: how often it prefers the conversations of an arm, or of a run, to
+        those of another one. Empty without pairs between arms."""
+        found: list[dict[str, Any]] = self.report().get("policies", [])
+        return found
+
     def __iter__(self) -> Iterator[Pair]:
-        with RunReader(self.folder) as reader:
+        with self._open() as reader:
             yield from reader.pairs()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         """Yield a pair per row, with the common part and each side from the turn at which they part."""
-        with RunReader(self.folder) as reader:
+        with self._open() as reader:
             for found in reader.compared():
                 shared = found.pair.prefix_turns
                 yield {
@@ -188,6 +211,11 @@ class Comparison(Tabular):
     def metrics(self) -> Mapping[str, Any]:
         """Every metric by its name."""
         return {metric.name: metric for metric in self.result.metrics}
+
+    @property
+    def policies(self) -> list[dict[str, Any]]:
+        """The policy matrix by each judge, as `Pairs.policies`; empty without pairs between the arms."""
+        return [] if self.result.policies is UNSET else [*self.result.policies]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         """Yield a metric of an arm per row, with its difference to the baseline if there is one."""

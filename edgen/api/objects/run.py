@@ -174,6 +174,7 @@ class Run(Tabular):
         self,
         by: Source | None = None,
         *,
+        against: Run | str | Path | Iterable[Run | str | Path] = (),
         credit: Literal["whole", "response", "rollouts"] | None = None,
         rollouts: int | None = None,
         judge: str | None = None,
@@ -190,12 +191,15 @@ class Run(Tabular):
     ) -> Pairs:
         """Preference pairs of conversations of one scenario. `by`: whose verdict makes the labels, "oracle"
         (a judge model), "probability" or "human"; of responses to one turn "flag" or "judged"; None: the
-        pairs that were made before. See `edgen pairs` for the others.
+        pairs that were made before. `against`: other runs of the same scenarios, whose conversations are
+        compared with this one's. See `edgen pairs` for the others.
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
+        given = [against] if isinstance(against, Run | str | Path) else [*against]
+        others = tuple(one.folder if isinstance(one, Run) else Path(one) for one in given)
         if by is None:
-            return Pairs(self.folder, None)
+            return Pairs(self.folder, None, others)
         if by not in get_args(Source):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import make_pairs, require_pairs
@@ -204,6 +208,7 @@ class Run(Tabular):
         asked = Asked(progress, on_event, trust_hosts, overrides)
         options = PairOptions(
             by=by,
+            against=others,
             credit=credit,
             rollouts=rollouts,
             judge=judge,
@@ -217,7 +222,7 @@ class Run(Tabular):
         )
         made = asked.run(partial(make_pairs, self.folder, options))
         require_pairs(made)
-        return Pairs(self.folder, made)
+        return Pairs(self.folder, made, others)
 
     def export(self, format: str, output: str | Path, **options: Any) -> Exported:  # noqa: A002 - the field's word
         """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such

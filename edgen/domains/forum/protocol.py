@@ -177,6 +177,15 @@ class ForumProtocol(PlayedProtocol):
                 calls.append(call)
         return tuple(calls)
 
+    def trained(self, job: Job) -> str | None:
+        """Return the role that answers: the first that provides information and may speak. The asker is one
+        only if the job says so."""
+        settings: Forum = settings_of(job)
+        asker, *others = _roles(job)
+        agents = [role for role in others if _actor(settings, role) == "Agent"]
+        agents += [asker] if _member(settings, asker).actor == "Agent" else []
+        return next((role for role in agents if _member(settings, role).weight), None)
+
     def role_of(self, job: Job, step: int) -> str:
         """Return the asker first, then whoever may answer."""
         roles = _roles(job)
@@ -218,6 +227,11 @@ def _member(settings: Forum, role: str) -> Member:
     """What the job says of a role."""
     said = (member for name, member in settings.members.items() if name.lower() == role.lower())
     return next(said, Member())
+
+
+def _actor(settings: Forum, role: str) -> str:
+    """Return whether a role that may answer seeks or provides information."""
+    return _member(settings, role).actor or "Agent"
 
 
 def _day(text: str) -> dt.datetime | None:

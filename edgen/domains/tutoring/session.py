@@ -283,6 +283,7 @@ class TutoringSession(Session):
 
         messages = self._messages(role, side, use, wanted)
         question = self._question(use, messages, backend, acted_form(actions))
+        question = question._replace(several=side == "tutor" and len(self._settings.tutor_backends) > 1)
         said = yield from ask_turn(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
             self._repairs |= dict.fromkeys(said.repairs)

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from edgen.core.text import columns, dollars, quantity
 from edgen.evaluation.comparison.caveats import few
 from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
+from edgen.preferences.policies import policy_lines
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
 
@@ -43,6 +44,8 @@ def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[s
     for arm in comparison.arms[1:]:
         yield ""
         yield from _differences(comparison, arm, width)
+    for line in () if comparison.policies is UNSET else policy_lines(comparison.policies):
+        yield from textwrap.wrap(line, width, subsequent_indent="    ", drop_whitespace=False) or [""]
     yield ""
     for left_out in comparison.not_compared:
         every = len(left_out.arms) == len(comparison.arms)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -101,7 +103,8 @@ class PromptDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="edgen comparison"):
-    """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences."""
+    """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences. `policies`: the
+    policy matrices by judges, as in `edgen pairs --report`, if there are pairs of the arms."""
 
     name: str
     baseline: str
@@ -114,3 +117,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     resamples: int
     seed: int
     prompts: tuple[PromptDifference, ...] = ()
+    policies: tuple[dict[str, Any], ...] | UnsetType = UNSET

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from edgen.config import Job, load_job, protocol_of, settings_of
 from edgen.core.errors import DataError, RunError, ShortError, UsageError
@@ -22,6 +22,7 @@ from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.data_arms import data_arm
 from edgen.evaluation.comparison.result import Comparison, PromptDifference
+from edgen.evaluation.comparison.run_policies import find_policies
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
 from edgen.families.base import FiledRecord
@@ -29,15 +30,16 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of
 from edgen.planning.plan import Plan
+from edgen.preferences.bias import round_values
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder, check_file
 from edgen.store.run_reader import RunReader
+from edgen.store.several_runs import label_runs, name_together, refuse_twins
 from edgen.validation.reading import find_inputs
 
 _MARK = b'"kind": "edgen comparison"'
-_LONGEST_NAME = 120  # bytes of a file's name
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,15 @@ def open_comparison(
     Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
     where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.
     """
-    _refuse_twins(paths)
+    refuse_twins(paths)
     folders = [path for path in paths if is_run(path) or not _holds_records(path)]
     with contextlib.ExitStack() as stack:
         for path in folders:
             _require(path, folders)
             stack.enter_context(RunFolder(path).lock_for_reading())
-        every = _choose(_arms_of(paths), names, paths)
+        whole = _arms_of(paths)
+        labels = [one.label for one in whole]
+        every = _choose(whole, names, paths)
         chosen = [one for one in every if isinstance(one, _Chosen)]
         named = [path for path in folders if any(one.path == path for one in chosen)]
         if isinstance(every[0], _Chosen):
@@ -105,7 +109,19 @@ def open_comparison(
             for one in every
         ]
         differences = list(_prompt_differences(chosen, list(of_runs.values()))) if prompts and chosen else []
-        yield compare_arms(" and ".join(_labels(paths)), arms, seed=seed, prompts=differences, tell=tell)
+        found = compare_arms(" and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, tell=tell)
+        if len(chosen) < len(every):  # pairs are of runs alone
+            yield found
+            return
+        policies, caveats = find_policies(paths, labels, [one.label for one in chosen])
+        yield msgspec.structs.replace(
+            found, policies=_plain(policies) or UNSET, caveats=(*found.caveats, *caveats)
+        )
+
+
+def _plain(policies: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return the matrices as values for JSON, rounded like those of `edgen pairs --report`."""
+    return tuple(round_values(msgspec.to_builtins([*policies])))
 
 
 def store(comparison: Comparison, path: Path | None, output: Path | None = None) -> Path:
@@ -114,7 +130,7 @@ def store(comparison: Comparison, path: Path | None, output: Path | None = None)
     there."""
     run = RunFolder(path or Path())
     if output is None:
-        output = run.comparisons / f"{_file_name([arm.label for arm in comparison.arms])}.json"
+        output = run.comparisons / f"{name_together([arm.label for arm in comparison.arms])}.json"
         if not run.comparisons.is_dir():
             if run.comparisons.exists() or run.comparisons.is_symlink():
                 raise UsageError(
@@ -124,15 +140,6 @@ def store(comparison: Comparison, path: Path | None, output: Path | None = None)
     check_file(output, run, _MARK, "comparison")
     write_lines(output, [msgspec.json.format(msgspec.json.encode(comparison), indent=2)])
     return output
-
-
-def _file_name(labels: Sequence[str]) -> str:
-    name = "-vs-".join(labels)
-    if len(name.encode()) <= _LONGEST_NAME:
-        return name
-    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
-    first = labels[0].encode()[:80].decode(errors="ignore")
-    return f"{first}-vs-{len(labels) - 1}-others-{digest}"
 
 
 def _holds_records(path: Path) -> bool:
@@ -158,29 +165,10 @@ def _require(path: Path, paths: Sequence[Path]) -> None:
     RunFolder(path).require()
 
 
-def _refuse_twins(paths: Sequence[Path]) -> None:
-    seen: set[Path] = set()
-    for path in paths:
-        if path.resolve() in seen:
-            what = "run" if is_run(path) else "data set"
-            raise UsageError(f"{path}: this {what} is named twice; compared with itself, nothing differs.")
-        seen.add(path.resolve())
-
-
-def _labels(paths: Sequence[Path]) -> list[str]:
-    """Return the folders' names, with as many of their parents as needed to distinguish them."""
-    parts = [path.resolve().parts for path in paths]
-    for depth in range(1, max(map(len, parts)) + 1):
-        labels = ["_".join(p.strip("/") for p in each[-depth:]) for each in parts]
-        if len(set(labels)) == len(labels):
-            break
-    return labels
-
-
 def _arms_of(paths: Sequence[Path]) -> list[_Chosen | _ChosenData]:
     """Return every arm of these runs, the runs without arms, and the data sets."""
     found: list[_Chosen | _ChosenData] = []
-    for path, label in zip(paths, _labels(paths), strict=True):
+    for path, label in zip(paths, label_runs(paths), strict=True):
         if not is_run(path):
             found.append(_ChosenData(label, path))
             continue

@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
             for name, labels in part.label_sets.items()
             if all(other.label_sets.get(name, labels) == labels for other in parts)
         },
+        identical={name: groups for part in parts for name, groups in part.identical.items()},
         notes=tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
     )
 
@@ -187,6 +188,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             calibration=calibration,
             stale_labels=stale,
             label_sets=_label_sets(own),
+            identical=_identical(own),
             notes=tuple(notes),
         )
 
@@ -197,6 +199,14 @@ def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
     from edgen.annotation.layer import noted_sets  # which brings all that asks annotators
 
     return noted_sets(run)
+
+
+def _identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    if not layer_files(run):
+        return {}
+    from edgen.annotation.identical import identical_annotators
+
+    return identical_annotators(run)
 
 
 def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:

@@ -18,6 +18,7 @@ from edgen.core.errors import InputError, RunError, UsageError
 from edgen.core.pair import Pair
 from edgen.core.values import Reply, Role, Scenario, Turn
 from edgen.families.base import record_id
+from edgen.preferences.rollout_evidence import RolloutOutcome, find_rollouts
 from edgen.store.layers import LabelsByLayer, LayerJoin
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -57,9 +58,9 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_conversations(
     rundir: RunFolder, named: str
-) -> tuple[list[ConversationDetails], list[Pair], list[str]]:
+) -> tuple[list[ConversationDetails], list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
     """Return the conversation with that id, or all of the scenario with that number: those of the arms side
-    by side; their pairs; and notes on unreadable parts.
+    by side; their pairs, with their rollouts by the pair's id; and notes on unreadable parts.
 
     Raises UsageError for an unknown name.
     """
@@ -74,8 +75,8 @@ def find_conversations(
             for replicate in _replicates(reader, scenario, only)
         ]
     found, notes = _with_labels(rundir, found)
-    pairs, more = _pairs(rundir, {one.id for one in found}, scenario)
-    return found, pairs, notes + more
+    pairs, rollouts, more = _pairs(rundir, {one.id for one in found}, scenario)
+    return found, pairs, rollouts, notes + more
 
 
 def _parse_name(
@@ -163,13 +164,17 @@ def _with_labels(
     return labelled, []
 
 
-def _pairs(rundir: RunFolder, ids: set[str], scenario: int) -> tuple[list[Pair], list[str]]:
-    """Return the pairs with these conversations, and the reason for missing pairs."""
+def _pairs(
+    rundir: RunFolder, ids: set[str], scenario: int
+) -> tuple[list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
+    """Return the pairs with these conversations, their rollouts, and the reason for missing pairs."""
     if not rundir.pairs.exists():
-        return [], []
+        return [], {}, []
     try:
         with RunReader(rundir.path) as reader:
             own = (pair for pair in reader.pairs() if pair.scenario == scenario)
-            return [pair for pair in own if {pair.a.id, pair.b.id} & ids], []
+            pairs = [pair for pair in own if {pair.a.id, pair.b.id} & ids]
+            rollouts = {pair.id: found for pair in pairs if (found := find_rollouts(reader, pair))}
+            return pairs, rollouts, []
     except RunError as problem:
-        return [], [f"Its pairs cannot be told: {problem}"]
+        return [], {}, [f"Its pairs cannot be told: {problem}"]

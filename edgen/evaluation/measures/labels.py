@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from msgspec import UNSET
+
 from edgen.config.label_set import LabelSet
 from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
 from edgen.evaluation.layer_pictures import layer_blocks
@@ -31,7 +33,7 @@ class LabelsMeasure(Measure[Found]):
     nothing = "No layer of labels is on this run; `edgen annotate` makes one."
 
     def start(self, shared: Shared) -> LabelsCount:
-        return LabelsCount(shared.data.label_sets)
+        return LabelsCount(shared.data.label_sets, shared.data.identical)
 
     def lines(self, value: Found) -> Iterator[str]:
         for name, layer in value.items():
@@ -81,15 +83,17 @@ class LabelsMeasure(Measure[Found]):
 
 
 class LabelsCount:
-    def __init__(self, label_sets: Mapping[str, LabelSet]) -> None:
-        self._sets = label_sets
+    def __init__(
+        self, label_sets: Mapping[str, LabelSet], identical: Mapping[str, tuple[tuple[str, ...], ...]]
+    ) -> None:
+        self._sets, self._identical = label_sets, identical
         self._clusters = Clusters()
         self._layers: dict[str, LayerCount] = {}
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
         for name, units in sample.labels.items():
             if name not in self._layers:
-                self._layers[name] = LayerCount(self._sets.get(name))
+                self._layers[name] = LayerCount(self._sets.get(name), self._identical.get(name, ()))
             cluster = self._clusters.of(sample.scenario.index)
             self._layers[name].see(cluster, len(sample.turns), units)
 
@@ -130,12 +134,14 @@ def _share_lines(shares: Shares) -> Iterator[str]:
 
 def _agreement_lines(layer: LayerFigures) -> Iterator[str]:
     found = layer.agreement
+    if layer.not_available is not UNSET:
+        yield from rows("  agreement", layer.not_available)
     if not found.units:
         return
     yield row("  alpha", told(found.alpha, found.alpha_interval))
     if layer.several:
         yield row("  alpha by MASI", told(found.alpha_masi, found.alpha_masi_interval))
-    if len(layer.annotators) > 2 and found.units_by_all:
+    if layer.independent > 2 and found.units_by_all:
         yield row("  Fleiss' kappa", told(found.fleiss, found.fleiss_interval))
     for one in found.between[:_MOST]:
         yield row(
@@ -144,7 +150,7 @@ def _agreement_lines(layer: LayerFigures) -> Iterator[str]:
         yield row("", shorten_line(" and ".join(one.annotators), 48))
     if len(found.between) > _MOST:
         yield row("", f"and {len(found.between) - _MOST:,} more pairs of annotators")
-    for name, figures in [*layer.against_rest.items()][:_MOST] if len(layer.annotators) > 2 else ():
+    for name, figures in [*layer.against_rest.items()][:_MOST] if layer.independent > 2 else ():
         label = f"  {shorten_line(name, 12)} against others"
         yield row(label, f"micro F1 {share_with_interval(figures.micro.f1)} of {figures.units:,}")
 

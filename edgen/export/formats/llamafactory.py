@@ -8,12 +8,14 @@ ranking data set ends on human, with `chosen` and `rejected` as further keys; an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from edgen.export.formats.sharegpt import begins_with_user, in_its_words
-from edgen.plugin import DataTable, Format, Item, JsonLines, LeftOut, Row
+from edgen.plugin import Chat, DataTable, Format, Item, JsonLines, LeftOut, Row, RunReader
 from edgen.plugin.formats import RULE, Completion, Patterns, TurnPair, rows_of_turns, tried, write_new
 
 PREFERENCE = "preference"
@@ -31,11 +33,17 @@ _DESCRIBED: dict[str, dict[str, Any]] = {
 }
 
 
-def _pair(pair: TurnPair) -> Item:
-    if not begins_with_user(pair.prompt):
+def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    """Yield a row per pair, then one per completion."""
+    return rows_of_turns(partial(_pair, chat), partial(_tagged, chat))(run, chat)
+
+
+def _pair(chat: Chat, pair: TurnPair) -> Item:
+    prompt = chat.user_first(pair.prompt)
+    if not begins_with_user(prompt):
         return LeftOut("assistant_first")
     value = {
-        "conversations": [in_its_words(message) for message in pair.prompt],
+        "conversations": [in_its_words(message) for message in prompt],
         "chosen": in_its_words(pair.chosen),
         "rejected": in_its_words(pair.rejected),
         "margin": pair.whole.label.margin,
@@ -44,12 +52,13 @@ def _pair(pair: TurnPair) -> Item:
     return Row(pair.split, value, PREFERENCE, pair.whole.evidence, pair.scenario)
 
 
-def _tagged(found: Completion) -> Row | None:
+def _tagged(chat: Chat, found: Completion) -> Row | None:
     """Return the row of a completion; None if its pair has no row either and was counted."""
-    if not begins_with_user(found.prompt):
+    prompt = chat.user_first(found.prompt)
+    if not begins_with_user(prompt):
         return None
     value = {
-        "conversations": [in_its_words(message) for message in (*found.prompt, found.completion)],
+        "conversations": [in_its_words(message) for message in (*prompt, found.completion)],
         "kto_tag": found.label,
         "id": found.id,
     }
@@ -74,7 +83,7 @@ FORMAT = Format(
     name="llamafactory",
     needs=("pairs",),
     summary="Preference pairs and good or bad turns, as LLaMA-Factory takes them, with dataset_info.json.",
-    rows=rows_of_turns(_pair, _tagged),
+    rows=rows,
     tables=(
         DataTable(
             {
@@ -105,7 +114,10 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
     notes=(
         "`dataset_info.json` names preference_train, preference_test, kto_train and kto_test, as far as they have rows.",
         "The stages dpo and rm take the preference rows, kto the others. For whole conversations take `--to sharegpt`.",
-        "Where the trained side begins it needs --opening user or both, so that human speaks first.",
+        (
+            "Where the trained side begins, its first words stand at the head of human's first message, with the names of "
+            "both, and are not trained; --opening user writes an opening line by human instead."
+        ),
         (
             "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the answer of the row "
             "before it; turns of a pair stand together here, so shuffle the lines first."

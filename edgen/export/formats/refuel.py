@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
@@ -47,7 +48,7 @@ def rewards(found: Preferred) -> tuple[float, float]:
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """Yield a row per pair, with its tokens if a tokenizer was given."""
-    for found in rows_of_pairs(read_turn, _row)(run, chat):
+    for found in rows_of_pairs(read_turn, partial(_row, chat))(run, chat):
         yield found if isinstance(found, LeftOut) or chat.tokens is None else _with_tokens(found, chat.tokens)
 
 
@@ -62,17 +63,19 @@ def _with_tokens(row: Row, tokens: ChatTokenizer) -> Item:
     return replace(row, value=row.value | {name: columns[name] for name in TOKENS})
 
 
-def _row(pair: TurnPair) -> Item:
-    first = pair.whole.chosen[0]["role"]
+def _row(chat: Chat, pair: TurnPair) -> Item:
+    chosen, rejected = (chat.user_first(side) for side in (pair.whole.chosen, pair.whole.rejected))
+    first = chosen[0]["role"]
     if first != "user":
         return LeftOut("system_message" if first == "system" else "assistant_first")
+    at = pair.at - (len(pair.whole.chosen) - len(chosen))
     chosen_reward, reject_reward = rewards(pair.whole)
     value = {
-        "chosen": without_trailing_user(pair.whole.chosen),
-        "reject": without_trailing_user(pair.whole.rejected),
+        "chosen": without_trailing_user(chosen),
+        "reject": without_trailing_user(rejected),
         "chosen_reward": chosen_reward,
         "reject_reward": reject_reward,
-        "h": pair.at // 2,
+        "h": at // 2,
         "id": pair.id,
     }
     return Row(pair.split, value, evidence=pair.whole.evidence)
@@ -106,7 +109,11 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
         ),
         "Both splits need rows: refuel.py reads train and test.",
         "A last message by the user is cut: REFUEL counts in rounds.",
-        "It needs --opening user: with a system message the count of messages would be off by one.",
+        (
+            "Where the trained side begins, its first words stand at the head of the user's first message, with the names of "
+            "both; --opening user writes an opening line instead. With a system message the count of messages would be off "
+            "by one."
+        ),
     ),
     options=("tokenizer",),
     token_columns=TOKENS,

@@ -22,9 +22,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 
 
 def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Item:
-    messages = without_trailing_user(
-        chat.messages(conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by)
-    )
+    said = chat.messages(conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by)
+    messages = without_trailing_user(chat.user_first(said))
     if not begins_with_user(messages):
         return LeftOut("assistant_first")
     if repeats.has(conversation.scenario.index, messages):
@@ -63,7 +62,10 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
   message_property_mappings: {role: from, content: value}, message_field_training: train}]""",
     notes=(
         "A last message by human is cut: LLaMA-Factory wants whole rounds.",
-        "Where the trained side begins it needs --opening user or both, so that human speaks first.",
+        (
+            "Where the trained side begins, its first words stand at the head of human's first message, with the names of "
+            "both, and are not trained; --opening user writes an opening line by human instead."
+        ),
         "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",
     ),
     options=("masks",),

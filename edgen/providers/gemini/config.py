@@ -13,6 +13,8 @@ from edgen.plugin.providers import EnvName, Positive, Url
 class GeminiSettings(BackendConfig, frozen=True, kw_only=True):
     """Settings of Gemini models at any service."""
 
+    TAKES_SEED: ClassVar[bool] = True
+
     top_k: Positive | None = None
     """Number of likeliest tokens that one is drawn from; null: the service's default."""
     safety_settings: dict[str, str] = msgspec.field(default_factory=dict)

@@ -53,7 +53,8 @@ class GeminiModel(HttpBackend):
         super().__init__(config, credentials, link, classify)
         self._generate = append_path(self.base, f"{path}:generateContent")
         self._tail = functools.cache(functools.partial(_tail, config))
-        self._tail(1, None, None, 1)  # reject what cannot be sent before any call
+        self._tail(1, None, None, 1, False)  # reject what cannot be sent before any call
+        self._seeds_several = config.seeds_several
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -62,7 +63,11 @@ class GeminiModel(HttpBackend):
     def body(self, request: Request) -> bytes:
         """Return the JSON body of a call or of a batch line. Raises CallError for a lone surrogate."""
         before, after = self._tail(
-            request.max_tokens_scale, request.schema, request.logprobs, request.choices
+            request.max_tokens_scale,
+            request.schema,
+            request.logprobs,
+            request.choices,
+            request.one_of_several and self._seeds_several,
         )
         seed = b"%d" % request.seed if after else b""
         return _contents(request) + before + seed + after + b"}"
@@ -179,12 +184,14 @@ def _parameters(
     return {key: value for key, value in sent.items() if value} | extra
 
 
-def _tail(config: GeminiSettings, *asked: Any) -> tuple[bytes, bytes]:
-    """Return the JSON before and after the automatic seed; without a seed, all of it and nothing. `asked`:
-    see `_parameters`."""
-    sent = _parameters(config, *asked)
+def _tail(
+    config: GeminiSettings, scale: int, schema: bytes | None, top: int | None, choices: int, seeded: bool
+) -> tuple[bytes, bytes]:
+    """Return the JSON before and after the automatic seed; without a seed, all of it and nothing. `seeded`:
+    it is sent though the job states none; the other arguments: see `_parameters`."""
+    sent = _parameters(config, scale, schema, top, choices)
     generation = sent.get("generationConfig", {})
-    if config.seed != "auto" or "seed" in generation:
+    if not (config.seed == "auto" or seeded) or "seed" in generation:
         text = encode(sent)
         return (b"" if text == b"{}" else b"," + text[1:-1]), b""
     sent.pop("generationConfig", None)

@@ -48,6 +48,8 @@ class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
 class OpenAIConfig(ServiceConfig, frozen=True, kw_only=True, tag_field="type", tag="openai"):
     """Any Chat Completions server."""
 
+    TAKES_SEED: ClassVar[bool] = True
+
     max_tokens_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
     """The service's name for max_tokens; `auto`: max_completion_tokens at OpenAI and at services that refuse
     max_tokens."""

@@ -12,6 +12,7 @@ message.
 from __future__ import annotations
 
 import functools
+import logging
 import re
 from collections.abc import Awaitable
 from typing import Any
@@ -50,6 +51,8 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
 
+log = logging.getLogger("edgen")
+
 
 class OpenAIBackend(ServiceBackend):
     """One model at one Chat Completions endpoint."""
@@ -66,17 +69,31 @@ class OpenAIBackend(ServiceBackend):
         self._post_sampling = config.temperature != 0 and "post_sampling_probs" not in config.extra_body
         self._is_llama_cpp = False
         self._auto_seed = config.seed == "auto" and "seed" not in config.extra_body
+        self._seeds_several = config.seeds_several
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        used = self._room
-        try:
-            return await self._ask(request)
-        except CallError as refusal:
-            if not (used == _OLDER and self._config.max_tokens_field == "auto" and _wants_newer(refusal)):
-                raise
-            self._room = _NEWER  # for all later calls: the refused one cost nothing
-            return await self._ask(request)
+        for _ in range(_DIALECTS):
+            used, seeded = self._room, request.one_of_several and self._seeds_several
+            try:
+                return await self._ask(request)
+            except CallError as refusal:  # which cost nothing: all later calls are sent as the service wants
+                if used == _OLDER and self._config.max_tokens_field == "auto" and _wants_newer(refusal):
+                    self._room = _NEWER
+                elif seeded and _wants_no_seed(refusal):
+                    self._leave_seed_out()
+                else:
+                    raise
+        return await self._ask(request)
+
+    def _leave_seed_out(self) -> None:
+        """Send no seed that the job did not ask for from now on, and say so once."""
+        if self._seeds_several:
+            self._seeds_several = False
+            log.warning(
+                "%s takes no seed, so several answers to one prompt are asked for with identical requests.",
+                self.model,
+            )
 
     def unknown_reason(self, body: bytes) -> str | None:
         """Return the finish reason if it is unknown."""
@@ -102,7 +119,8 @@ class OpenAIBackend(ServiceBackend):
     def body(self, request: Request, more: bytes = b"") -> bytes:
         """Return the JSON body of a call or of a batch line. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, self._room, request.schema, request.logprobs)
-        end = b',"seed":%d}' % request.seed if self._auto_seed else b"}"
+        seeded = self._auto_seed or (request.one_of_several and self._seeds_several)
+        end = b',"seed":%d}' % request.seed if seeded else b"}"
         if request.choices > 1:
             end = b',"n":%d%b' % (request.choices, end)
         said = lower_pictures(request.messages, _text_part, _picture_part)
@@ -114,6 +132,7 @@ class OpenAIBackend(ServiceBackend):
 _TIMINGS = re.compile(rb'"timings"\s{0,9}:\s{0,9}\{')  # in all answers of llama.cpp
 _POST_SAMPLING = b',"post_sampling_probs":true'
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
+_DIALECTS = 2  # refusals that another form of the request answers: the field of max_tokens, the seed
 
 
 def _text_part(text: str) -> dict[str, Any]:
@@ -146,6 +165,11 @@ def _wants_newer(refusal: CallError) -> bool:
         refusal.status in (400, 422)
         and re.search(r"(?i)max_?completion_?tokens", refusal.message) is not None
     )
+
+
+def _wants_no_seed(refusal: CallError) -> bool:
+    """Return whether a service refused `seed`."""
+    return refusal.status in (400, 422) and re.search(r"(?i)\bseed\b", refusal.message) is not None
 
 
 def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:

@@ -57,7 +57,7 @@ def test_each_response_has_its_prompt(run: edgen.Run, tmp_path: Path) -> None:
                 assert [message["content"] for message in rest] == context
                 assert [message["role"] for message in rest] == ["assistant", "user"] * (len(context) // 2)
                 assert first["role"] == "user"
-                assert first["content"].startswith("Let us begin.\n\nThe picture shows")
+                assert first["content"].startswith("The picture shows")
                 assert "\nThe right answer: " in first["content"]
                 assert "\nWhat may be told:\n- " in first["content"]
                 at += 1

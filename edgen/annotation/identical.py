@@ -1,0 +1,61 @@
+"""Annotators of a layer that send identical requests: their agreement is one model's with itself.
+
+Requests are identical if backend, template and everything else that shapes them are equal and no call carries
+a seed of its own. At temperature 0 their answers are equal, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.annotation.layer import LayerFolder
+from edgen.config import ANNOTATOR, BackendConfig, backend_of, load_job
+from edgen.core.registry import names, plugin_of
+from edgen.protocols.labelled_units import job_annotators
+from edgen.store.layers import layer_files
+from edgen.store.run_folder import SAMPLE, RunFolder
+
+SEEDS = "seeds"  # in an annotator's facts: "auto" if its calls carry seeds that the job does not state
+Groups = tuple[tuple[str, ...], ...]
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def identical_annotators(run: RunFolder) -> dict[str, Groups]:
+    """Return, by layer, the groups of annotators that send identical requests, without layers that have
+    none. Raises RunError for unreadable notes on an annotator."""
+    whole = run.whole or run
+    found = {name: _groups(LayerFolder(whole, name)) for name in layer_files(whole)}
+    return {name: groups for name, groups in found.items() if groups}
+
+
+def _groups(layer: LayerFolder) -> Groups:
+    alike: dict[bytes, list[str]] = {}
+    for name in layer.ledgers():
+        facts = layer.facts_of(name)
+        if facts is not None and not _has_own_seeds(facts):
+            shaping = {key: fact for key, fact in facts.items() if key not in ("annotator", SAMPLE)}
+            alike.setdefault(_encode(shaping), []).append(name)
+    return tuple(tuple(sorted(group)) for group in (*alike.values(), [*_of_job(layer)]) if len(group) > 1)
+
+
+def _has_own_seeds(facts: Mapping[str, Any]) -> bool:
+    """Return whether an annotator's calls carry seeds of their own, as far as its notes say."""
+    backend = facts.get("backend")
+    if facts.get(SEEDS) == "auto" or not isinstance(backend, dict) or backend.get("seed") == "auto":
+        return True
+    kind = backend.get("type")
+    if kind not in names("provider") or plugin_of("provider", kind) is not None:
+        return True  # who knows what another package's adapter sends
+    return BackendConfig.variant(kind).ALWAYS_SEEDED
+
+
+def _of_job(layer: LayerFolder) -> Iterator[str]:
+    """Yield the annotators that the run's job has for the layer, if their requests are identical."""
+    job = load_job(layer.run.job)
+    asked = job.labels.get(layer.name)
+    if asked is not None and asked.annotators > 1 and not backend_of(job, ANNOTATOR).draws_anew:
+        yield from job_annotators(asked.annotators)

@@ -1,0 +1,227 @@
+"""Several runs of the same scenarios, read as the arms of one: what pairs between runs are made of.
+
+Scenarios are the same if their values and fields are; their numbers may differ. Of several equal ones in a
+run, the first meets the first. Pairs between runs and their verdicts are kept in the folder of the first run,
+in `pairs/against/<the others>/`; the other runs are only read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.pair import Candidate, PairOrigin, read_candidate_name
+from edgen.core.values import Scenario
+from edgen.space import content_sha256
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+_LONGEST_NAME = 120  # bytes of a file's name
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def label_runs(paths: Sequence[Path]) -> list[str]:
+    """Return the folders' names, with as many of their parents as needed to distinguish them."""
+    parts = [path.resolve().parts for path in paths]
+    for depth in range(1, max(map(len, parts)) + 1):
+        labels = ["_".join(p.strip("/") for p in each[-depth:]) for each in parts]
+        if len(set(labels)) == len(labels):
+            break
+    return labels
+
+
+def name_together(labels: Sequence[str]) -> str:
+    """Return a file's name for runs or arms together."""
+    name = "-vs-".join(labels)
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    first = labels[0].encode()[:80].decode(errors="ignore")
+    return f"{first}-vs-{len(labels) - 1}-others-{digest}"
+
+
+def refuse_twins(paths: Sequence[Path]) -> None:
+    """Raise UsageError where a run, or a data set, is named twice."""
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            what = "run" if RunFolder(path).exists else "data set"
+            raise UsageError(f"{path}: this {what} is named twice; compared with itself, nothing differs.")
+        seen.add(path.resolve())
+
+
+class AgainstFolder(RunFolder):
+    """The folder of the first of several runs, with a place of its own for pairs between them."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__(paths[0])
+        own = self.against / name_together(_plain(label_runs(paths)))
+        self.judged, self.rollouts = own / "judged", own / "rollouts"
+        self.pairs, self.votes = own / "pairs.jsonl", own / "votes.jsonl"
+
+
+def _plain(labels: Sequence[str]) -> list[str]:
+    """Return the labels as names of arms, which have a place in names of tasks."""
+    plain = [re.sub(r"[^\w-]+", "_", label) for label in labels]
+    if len(set(plain)) == len(plain):
+        return plain
+    return [f"{label}_{number}" for number, label in enumerate(plain)]
+
+
+class SeveralRuns(RunReader):
+    """A reader of several runs, two or more. Use as a context manager while holding their locks.
+
+    Scenarios have the numbers of the first run. Raises UsageError where the runs share none, or have other
+    roles, and what reading a run raises.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        refuse_twins(paths)
+        with contextlib.ExitStack() as stack:
+            readers = [stack.enter_context(RunReader(path)) for path in paths]
+            first, *others = readers
+            self._readers: Mapping[str, RunReader] = dict(
+                zip(_plain(label_runs(paths)), readers, strict=True)
+            )
+            self.rundir: RunFolder = AgainstFolder(paths)
+            self.job, self.name = first.job, first.name
+            self.space, self.family, self.scenario = first.space, first.family, first.scenario
+            self.views = {}
+            self._arms = [
+                f"{label}.{arm}" if arm else label
+                for label, reader in self._readers.items()
+                for arm in reader.arms or ("",)
+            ]
+            self._own_names = len({reader.name for reader in readers}) == len(readers)
+            for other in others:
+                _require_same_roles(first, other)
+            self._numbers = {label: _match(first, reader) for label, reader in [*self._readers.items()][1:]}
+            self._require_shared()
+            self._stack = stack.pop_all()
+
+    def _require_shared(self) -> None:
+        first, *others = self._readers.values()
+        for label, other in zip(self._numbers, others, strict=True):
+            if not any(self._names_of(label, index) for index, _ in first.scenarios()):
+                raise UsageError(
+                    f"{other.rundir.path}: no accepted conversation is of a scenario that {first.rundir.path} has one of, too, so "
+                    "there is nothing to compare. Name runs of the same scenarios: of one space, with the same seed and "
+                    "design."
+                )
+
+    @property
+    def origin(self) -> PairOrigin:
+        """The reason why conversations of one scenario differ: runs are arms."""
+        return "arms"
+
+    @property
+    def simulated(self) -> bool:
+        """True if a simulator took part in any run."""
+        return any(reader.simulated for reader in self._readers.values())
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """The fingerprints of all runs."""
+        return [one for reader in self._readers.values() for one in reader.fingerprints]
+
+    @property
+    def pending(self) -> int:
+        """The number of planned conversations that are not settled, over all runs."""
+        return sum(reader.pending for reader in self._readers.values())
+
+    @property
+    def accepted(self) -> int:
+        """The number of accepted conversations, over all runs."""
+        return sum(reader.accepted for reader in self._readers.values())
+
+    def scenarios(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield every scenario that the first run shares with another, in order, with the names of its
+        conversations, by run, arm and replicate."""
+        (label, first), *_ = self._readers.items()
+        for index, own in first.scenarios():
+            others = [name for other in self._numbers for name in self._names_of(other, index)]
+            if others:
+                yield index, [*(f"{label}.{name}" for name in own), *others]
+
+    def _names_of(self, label: str, index: int) -> list[str]:
+        """Return the names of a run's conversations of a scenario."""
+        place = self._numbers[label].get(index)
+        return [] if place is None else [f"{label}.{name}" for name in self._readers[label].names(place)]
+
+    def candidate(self, index: int, name: str) -> Candidate:
+        """Return one accepted conversation of a scenario. Raises RunError if there is none of that name."""
+        label, _, own = name.partition(".")
+        place = self._numbers[label].get(index) if label in self._numbers else index
+        if label not in self._readers or place is None:
+            raise self._changed(f"conversation {name} of scenario {index}")
+        found = self._readers[label].candidate(place, own)
+        arm = f"{label}.{found.arm}" if found.arm else label
+        identifier = found.id if self._own_names else f"{label}/{found.id}"
+        return msgspec.structs.replace(found, id=identifier, scenario=index, arm=arm)
+
+    def split(self, scenario: Scenario) -> Literal["train", "test"]:
+        """Return the side of a scenario in the first run."""
+        return next(iter(self._readers.values())).split(scenario)
+
+    def group(self, scenario: Scenario) -> int:
+        """Return the number of a scenario's group in the first run."""
+        return next(iter(self._readers.values())).group(scenario)
+
+
+def _require_same_roles(first: RunReader, other: RunReader) -> None:
+    mine, theirs = ([role.name for role in reader.space.roles] for reader in (first, other))
+    if mine != theirs:
+        raise UsageError(
+            f"{other.rundir.path}: its roles are {', '.join(theirs)}, and those of {first.rundir.path} are {', '.join(mine)}; "
+            "name runs of the same roles."
+        )
+
+
+def _match(first: RunReader, other: RunReader) -> Mapping[int, int]:
+    """Return the number that each scenario of the first run has in the other one."""
+    if _drawn_by(first) == _drawn_by(other):
+        return {index: index for index, _ in other.scenarios()}
+    places: defaultdict[bytes, list[int]] = defaultdict(list)
+    for index, _ in other.scenarios():
+        places[_identity(other.scenario(index))].append(index)
+    found: dict[int, int] = {}
+    for index, _ in first.scenarios():
+        if there := places.get(_identity(first.scenario(index))):
+            found[index] = there.pop(0)
+    return found
+
+
+def _drawn_by(reader: RunReader) -> tuple[object, ...]:
+    """Return what determines a run's scenarios."""
+    job = reader.job
+    return job.seed, job.design, job.strength, content_sha256(reader.space)
+
+
+def _identity(scenario: Scenario) -> bytes:
+    """Return 16 bytes that identify a scenario by its content."""
+    said = _encode((scenario.values, scenario.fields))
+    return hashlib.blake2b(said, digest_size=16).digest()
+
+
+def between(names: Sequence[str], most: int | None) -> list[tuple[str, str]]:
+    """Return the pairs of conversations of different arms, by their names: the first of each arm with the
+    first of every other one, then the second ones; `most` of them."""
+    arms: dict[str, list[str]] = {}
+    for name in names:
+        arms.setdefault(read_candidate_name(name)[0], []).append(name)
+    found = [
+        (place, a, b)
+        for one, other in itertools.combinations(arms.values(), 2)
+        for place, (a, b) in enumerate(zip(one, other, strict=False))
+    ]
+    found.sort(key=lambda pair: pair[0])
+    return [(a, b) for _, a, b in found][:most]
