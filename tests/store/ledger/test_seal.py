@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,15 @@ import pytest
 from bench.flips.rows import find_silent_changes
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Status, Token, Usage
-from edgen.store.ledger import Batch, Ledger, Outcome, RunPlan, find_ledger_damage, wall_time
+from edgen.store.ledger import (
+    Batch,
+    Ledger,
+    Outcome,
+    RunPlan,
+    find_ledger_damage,
+    has_acknowledgement,
+    wall_time,
+)
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
 
 
@@ -150,3 +159,15 @@ async def test_a_checksum_that_is_left_of_a_fact_is_reported(tmp_path: Path) -> 
         copy.write_bytes(path.read_bytes())
         change(copy, f"DELETE FROM meta WHERE name = '{name}'")
         assert [*find_ledger_damage(copy)]
+
+
+@pytest.mark.parametrize("change", [bytes.upper, lambda line: line[:-1] + b"\v", lambda line: line + b" "])
+async def test_the_count_of_stored_answers_is_read_byte_for_byte(
+    tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    assert has_acknowledgement(path)
+    note = tmp_path / "run.db-acked"
+    note.write_bytes(changed := change(note.read_bytes()))
+    assert has_acknowledgement(path) == (changed == changed.lower().rstrip() + b"\n")
