@@ -43,7 +43,6 @@ from edgen.reading.answers.acted_turn import ActedTurn, acted_form, read_acted_t
 from edgen.reading.answers.answer_time import read_seconds
 from edgen.reading.answers.choice import Chosen, choice_form, read_choice
 from edgen.reading.answers.ratings import ratings_form, read_ratings
-from edgen.reading.one_turn.reader import TurnReply
 
 KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the machine has it
 UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read
@@ -163,7 +162,8 @@ class GuidedSession(Session):
             self._free += 1
             self.course.say_freely(chosen.text, self._seconds)
         elif chosen.number <= len(offer.options):
-            yield from self._say(offer.options[chosen.number - 1].state)
+            rejected = yield from self._say(offer.options[chosen.number - 1].state)
+            return True if rejected is None else rejected
         else:
             self.course.say_fixed([*offer.fixed][chosen.number - 1 - len(offer.options)], self._seconds)
         return True
@@ -174,33 +174,40 @@ class GuidedSession(Session):
         settings = self._settings
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
-    def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool]:
+    def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool | Rejection]:
         """Yield a turn that is drawn, or the most probable one; a fixed reply where nothing else is
         offered."""
         by_chance = self._settings.chooser == "chance"
         if offer.options:
             state = draw(offer.options, self._chance.random()) if by_chance else likeliest(offer.options)
-            yield from self._say(state)
-        elif offer.fixed:
+            rejected = yield from self._say(state)
+            return True if rejected is None else rejected
+        if offer.fixed:
             names = [*offer.fixed]
             self.course.say_fixed(self._chance.choice(names) if by_chance else names[0])
-        return bool(offer.options or offer.fixed)
+        return bool(offer.fixed)
 
-    def _say(self, state: str) -> Generator[Request, Reply, None]:
-        """Say an offered state, reworded if it is to be."""
+    def _say(self, state: str) -> Generator[Request, Reply, Rejection | None]:
+        """Say an offered state, reworded if it is to be. Return a rejection if the job rejects words that are
+        cut off."""
         words, seconds = None, self._seconds
         if self._settings.paraphrase:
-            words = yield from self._reworded(state)
-            if words is None:
+            said = yield from self._reworded(state)
+            if not isinstance(said, Rejection):
+                words = said.text
+                self._note((), said.flags)
+            elif said.reason is RejectionReason.TRUNCATED and self._rules.too_long == "reject":
+                return said
+            else:
                 self._repairs.setdefault(KEPT)
         self.course.say_state(state, words, seconds)
+        return None
 
-    def _reworded(self, state: str) -> Generator[Request, Reply, str | None]:
-        """Yield a state's utterance in other words that keep the values of its slots; None where there are
-        none such."""
+    def _reworded(self, state: str) -> Generator[Request, Reply, ActedTurn | Rejection]:
+        """Yield a state's utterance in other words that keep the values of its slots."""
         role, keep = self._prepared.wizard.name, self.course.slot_values(state)
 
-        def read(reply: Reply) -> TurnReply | Rejection:
+        def read(reply: Reply) -> ActedTurn | Rejection:
             said = read_turn(reply.text, role, **self._rules.reading(reply))
             if isinstance(said, Rejection):
                 return said
@@ -208,11 +215,10 @@ class GuidedSession(Session):
             lost = next((value for value in keep if value.casefold() not in text), None)
             if lost is not None or not text:
                 return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
-            return said
+            return ActedTurn(said.text, (), said.ended)
 
         question = self._question("paraphrase", self.rewording(state), PARAPHRASER, turn_form())
-        said = yield from ask(question, self._rules, self._timed(read))
-        return None if isinstance(said, Rejection) else said.text
+        return (yield from ask_turn(question, self._rules, self._timed(read)))
 
     def rewording(self, state: str) -> tuple[Message, ...]:
         """What whoever rewords an offered state is asked with."""
