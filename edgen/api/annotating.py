@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -302,6 +303,8 @@ class Annotating:
     def _annotator(self, name: str, backend: Backend, prompt: Prompt) -> Answerer:
         """Return an annotator of the layer. Raises UsageError where the one of that name is another."""
         sample = grown_sample(self.layer.facts_of(name), self.options.sample)
+        if prompt.forms == "auto" and self.layer.began_in_prose(name):
+            prompt = dataclasses.replace(prompt, forms="prose")
         annotator = annotator_of(name, backend, prompt, self.asking, sample)
         self.layer.require_same_annotator(name, annotator.facts)
         return annotator

@@ -90,7 +90,6 @@ Say the next turn."""
         ("tutoring", "tutor"),
         ("homework_help", "tutor"),
         ("incident_response", "partner"),
-        ("incident_response", "wizard"),
     ],
 )
 def test_a_template_of_turns_that_shows_others_is_named(tmp_path: Path, job: str, use: str) -> None:
