@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from bench.flips.damages import choose_damage
 from bench.flips.reading import Result, dump, import_all, must, read
+from bench.flips.rows import find_silent_changes
 from bench.flips.runs import KINDS, SELFPLAY, Kind, Reading
 from bench.measure import ROOT
 
@@ -61,13 +62,26 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--only", nargs="*", default=[], help="only these commands, by their names in the table"
     )
+    parser.add_argument("--rows", action="store_true", help="change fields and rows of ledgers instead")
     given = parser.parse_args(arguments)
     os.chdir(ROOT)
+    if given.rows:
+        return sum(_change_rows(kind) for kind in KINDS if kind.name in given.kinds)
     wrong = 0
     for kind in (kind for kind in KINDS if kind.name in given.kinds):
         chosen = tuple(one for one in kind.readings if not given.only or one.name in given.only)
         wrong += len(flips(given.flips, given.seed, kind=kind._replace(readings=chosen), files=given.files))
     return wrong
+
+
+def _change_rows(kind: Kind) -> int:
+    """Print how many changes of a run's ledgers `validate` does not report; return the number."""
+    with tempfile.TemporaryDirectory() as folder:
+        count, silent = find_silent_changes(kind.make(Path(folder), must))
+    print(f"  {kind.name}: {count} changes of fields and rows, {len(silent)} silent", flush=True)
+    for change in silent:
+        print(f"  silent: {change.ledger}: {change.table}: {change.what}", flush=True)
+    return len(silent)
 
 
 def flips(

@@ -102,6 +102,12 @@ class LayerFolder:
         path = self.annotators / f"{name}.json"
         return read_noted(path, dict[str, Any]) if name in self.ledgers() else None
 
+    def began_in_prose(self, name: str) -> bool:
+        """Return whether the layer's annotator of that name was asked without forms, as every one was before
+        forms existed. It continues so."""
+        before = self.facts_of(name)
+        return before is not None and "forms" not in before
+
     def require_same_annotator(self, name: str, facts: Mapping[str, Any]) -> None:
         """Raise UsageError where the layer's annotator of that name is another one."""
         if (before := self.facts_of(name)) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -287,6 +288,8 @@ class Annotating:
         before = self.layer.facts_of(name)
         seeded = config.seeds_several if before is None else SEEDS in before
         sample = grown_sample(before, self.options.sample)
+        if prompt.forms == "auto" and self.layer.began_in_prose(name):
+            prompt = dataclasses.replace(prompt, forms="prose")
         annotator = annotator_of(name, backend, prompt, self.asking, sample, seeded=seeded)
         self.layer.require_same_annotator(name, annotator.facts)
         return annotator

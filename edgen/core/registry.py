@@ -319,6 +319,8 @@ class AnswerKind(msgspec.Struct, frozen=True):
     """The value read from an answer, or made from a text."""
     variables: tuple[str, ...]
     """Variables of its templates, as far as known without a job's space."""
+    spoken: bool = False
+    """Whether an answer holds turns: what roles of the space say."""
 
 
 def answer_kinds() -> dict[str, AnswerKind]:
@@ -336,5 +338,6 @@ def answer_kinds() -> dict[str, AnswerKind]:
             known = found.setdefault(kind.name, kind)
             if known is not kind:
                 both = tuple(dict.fromkeys((*known.variables, *kind.variables)))
-                found[kind.name] = AnswerKind(kind.name, known.says, both)
+                spoken = known.spoken or kind.spoken
+                found[kind.name] = AnswerKind(kind.name, known.says, both, spoken)
     return found

@@ -82,7 +82,7 @@ class Guard:
                 await receive()  # reads 'websocket.connect'; closing it before acceptance becomes a 403
                 await send({"type": "websocket.close", "code": _REFUSED, "reason": refusal[1][:120]})
                 return
-            await self._app(inner, _checked(receive, send), send)
+            await self._app(inner, *_checked(receive, send))
         elif refusal is not None:
             await _answer(send, *refusal)
         elif self._free < 1:
@@ -117,6 +117,10 @@ class Guard:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = bytearray()
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if len(announced) > len(str(MAX_BODY)) or (announced.isdigit() and int(announced) > MAX_BODY):
+            await _answer(send, 413, f"The body is larger than {MAX_BODY} bytes.")
+            return
         while True:
             message = await receive()
             if message["type"] != "http.request":
@@ -170,26 +174,34 @@ def _wrong_json(data: bytes | str) -> str | None:
     return None if isinstance(value, dict) else "Expected a JSON object."
 
 
-def _checked(receive: Receive, send: Send) -> Receive:
-    """Return a WebSocket's `receive` that passes on valid messages. Others are answered with an error; one
-    that is too large ends the connection."""
+def _checked(receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Return a WebSocket's `receive` that passes on valid messages, and its `send`. Other messages are
+    answered with an error; one that is too large ends the connection. Nothing is sent after the end."""
+    ended = False
+
+    async def checked_send(message: Message) -> None:
+        if not ended:
+            await send(message)
 
     async def checked() -> Message:
+        nonlocal ended
         while True:
             message = await receive()
             if message["type"] != "websocket.receive":
+                ended = message["type"] == "websocket.disconnect"
                 return message
             data = message.get("text")
             data = message.get("bytes") or b"" if data is None else data
             if len(data if isinstance(data, bytes) else data.encode("utf-8", "replace")) > MAX_BODY:
                 await send({"type": "websocket.close", "code": _TOO_BIG})
+                ended = True
                 return {"type": "websocket.disconnect", "code": _TOO_BIG}
             if (wrong := _wrong_json(data)) is None:
                 return message
             error = {"type": "error", "data": {"message": wrong, "code": "INVALID_JSON"}}
             await send({"type": "websocket.send", "text": json.dumps(error)})
 
-    return checked
+    return checked, checked_send
 
 
 async def _answer(send: Send, status: int, why: str) -> None:

@@ -77,7 +77,7 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
         self._state = Scenario()
 
     async def reset_async(
-        self, seed: int | None = None, episode_id: str | None = None, scenario: int | None = None, **_: Any
+        self, /, seed: int | None = None, episode_id: str | None = None, scenario: int | None = None, **_: Any
     ) -> Heard:
         """Begin `scenario`; else that of number `seed`; else the next unused one. Raises UsageError."""
         for name, number in (("scenario", scenario), ("seed", seed)):
@@ -95,7 +95,7 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
         self._state = Scenario(episode_id=episode_id, scenario=index)
         return Heard(messages=await self._conversation.reset())
 
-    async def step_async(self, action: Said, timeout_s: float | None = None, **_: Any) -> Heard:
+    async def step_async(self, /, action: Said, timeout_s: float | None = None, **_: Any) -> Heard:
         """Continue, or stop. Raises EdgenError as `Conversation.step`; the client sees its message."""
         if self._conversation is None:
             raise UsageError("no episode is running: call reset first.")
@@ -156,6 +156,8 @@ def serve(
     make = functools.partial(ConversationServer, env, following)
     app = create_app(make, Said, Heard, max_concurrent_envs=conversations)
     app.add_exception_handler(EdgenError, _refuse)
+    # An environment of conversations has no tools, and OpenEnv's handler of their protocol fails on some input.
+    app.router.routes[:] = [route for route in app.routes if getattr(route, "path", None) != "/mcp"]
     return Guard(app, token, host=host, allow_hosts=allow_hosts, at_once=conversations)
 
 

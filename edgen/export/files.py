@@ -169,18 +169,20 @@ class ParquetFile:
     def close(self) -> None:
         if self._pending:
             self._write()
-        self._writer.close()
+        self.abandon()
 
     def abandon(self) -> None:
         """Close the file without the rows still in memory."""
         if self._writer is not None:
             self._writer.close()
+            self._file.close()
 
     def _write(self) -> None:
         rows = self._arrow.Table.from_pylist(self._pending, schema=self._schema)
         if self._writer is None:
             self._schema = rows.schema
-            self._writer = self._parquet.ParquetWriter(str(self._path), rows.schema)
+            self._file = self._path.open("wb")  # pyarrow opens no name that is not UTF-8
+            self._writer = self._parquet.ParquetWriter(self._file, rows.schema)
         self._writer.write_table(rows)
         self.nbytes += rows.nbytes
         self._pending = []

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from edgen.config import backend_of
+from edgen.core.registry import answer_kinds
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
 from edgen.protocols.base import role_words
@@ -24,18 +25,49 @@ _MOST = 4  # names in a sentence
 _EXAMINED = 20_000  # characters of a reply
 _NAME = r"[^\W\d_][\w'’-]{0,30}(?: [^\W\d_][\w'’-]{0,30})?"
 _LABEL = re.compile(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>\"]{{0,3}}[ ]?[:：]")
+_SHOWN = re.compile(
+    rf"(?m)^[\s>*_#\d.\-]{{0,8}}({_NAME})[*_]{{0,3}}[ ]?[:：]"
+)  # of a template, unlike a key in JSON
 _KEYED = re.compile(
     rf"[\"'](?:role|speaker|name|who|from|author|character)[\"'][ ]?[:=][ ]?[\"']({_NAME})[\"']", re.I
 )
 
 
 def find_doubts(plans: Iterable[Plan]) -> list[str]:
-    """Return a sentence for each template of whole conversations in which others than the roles of the space
-    speak, or that the simulator is asked with and cannot answer."""
-    return list(dict.fromkeys(sentence for plan in plans if (sentence := describe_template(plan))))
+    """Return a sentence for each template in which others than the roles of the space speak, or that the
+    simulator is asked with and cannot answer."""
+    return list(dict.fromkeys(sentence for plan in plans for sentence in describe_templates(plan)))
 
 
-def describe_template(plan: Plan) -> str | None:
+def describe_templates(plan: Plan) -> list[str]:
+    """Return the doubts about a plan's templates whose answers hold turns."""
+    if (sentence := _describe_conversation(plan)) is not None:
+        return [sentence]
+    return [*_describe_turns(plan)]
+
+
+def _describe_turns(plan: Plan) -> Iterator[str]:
+    """Yield a sentence for each template of single turns that shows turns of others than the roles."""
+    from edgen.simulator.prompt_roles import find_strangers
+
+    own = dict(plan.rules.words)
+    speakers = tuple((role, *own.get(role, ())) for role in plan.job.speakers)
+    kinds = answer_kinds()
+    for use, messages in plan.opening(plan.scenario(0)).items():
+        template = plan.templates.get(use)
+        if template is None or template.expects not in kinds or not kinds[template.expects].spoken:
+            continue
+        text = "\n".join(message.content for message in messages)
+        shown = {*_SHOWN.findall(text), *_KEYED.findall(text)}
+        strangers = [name for name in find_strangers(text, speakers) if name in shown]
+        if names := list(dict.fromkeys([*strangers, *_find_names(text, speakers)])):
+            yield (
+                f"{Path(plan.prompts[use].source).name}: {_sentence(names, speakers)}. Answers may speak for them: name the "
+                "roles of the space in the template, or say under `role_words` what it calls them"
+            )
+
+
+def _describe_conversation(plan: Plan) -> str | None:
     """Return the doubt about a plan's template of whole conversations; None without a doubt, or if the
     protocol has no such template."""
     work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
@@ -77,14 +109,14 @@ def _explain_strangers(plan: Plan, request: Request) -> str | None:
         advice = "Replies are read as if these roles spoke; name the roles in the template to be sure"
     else:
         advice = "Their turns cannot be read: name the roles in the template, or say under `role_words` what it calls them"
-    return f"{Path(prompt.source).name}: {_sentence(names, request)}. {advice}"
+    return f"{Path(prompt.source).name}: {_sentence(names, request.speakers)}. {advice}"
 
 
 def describe_reply(text: str, request: Request) -> str:
     """Return a clause that names the speakers of a reply that are not among the request's roles; empty if
     there are none."""
-    names = _find_names(text[:_EXAMINED], request) if request.speakers else []
-    return _sentence(names, request) if names else ""
+    names = _find_names(text[:_EXAMINED], request.speakers) if request.speakers else []
+    return _sentence(names, request.speakers) if names else ""
 
 
 def explained(rejection: Rejection, text: str, request: Request) -> Rejection:
@@ -94,10 +126,10 @@ def explained(rejection: Rejection, text: str, request: Request) -> Rejection:
     return msgspec.structs.replace(rejection, detail=f"{said} ({rejection.detail})")
 
 
-def _sentence(names: Sequence[str], request: Request) -> str:
+def _sentence(names: Sequence[str], speakers: Sequence[tuple[str, ...]]) -> str:
     shown = [*names[:_MOST], "others"] if len(names) > _MOST else names
     speak = "speaks" if len(shown) == 1 else "speak"
-    return f"{_listed(shown)} {speak}; this space has {_listed([role for role, *_ in request.speakers])}"
+    return f"{_listed(shown)} {speak}; this space has {_listed([role for role, *_ in speakers])}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -105,12 +137,12 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _find_names(text: str, request: Request) -> list[str]:
+def _find_names(text: str, speakers: Sequence[tuple[str, ...]]) -> list[str]:
     """Return the names of speakers that are not roles, in order: names that begin several turns, and names
     under keys such as `role` in JSON."""
     from edgen.simulator.prompt_roles import is_name
 
-    own = {word.lower() for words in request.speakers for word in words}
+    own = {word.lower() for words in speakers for word in words}
     labels = Counter(name for name in _LABEL.findall(text) if is_name(name))
     keyed = Counter(_KEYED.findall(text))
     # Where nothing but turns is there, each may be a speaker's only one.

@@ -26,14 +26,13 @@ def fence_turns(seed: int, scenario: int, task: TaskId, turns: Iterable[Turn]) -
 
 
 def guarded_lines(turns: Iterable[Turn]) -> str:
-    """Return a conversation of which every line begins with a role or with CONTINUED."""
-    return "\n".join([f"{turn.role}: {_mark_lines(turn.text)}" for turn in turns])
+    """Return a conversation of which every line begins with a role or with CONTINUED. Roles of records from
+    elsewhere are any texts, too."""
+    return "\n".join([_mark_lines(f"{turn.role}: {turn.text}") for turn in turns])
 
 
 def _mark_lines(text: str) -> str:
-    first, *rest = text.splitlines() or [
-        ""
-    ]  # breaks at any character that a program takes for the end of a line
+    first, *rest = text.splitlines()  # breaks at any character that a program takes for the end of a line
     return "\n".join([first, *[CONTINUED + line for line in rest]])
 
 

@@ -79,6 +79,7 @@ class Oneshot(ConversationProtocol):
             "conversation",
             "a whole conversation by both sides, and the probability that the student understood",
             (*DEFAULT_VARIABLES, *CONVERSATION_VARIABLES),
+            spoken=True,
         ),
     )
     Config = NoSettings

@@ -116,6 +116,7 @@ class SelfplayProtocol(ConversationProtocol):
             "turn",
             "what one side of a self-play conversation says next",
             (*TURN_VARIABLES, *DEFAULT_VARIABLES),
+            spoken=True,
         ),
         AnswerKind(
             "probability",

@@ -20,7 +20,7 @@ from edgen.annotation.annotator import is_name
 from edgen.annotation.layer import LayerFolder
 from edgen.config import Job, load_job
 from edgen.core.errors import RunError, ShortError, UsageError
-from edgen.core.text import quantity
+from edgen.core.text import quantity, replace_surrogates
 from edgen.execution.finish import JOB, RunSummary, write_files
 from edgen.execution.merge_extras import copy_rest
 from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
@@ -101,12 +101,12 @@ def _choose(
     if options.split_by is not None and rule is not None and rule.test and not side.count:
         raise _no_split(choice, rule)
     selection = Selection(
-        run=run.path.resolve().name,
+        run=replace_surrogates(run.path.resolve().name),  # names of folders are any bytes
         sha256=choice.sha256,
         accepted=choice.accepted,
         kept=choice.kept,
         clauses=tuple(choice.clauses),
-        options=options.words,
+        options=tuple(map(replace_surrogates, options.words)),
         split=rule,
         tested=side.count,
         before=before,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 import edgen
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
+from tests.execution.batch.test_batch_kill import simulator
+from tests.execution.service import edgen as edgen_process
 
 JOB = {
     "name": "t", "seed": 3, "conversations": 4, "space": "education_dialogue", "prompt": "education_dialogue",
@@ -90,3 +93,31 @@ def test_what_could_not_be_begun_leaves_nothing(
     assert "NO_SUCH_KEY" in ended.err
     assert not (run / "layers").exists(), "nobody is asked before all can be"
     assert command("annotate", run, "--labels", "teacher_moves", *by, "--dry-run").code == 0
+
+
+@pytest.mark.integration
+async def test_a_layer_begun_before_forms_existed_goes_on_in_prose(run: Path) -> None:
+    """Its annotator's notes have no form, and its backend takes one now."""
+    async with simulator() as url:
+        backend = {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 500}
+        said = (
+            "annotate", run, "--labels", "teacher_moves", "--layer", "moves", "--json",
+            "--backend", "old=default", "--set", f"backends.default={json.dumps(backend)}",
+        )  # fmt: skip
+        begun = await edgen_process(*said, "--sample", "2", "--set", "forms=prose")
+        assert begun.code == 0, begun.err
+        noted = json.loads((run / "layers" / "moves" / "annotators" / "old.json").read_text())
+        assert "forms" not in noted
+        ended = await edgen_process(*said)
+        assert ended.code == 0, ended.err
+        assert json.loads((run / "layers" / "moves" / "annotators" / "old.json").read_text()) == noted | {
+            "sample": None
+        }
+        fresh = await edgen_process(*(word if word != "old=default" else "new=default" for word in said))
+        assert fresh.code == 0, fresh.err
+        assert (
+            json.loads((run / "layers" / "moves" / "annotators" / "new.json").read_text())["forms"] == "auto"
+        )
+        other = await edgen_process(*said, "--set", "forms=schema")
+        assert other.code == 2
+        assert "was another one (forms: not the same)" in " ".join(other.err.split())

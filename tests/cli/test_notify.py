@@ -145,3 +145,23 @@ async def _breathe() -> None:
     import asyncio
 
     await asyncio.sleep(0.02)
+
+
+async def test_no_answer_is_in_what_is_told(tmp_path: Path) -> None:
+    """The sentence about a hopeless run quotes an answer, which stays on this machine."""
+
+    async def prose(_service: Service, _seed: int) -> web.StreamResponse | None:
+        return completion("A confidential “remark” ” and more of it")
+
+    told = tmp_path / "told.json"
+    async with serve(Service(trouble=prose)) as service:
+        job = job_file(tmp_path, service.url, conversations=60)
+        for _ in range(2):  # the second start asks nothing, and reports how the first one ended
+            made = await edgen("generate", job, "-o", tmp_path / "run", "--notify", f"cat > {told}")
+            assert made.code == 3, made.err
+            status = json.loads(told.read_text())
+            assert status["stopped"]["reason"] == "useless"
+            assert "confidential" not in told.read_text()
+            assert "remark" not in told.read_text()
+            assert "and more" not in told.read_text()
+    assert "hardly any answer was usable" in status["message"]

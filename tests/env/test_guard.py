@@ -136,3 +136,23 @@ def test_a_token_is_drawn_or_has_to_be_long() -> None:
     for short in ("", "short", "a/b" * 9, "é" * 30):
         with pytest.raises(UsageError, match="at least 16"):
             Guard(Inner(), short)
+
+
+@pytest.mark.parametrize("length", [str(MAX_BODY + 1).encode(), b"9" * 5000])
+async def test_an_announced_length_beyond_the_limit_is_refused_before_the_body(length: bytes) -> None:
+    inner = Inner()
+    headers = (HOST, (b"content-length", length))
+    sent = await play(Guard(inner, TOKEN), "http", f"/{TOKEN}/reset", *headers)
+    assert (status(sent), inner.seen) == (413, [])
+
+
+async def test_nothing_is_sent_to_a_client_that_is_gone() -> None:
+    async def closing(_: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+        await send({"type": "websocket.close"})
+
+    messages: list[Message] = [{"type": "websocket.connect"}, {"type": "websocket.disconnect"}]
+    sent = await play(Guard(closing, TOKEN), "websocket", f"/{TOKEN}/ws", HOST, messages=messages)
+    assert [one["type"] for one in sent] == ["websocket.accept"]

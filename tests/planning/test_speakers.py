@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from edgen.core.values import Address, Rejection, RejectionReason, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
-from edgen.planning.speakers import describe_reply, describe_template, explained
+from edgen.planning.speakers import describe_reply, describe_templates, explained
 from edgen.simulator.prompt_roles import find_strangers
 from tests import ROOT
 
@@ -69,4 +71,45 @@ def test_strangers_in_a_reply(reply: str, speakers: Speakers, said: str) -> None
 def test_no_shipped_job_is_doubted(job: str) -> None:
     path = ROOT / "jobs" / job
     _, plans = load_plans(path, [], Reach.of(path))
-    assert [describe_template(plan) for plan in plans.values()] == [None] * len(plans)
+    assert [describe_templates(plan) for plan in plans.values()] == [[]] * len(plans)
+
+
+TURNS = """You are in a conversation. This is how it goes:
+Doctor: Where does it hurt?
+Patient: In my knee.
+Doctor: Since when?
+Patient: Since Monday.
+Say the next turn."""
+
+
+@pytest.mark.parametrize(
+    ("job", "use"),
+    [
+        ("selfplay", "teacher"),
+        ("selfplay", "student"),
+        ("tutoring", "tutor"),
+        ("homework_help", "tutor"),
+        ("incident_response", "partner"),
+    ],
+)
+def test_a_template_of_turns_that_shows_others_is_named(tmp_path: Path, job: str, use: str) -> None:
+    path = ROOT / "jobs" / f"{job}.yaml"
+    (tmp_path / "mine.j2").write_text(TURNS)
+    given = [f"prompts.{use}={tmp_path / 'mine.j2'}"]
+    _, plans = load_plans(path, given, Reach.of(path, given))
+    doubts = [sentence for plan in plans.values() for sentence in describe_templates(plan)]
+    assert doubts
+    assert all(
+        sentence.startswith("mine.j2: Doctor and Patient speak; this space has ") for sentence in doubts
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["Note: be brief.\nTopic: knees.", 'Answer {"text": "…", "votes": 3}.', "You are a doctor."]
+)
+def test_other_labels_in_a_template_of_turns_are_no_speakers(tmp_path: Path, words: str) -> None:
+    path = ROOT / "jobs" / "selfplay.yaml"
+    (tmp_path / "mine.j2").write_text(f"You are the teacher, and talk with a student.\n{words}")
+    given = [f"prompts.teacher={tmp_path / 'mine.j2'}"]
+    _, plans = load_plans(path, given, Reach.of(path, given))
+    assert [describe_templates(plan) for plan in plans.values()] == [[]] * len(plans)

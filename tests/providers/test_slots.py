@@ -32,6 +32,19 @@ vllm:num_requests_running{engine="0",model_name="m"} 0.0
 # TYPE vllm:max_num_seqs gauge
 vllm:max_num_seqs{engine="0",model_name="m"} 24.0
 """
+TWO_ENGINES = """# TYPE vllm:max_num_seqs gauge
+vllm:max_num_seqs{engine="0",model_name="m"} 24.0
+vllm:max_num_seqs{engine="1",model_name="m"} 24.0
+vllm:num_requests_running{engine="1",model_name="m"} 3.0
+"""
+RANKS = """# HELP sglang:num_running_reqs The number of running requests.
+# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{model_name="m",dp_rank="0",tp_rank="0"} 5.0
+# TYPE sglang:max_running_requests gauge
+sglang:max_running_requests{model_name="m",dp_rank="0",tp_rank="0"} 48.0
+sglang:max_running_requests{model_name="m",dp_rank="0",tp_rank="1"} 48.0
+sglang:max_running_requests{model_name="m",dp_rank="1",tp_rank="0"} 48.0
+"""
 
 
 @contextlib.asynccontextmanager
@@ -54,6 +67,13 @@ async def backend(
         ({"/server_info": {"max_running_requests": 32, "internal_states": [{}]}}, 32),
         ({"/metrics": VLLM}, 24),
         ({"/metrics": 'vllm:scheduler_config_info{max_num_seqs="16",policy="fcfs"} 1.0\n'}, 16),
+        ({"/metrics": TWO_ENGINES}, 48),
+        ({"/metrics": TWO_ENGINES.replace("\n", "\r\n")}, 48),
+        ({"/metrics": RANKS}, 96),
+        ({"/metrics": "sglang_max_running_requests 2.56e+02\n"}, 256),
+        ({"/metrics": 'vllm:max_num_seqs{model_name="a \\"} 9\\" b"} 7.0 1764268000000\n'}, 7),
+        ({"/metrics": "vllm:max_num_seqs NaN\nvllm:max_num_seqs{engine=\"1\"} +Inf\n"}, None),
+        ({"/metrics": "# vllm:max_num_seqs 24\nmy_max_num_seqs 24\n"}, None),
         ({"/metrics": 'vllm:num_requests_running{engine="0"} 7.0\n'}, None),
         ({"/props": {"total_slots": 0}, "/slots": []}, None),
         ({"/props": {"total_slots": "many"}, "/metrics": "<html>a page</html>"}, None),

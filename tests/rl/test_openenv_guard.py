@@ -43,6 +43,8 @@ def test_openenv_is_guarded(tmp_path: Path) -> None:
         ]  # fmt: skip
         assert [request(f"{url}/reset", body) for body in bodies] == [422] * len(bodies)
         assert request(f"{url}/reset", b" " * (1 << 21)) == 413
+        assert request(f"{url}/reset", b'{"self": 1}') == 200
+        assert request(f"{url}/mcp", b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}') == 404
         texts: list[Any] = ["x" * 200_000, 7, None, ["a"]]
         steps = [json.dumps({"action": {"text": text}}).encode() for text in texts]
         assert [request(f"{url}/step", body) for body in steps] == [422] * len(steps)

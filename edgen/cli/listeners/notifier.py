@@ -25,6 +25,7 @@ _SECRET = re.compile(
     r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH|DATABASE_URL|_DSN$|^AWS_|^PG|^SSH_", re.IGNORECASE
 )
 _WEB = ("http", "https")
+_QUOTED = re.compile("“.*”", re.DOTALL)  # up to the last mark: what is quoted may hold some
 
 
 class Notifier:
@@ -58,7 +59,7 @@ class Notifier:
     def send(self, facts: Mapping[str, Any], keys: Collection[str]) -> str | None:
         """Send the status; return the clause of a failure, None for success. `keys`: variables that hold
         keys."""
-        body = json_text(facts).encode()
+        body = json_text(_without_quotes(facts)).encode()
         if not self._host:
             return self._run(body, facts, keys)
         answers: list[str | None] = ["it did not answer in time"]
@@ -110,3 +111,14 @@ class Notifier:
             return f"{self._host} answered HTTP {problem.code}{redirected}"
         except (URLError, OSError, http.client.HTTPException, ValueError) as problem:
             return f"{self._host} cannot be reached ({type(problem).__name__})"
+
+
+def _without_quotes(value: Any) -> Any:
+    """Return the status without what its sentences quote: the beginnings of answers."""
+    if isinstance(value, str):
+        return _QUOTED.sub("“…”", value)
+    if isinstance(value, Mapping):
+        return {key: _without_quotes(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_quotes(one) for one in value]
+    return value

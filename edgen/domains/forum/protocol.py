@@ -64,7 +64,9 @@ class ForumProtocol(PlayedProtocol):
         "threads of a forum have none; whether a post was marked as the answer is in the outcome"
     )
     answers = (
-        AnswerKind("post", "what a member of a forum posts, with its votes and marks", OF_MEMBER),
+        AnswerKind(
+            "post", "what a member of a forum posts, with its votes and marks", OF_MEMBER, spoken=True
+        ),
         AnswerKind(
             "choice", "the number of one of several utterances, or something else that is said", OF_MODERATOR
         ),

@@ -70,7 +70,10 @@ class GuidedProtocol(PlayedProtocol):
     about_probability = "guided conversations have none; how they ended is in the outcome"
     answers = (
         AnswerKind(
-            "choice", "the number of one of several utterances, or something else that is said", OF_CHOICE
+            "choice",
+            "the number of one of several utterances, or something else that is said",
+            OF_CHOICE,
+            spoken=True,
         ),
         AnswerKind(
             "turn", "what one side of a self-play conversation says next", (*OF_PARTNER, *OF_PARAPHRASE)

@@ -35,7 +35,6 @@ from edgen.plugin import (
 from edgen.plugin.answers import (
     ActedTurn,
     Chosen,
-    TurnReply,
     acted_form,
     choice_form,
     ratings_form,
@@ -138,14 +137,13 @@ class GuidedSession(Session):
 
     def _wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
         """Yield one turn; False where there is nothing that could be said."""
-        self._seconds = None
-        offer = self.course.offer()
+        self._seconds, offer = None, self.course.offer()
         free, role = self._may_write, self._prepared.wizard.name
         if self._settings.chooser != "model":
             return (yield from self._chosen_by_chance(offer))
         if not offer.options and not offer.fixed and not free:
             return False
-        utterances = [option.utterance for option in offer.options] + [*offer.fixed.values()]
+        utterances = [*(option.utterance for option in offer.options), *offer.fixed.values()]
 
         def read(reply: Reply) -> Chosen | Rejection:
             return read_choice(reply.text, utterances, role, free=free, **self._rules.reading(reply))
@@ -161,7 +159,7 @@ class GuidedSession(Session):
             self._free += 1
             self.course.say_freely(chosen.text, self._seconds)
         elif chosen.number <= len(offer.options):
-            yield from self._say(offer.options[chosen.number - 1].state)
+            return (yield from self._say(offer.options[chosen.number - 1].state)) or True
         else:
             self.course.say_fixed([*offer.fixed][chosen.number - 1 - len(offer.options)], self._seconds)
         return True
@@ -172,44 +170,49 @@ class GuidedSession(Session):
         settings = self._settings
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
-    def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool]:
-        """Yield a turn that is drawn, or the most probable; a fixed reply where nothing else is offered."""
+    def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool | Rejection]:
+        """Yield a turn that is drawn, or the most probable one; a fixed reply where nothing else is
+        offered."""
         by_chance = self._settings.chooser == "chance"
         if offer.options:
             state = draw(offer.options, self._chance.random()) if by_chance else likeliest(offer.options)
-            yield from self._say(state)
-        elif offer.fixed:
+            return (yield from self._say(state)) or True
+        if offer.fixed:
             names = [*offer.fixed]
             self.course.say_fixed(self._chance.choice(names) if by_chance else names[0])
-        return bool(offer.options or offer.fixed)
+        return bool(offer.fixed)
 
-    def _say(self, state: str) -> Generator[Request, Reply, None]:
-        """Say an offered state, reworded if it is to be."""
+    def _say(self, state: str) -> Generator[Request, Reply, Rejection | None]:
+        """Say an offered state, reworded if it is to be; return a rejection if that is cut off and rejects."""
         words, seconds = None, self._seconds
         if self._settings.paraphrase:
-            words = yield from self._reworded(state)
-            if words is None:
+            said = yield from self._reworded(state)
+            if not isinstance(said, Rejection):
+                words = said.text
+                self._flags |= dict.fromkeys(said.flags)
+            elif said.reason is RejectionReason.TRUNCATED and self._rules.too_long == "reject":
+                return said
+            else:
                 self._repairs.setdefault(KEPT)
         self.course.say_state(state, words, seconds)
+        return None
 
-    def _reworded(self, state: str) -> Generator[Request, Reply, str | None]:
-        """Yield a state's utterance in other words that keep the values of its slots; None where there are
-        none such."""
+    def _reworded(self, state: str) -> Generator[Request, Reply, ActedTurn | Rejection]:
+        """Yield a state's utterance in other words that keep the values of its slots."""
         role, keep = self._prepared.wizard.name, self.course.slot_values(state)
 
-        def read(reply: Reply) -> TurnReply | Rejection:
+        def read(reply: Reply) -> ActedTurn | Rejection:
             said = read_turn(reply.text, role, **self._rules.reading(reply))
             if isinstance(said, Rejection):
                 return said
             text = said.text.casefold()
             lost = next((value for value in keep if value.casefold() not in text), None)
-            if lost is not None or not text:
-                return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
-            return said
+            if lost is None and text:
+                return ActedTurn(said.text, (), said.ended)
+            return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
 
         question = self._question("paraphrase", self.rewording(state), PARAPHRASER, turn_form())
-        said = yield from ask(question, self._rules, self._timed(read))
-        return None if isinstance(said, Rejection) else said.text
+        return (yield from ask_turn(question, self._rules, self._timed(read)))
 
     def rewording(self, state: str) -> tuple[Message, ...]:
         """What whoever rewords an offered state is asked with."""
@@ -255,11 +258,9 @@ class GuidedSession(Session):
             if labels:
                 return read_acted_turn(reply.text, role, labels, **self._rules.reading(reply))
             turn = read_turn(reply.text, role, **self._rules.reading(reply))
-            return (
-                turn
-                if isinstance(turn, Rejection)
-                else ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
-            )
+            if isinstance(turn, Rejection):
+                return turn
+            return ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
 
         form = acted_form(self._prepared.labels)
         question = self._question("partner", self.partners_messages(), role.lower(), form)

@@ -55,6 +55,7 @@ class TutoringProtocol(PlayedProtocol):
             "acted_turn",
             "what one side says next, and the actions of it, as JSON or with a line of actions",
             ("index", *SHOWN, *EXTRA_VARIABLES),
+            spoken=True,
         ),
         AnswerKind(
             "best_worst",

@@ -16,6 +16,7 @@ from msgspec import UNSET
 from edgen.config import Job, load_job, protocol_of, settings_of
 from edgen.core.errors import DataError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
+from edgen.core.text import replace_surrogates
 from edgen.core.values import Turn
 from edgen.core.yaml_values import nearest
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
@@ -138,7 +139,8 @@ def store(comparison: Comparison, path: Path | None, output: Path | None = None)
                 )
             run.comparisons.mkdir()
     check_file(output, run, _MARK, "comparison")
-    write_lines(output, [msgspec.json.format(msgspec.json.encode(comparison), indent=2)])
+    told = replace_surrogates(msgspec.to_builtins(comparison))  # names of folders are any bytes
+    write_lines(output, [msgspec.json.format(msgspec.json.encode(told), indent=2)])
     return output
 
 

@@ -62,10 +62,15 @@ class _Info(_Limit):
 _PROPS = msgspec.json.Decoder(_Props)
 _SLOTS = msgspec.json.Decoder(list[dict[str, Any]])
 _INFO = msgspec.json.Decoder(_Info)
-# As a metric of its own, or as the label of one.
-_MAX_SEQS = re.compile(
-    rb'^vllm:max_num_seqs(?:\{[^}\n]*\})?\s+(\d{1,6})(?:\.0)?\s*$|max_num_seqs="(\d{1,6})"', re.M
+# A sample of a metric: its labels and its value. Standard builds of vLLM have no such metric; others have one of
+# its own, or a label of another one. SGLang's has a sample for each rank.
+_SAMPLE = re.compile(
+    rb"^(?:(?:vllm|sglang)[:_](max_num_seqs|max_running_requests)|[a-zA-Z_][\w:]*)"
+    rb"(?:\{((?:[^\"}\n]|\"(?:[^\"\\\n]|\\.)*\")*)\})?[ \t]+([-+.\deE]{1,24})(?:[ \t]+\d{1,16})?[ \t\r]*$",
+    re.M,
 )
+_LABEL = re.compile(rb'max_num_seqs="(\d{1,6})"')
+_REPLICA = re.compile(rb'\b(?:engine|dp_rank)="(\d{1,6})"')  # each answers its own requests
 
 
 def _read_props(body: bytes) -> int | None:
@@ -91,8 +96,24 @@ def _read_info(body: bytes) -> int | None:
 
 
 def _read_metrics(body: bytes) -> int | None:
-    found = _MAX_SEQS.search(body)
-    return None if found is None else int(found[1] or found[2])
+    """Return the sum over replicas; the samples of one replica repeat its number."""
+    slots: dict[bytes, float] = {}
+    for name, labels, value in _SAMPLE.findall(body):
+        label = _LABEL.search(labels)
+        number = float(label[1]) if label else _number(value) if name else 0.0
+        if number > 0:
+            replica = _REPLICA.search(labels)
+            place = replica[1] if replica else b""
+            slots[place] = max(number, slots.get(place, 0.0))
+    total = sum(slots.values())
+    return int(total) if 0 < total <= _MOST else None
+
+
+def _number(value: bytes) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
 
 
 _SOURCES: dict[str, Callable[[bytes], int | None]] = {
@@ -100,5 +121,5 @@ _SOURCES: dict[str, Callable[[bytes], int | None]] = {
     "slots": _read_slots,  # llama.cpp, if it shows its properties to nobody
     "get_server_info": _read_info,  # SGLang, until the next name
     "server_info": _read_info,
-    "metrics": _read_metrics,  # vLLM
+    "metrics": _read_metrics,  # vLLM, and SGLang with --enable-metrics
 }

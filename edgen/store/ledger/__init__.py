@@ -7,6 +7,7 @@ direct, since WAL allows both at once.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -54,6 +55,7 @@ from edgen.store.ledger.reader import (
     summary_at,
 )
 from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.seal import open_seal, put_seal
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,
@@ -77,6 +79,8 @@ from edgen.store.ledger.writer import (
     lost_replies_sentence,
     read_acknowledged,
 )
+
+log = logging.getLogger("edgen")
 
 _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
@@ -135,6 +139,8 @@ class Ledger:
         self.damaged_outcomes = 0
 
     async def __aenter__(self) -> Ledger:
+        for problem in open_seal(self._book):
+            log.warning("%s", problem)
         self.writer = Writer(self.path, self._before_commit)
         try:
             self.out = OutstandingCalls(self._book, self.writer)
@@ -148,6 +154,7 @@ class Ledger:
     ) -> None:
         try:
             await self.writer.close()
+            put_seal(self._book)
         except Exception:
             if error is None:
                 raise

@@ -18,7 +18,9 @@ from edgen.store.ledger.checked_reader import (
     take_fitting,
 )
 from edgen.store.ledger.facts import find_damaged_facts
+from edgen.store.ledger.logprobs import find_unsound_tokens
 from edgen.store.ledger.opening import check
+from edgen.store.ledger.seal import find_unsealed
 from edgen.store.ledger.status import read_status
 from edgen.store.ledger.writer import COUNT, lost_replies_sentence, read_acknowledged
 
@@ -44,6 +46,8 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
             yield from _few(
                 str(book.damaged_outcome(scenario, task)) for scenario, task in book.find_unsound()
             )
+            yield from _few(_unsound_tokens(book))
+            yield from find_unsealed(book)
     except DamagedError as problem:
         yield str(problem)
     except EdgenError as problem:
@@ -72,6 +76,14 @@ def _unsound_costs(book: CheckedReader) -> Iterator[str]:
                     f"{book.path}: the time or cost of a stored answer (scenario {values[0]}, task {values[1]}) is damaged; "
                     "totals and budgets of this run are not reliable. The answer itself is sound or named above."
                 )
+
+
+def _unsound_tokens(book: CheckedReader) -> Iterator[str]:
+    for scenario, task in find_unsound_tokens(book):
+        yield (
+            f"{book.path}: the log probabilities of a stored answer (scenario {scenario}, task {task}) are damaged, so it "
+            "counts as one without. The answer itself is sound or named above."
+        )
 
 
 def _few(problems: Iterator[str]) -> Iterator[str]:

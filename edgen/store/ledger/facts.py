@@ -36,7 +36,7 @@ OWNER = "budget owner"  # by which a shared budget knows the ledger
 MEASURES = "measures"  # JSON: the files of the job's own measures
 SIMULATED = "simulated"  # the fingerprint of what a simulator had a part in
 SELECTION = "selection"
-_CHECKSUM = "crc32 of "  # and the fact's name
+CHECKSUM = "crc32 of "  # and the fact's name
 _PUT = "INSERT OR REPLACE INTO meta VALUES (?,?)"
 _ALL = "SELECT name, value FROM meta"
 _LASTING = (PLAN, SIMULATED, SELECTION, LOST, OWNER)  # nothing else of the run says this
@@ -44,12 +44,17 @@ _LASTING = (PLAN, SIMULATED, SELECTION, LOST, OWNER)  # nothing else of the run 
 
 def put_fact(name: str, value: str) -> tuple[Statement, Statement]:
     """Return the statements that store a fact and its checksum."""
-    return (_PUT, (name, value)), (_PUT, (_CHECKSUM + name, _checksum(value)))
+    return (_PUT, (name, value)), (_PUT, (CHECKSUM + name, _checksum(value)))
+
+
+def forget_fact(name: str) -> tuple[Statement]:
+    """Return the statement that removes a fact and its checksum."""
+    return (("DELETE FROM meta WHERE name IN (?, ?)", (name, CHECKSUM + name)),)
 
 
 def read_fact(book: CheckedReader, name: str) -> str | None:
     """Return a fact about the run, None if not noted yet. Raises DamagedError unless its checksum matches."""
-    rows = dict(book.rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, _CHECKSUM + name)))
+    rows = dict(book.rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
     if not _is_sound(rows, name):
         raise _damaged(book, name)
     return rows.get(name)
@@ -58,27 +63,29 @@ def read_fact(book: CheckedReader, name: str) -> str | None:
 def read_facts(book: CheckedReader) -> dict[str, str]:
     """Return all facts about the run by their names. Raises DamagedError unless their checksums fit."""
     rows = dict(book.rows(_ALL, tuple[str, str]))
-    facts = {name: value for name, value in rows.items() if not name.startswith(_CHECKSUM)}
-    for name in facts:
+    for name in _names(rows):
         if not _is_sound(rows, name):
             raise _damaged(book, name)
-    return facts
+    return {name: value for name, value in rows.items() if not name.startswith(CHECKSUM)}
 
 
 def find_damaged_facts(book: CheckedReader) -> Iterator[DamagedError]:
     """Yield an error for each fact whose checksum does not fit."""
     rows = _read_leniently(book)
-    return (_damaged(book, name) for name in rows if not _is_sound(rows, name))
+    return (_damaged(book, name) for name in _names(rows) if not _is_sound(rows, name))
 
 
 def drop_damaged_facts(book: CheckedReader) -> int:
     """Remove the damaged facts that the next session notes again; return how many."""
     rows = _read_leniently(book)
     gone = [
-        name for name in rows if not _is_sound(rows, name) and not _is_lasting(name) and name.isprintable()
+        name
+        for name in _names(rows)
+        if not _is_sound(rows, name) and not _is_lasting(name) and name.isprintable()
     ]
     for name in gone:
-        book.write("DELETE FROM meta WHERE name IN (?, ?)", (name, _CHECKSUM + name))
+        for statement in forget_fact(name):
+            book.write(*statement)
     return len(gone)
 
 
@@ -92,9 +99,14 @@ def _is_lasting(name: str) -> bool:
     return name in _LASTING or name.startswith("end of round ")
 
 
+def _names(rows: Mapping[str, Any]) -> list[str]:
+    """Return the names of the facts, with those of which only the checksum is left."""
+    return list(dict.fromkeys(name.removeprefix(CHECKSUM) for name in rows))
+
+
 def _is_sound(rows: Mapping[str, Any], name: str) -> bool:
-    noted = rows.get(_CHECKSUM + name)
-    return noted is None or name not in rows or noted == _checksum(rows[name])
+    noted = rows.get(CHECKSUM + name)
+    return noted is None or noted == _checksum(rows.get(name))
 
 
 def _checksum(value: Any) -> str:

@@ -7,18 +7,21 @@ A row with a wrong checksum is ignored: the reply then has no tokens.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from edgen.core.values import Address, Reply, TaskId, Token
-from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, checksum_of
+from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, checksum_of, take_fitting
 from edgen.store.ledger.schema import LOGPROBS
 from edgen.store.ledger.writer import Statement
 
 _INSERT = "INSERT OR REPLACE INTO logprobs VALUES (?,?,?,?,?,?,?)"
 _OF_TASK = "SELECT * FROM logprobs WHERE scenario = ? AND task = ?"
+_WITH_TEXTS = (
+    "SELECT l.*, r.text FROM logprobs l LEFT JOIN replies r USING (scenario, task, step, attempt, key)"
+)
 TABLE = "logprobs"
 _LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service returns
 _encode = msgspec.json.Encoder().encode
@@ -63,10 +66,21 @@ def with_tokens(
     return found
 
 
+def find_unsound_tokens(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
+    """Yield scenario and task of tokens that are changed, or that belong to no stored reply."""
+    if not book.has_table(TABLE):
+        return
+    with book.explain_errors(), book.lenient_text():
+        for *values, text in book.connection.execute(_WITH_TEXTS):
+            row = take_fitting(values, _Row)
+            if row is None or not isinstance(text, str) or _read(row, text) is None:
+                yield values[0], values[1]
+
+
 def _read(row: _Row, text: str) -> tuple[Token, ...] | None:
-    if checksum_of(*row[:-1], text) != row.checksum:
-        return None
     try:
+        if checksum_of(*row[:-1], text) != row.checksum:
+            return None
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(row.data, _LONGEST)
         return _decode(data) if unpacking.eof else None

@@ -38,6 +38,7 @@ from edgen.store.ledger.opening import (
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
 from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.seal import put_seal
 from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_sessions, read_status
 
 Drop = Callable[[dict[str, Any]], None]
@@ -323,6 +324,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
                 _INTO_SESSIONS,
                 (now, now, *here, 0, 0, 0, 0, 0, 0, 0, None, state, message(status), *self._lost),
             )
+            put_seal(book)
             return read_status(book)
 
     def _tell(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:

@@ -48,10 +48,15 @@ def has_acknowledgement(ledger: Path) -> bool:
 
 def _read_note(ledger: Path) -> int | None:
     try:
-        number, checksum = read_regular(_place(ledger), 100).split()
-        return int(number) if int(checksum, 16) == crc32(number) else None
+        line = read_regular(_place(ledger), 100)
+        number = line[:19]
+        return int(number) if line == _note_of(number) else None
     except (OSError, ValueError):
         return None
+
+
+def _note_of(number: bytes) -> bytes:
+    return b"%b %08x\n" % (number, crc32(number))
 
 
 def lost_replies_sentence(ledger: Path, count: int) -> str:
@@ -85,7 +90,7 @@ class Acknowledgement:
             return
         number = b"%019d" % count
         with contextlib.suppress(OSError):
-            os.write(self._file, b"%b %08x\n" % (number, crc32(number)))
+            os.write(self._file, _note_of(number))
             os.lseek(self._file, 0, os.SEEK_SET)
             self._noted = count
 

@@ -30,6 +30,7 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plan_of, plans_of
 from edgen.planning.plan import Plan
+from edgen.protocols.cut_turns import CUT_OFF
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.answers.ratings import read_ratings
 from edgen.simulator.text import respond
@@ -286,6 +287,32 @@ def test_a_rewording_has_to_keep_the_values(desk: Path) -> None:
     assert [one.address.attempt for one in asked[:3]] == [0, 1, 2]
     assert bad.turns[0].text == f"Hello, you are at {where}."
     assert KEPT in bad.repairs
+
+
+def test_a_rewording_that_is_cut_off_is_kept_asked_for_again_or_rejects(desk: Path) -> None:
+    """As every other turn is, by the job's `too_long`."""
+    where = play(plan_for(desk))[0].turns[0].text.removeprefix("Hello, you are at ").removesuffix(".")
+    cut = Reply(f"So you are in {where}. What a", "length")
+
+    def played(reply: Reply, **changes: Any) -> tuple[Any, list[int]]:
+        plan = plan_for(desk, guided={"paraphrase": True, "chooser": "likeliest"}, **changes)
+        made, asked = play(plan, by_role(paraphrase=[reply, "Hm."], caller=["Yes."]))
+        return made, [one.address.attempt for one in asked if one.role == "paraphrase"]
+
+    kept, attempts = played(cut)
+    assert kept.turns[0].text == f"So you are in {where}."
+    assert CUT_OFF in kept.flags
+    assert attempts[0] == 0
+    assert attempts[1] == 0
+    lost, attempts = played(Reply(f"So. You are in {where} an", "length"))
+    assert lost.turns[0].text == f"Hello, you are at {where}.", "what has to stay was cut off with the rest"
+    assert attempts[:3] == [0, 1, 2]
+    again, attempts = played(cut, too_long="ask")
+    assert CUT_OFF not in again.flags
+    assert attempts[:3] == [0, 1, 2]
+    rejected, attempts = played(cut, too_long="reject")
+    assert rejected.reason is RejectionReason.TRUNCATED
+    assert attempts == [0]
 
 
 # ---- afterwards

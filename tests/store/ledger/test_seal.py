@@ -1,0 +1,173 @@
+"""No single change of a ledger at rest is silent, in any field or row of any table."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench.flips.rows import find_silent_changes
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.values import Address, Reply, Status, Token, Usage
+from edgen.store.ledger import (
+    Batch,
+    Ledger,
+    Outcome,
+    RunPlan,
+    find_ledger_damage,
+    has_acknowledgement,
+    wall_time,
+)
+from edgen.store.ledger.merge import MergedLedger, SourceLedger
+
+
+async def work(path: Path, *, first: int = 0) -> None:
+    """Have a session that stores something in each table."""
+    async with Ledger(path, logprobs=True) as ledger:
+        ledger.take_over()
+        session = ledger.begin_session(1, "host", "0")
+        ledger.set_fact("note", "a text")
+        batch = await ledger.out.begin(fingerprint="f", backend="default", token="t", round_=1)
+        for scenario in range(first, first + 3):
+            place, key = Address(scenario, 0), bytes([scenario] * 32)
+            reply = Reply(
+                f"text {scenario}", usage=Usage(10, 2), tokens=(Token("text", -0.5, (("text", -0.5),)),)
+            )
+            await ledger.store(place, key, reply, 1, 1, charged_tokens=12, cost_usd=0.25)
+            ledger.settle(Outcome(scenario, 0, Status.ACCEPTED, None, None, 5, key), "f", b"{}")
+            ledger.out.put(batch.number, place, b"k" * 32, 100, 0.5)
+        ledger.settle(Outcome(first + 3, 0, Status.REJECTED, "short", None, 5, None), "f", None)
+        await ledger.flush()
+        waiting = next(ledger.out.of(batch.number))
+        ledger.out.returned(waiting, CallError(FailureKind.TIMEOUT, "late"), lost=True)
+        await ledger.out.note(_sent(batch))
+        ledger.note_session(session, replayed=1, retried=2, state="stopped", message="why")
+
+
+def _sent(batch: Batch) -> Batch:
+    return msgspec.structs.replace(batch, state="sent", remote_id="b", sent_at=wall_time(), requests=3)
+
+
+def change(path: Path, sql: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        assert db.execute(sql).rowcount
+
+
+async def test_no_change_of_a_field_or_a_row_is_silent(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    await work(path, first=10)
+    assert [*find_ledger_damage(path)] == []
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        empty = [name for name in names if not db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]]
+    assert not empty
+    count, silent = find_silent_changes(tmp_path)
+    assert count > 300
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "about"),
+    [
+        ("UPDATE sessions SET made = made + 1", "the notes about its sessions"),
+        ("UPDATE sessions SET lost_usd = 0", "totals and budgets of this run are not reliable"),
+        ("UPDATE outcomes SET fingerprint = 'g'", "what was made of the answers is missing or changed"),
+        ("DELETE FROM outcomes WHERE status = 'rejected'", "what was made of the answers is missing"),
+        ("DELETE FROM replies WHERE scenario = 1", "stored answers are missing"),
+        ("UPDATE batches SET remote_id = 'c'", "the notes about its batches"),
+        ("UPDATE outstanding SET usd = 0", "the notes about calls under way"),
+        ("UPDATE returned SET tries = 9", "the notes about failed requests"),
+        ("DELETE FROM meta WHERE name LIKE '%note'", "facts about the run"),
+        ("DELETE FROM logprobs WHERE scenario = 1", "log probabilities of stored answers are missing"),
+        ("UPDATE logprobs SET data = x'00' WHERE scenario = 1", "log probabilities of a stored answer (scen"),
+    ],
+)
+async def test_each_table_is_named(tmp_path: Path, sql: str, about: str) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    change(path, sql)
+    assert about in " ".join(find_ledger_damage(path))
+
+
+async def test_damage_that_nothing_repairs_is_reported_by_later_work_and_afterwards(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    change(path, "UPDATE sessions SET cost_usd = 0.01")
+    change(path, "UPDATE outcomes SET fingerprint = 'g'")
+    with caplog.at_level(logging.WARNING, "edgen"):
+        await work(path, first=10)
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "totals and budgets of this run are not reliable" in told
+    caplog.clear()
+    await work(path, first=20)
+    assert not caplog.records
+    (problem,) = find_ledger_damage(path)
+    assert problem == told
+
+
+def test_a_killed_ledger_and_one_of_an_older_edgen_are_sound(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    asyncio.run(work(path))
+    if (child := os.fork()) == 0:
+        asyncio.run(die(path))
+    os.waitpid(child, 0)
+    assert [*find_ledger_damage(path)] == []
+    asyncio.run(work(path, first=10))
+    change(path, "DELETE FROM meta WHERE name LIKE '%seal'")
+    change(path, "UPDATE sessions SET host = 'other'")
+    assert [*find_ledger_damage(path)] == []
+    asyncio.run(work(path, first=20))
+    assert [*find_ledger_damage(path)] == []
+
+
+async def die(path: Path) -> None:
+    async with Ledger(path) as ledger:
+        ledger.take_over()
+        ledger.begin_session(2, "host", "0")
+        await ledger.flush()
+        os._exit(9)
+
+
+async def test_a_merged_ledger_is_sealed(tmp_path: Path) -> None:
+    path, merged = tmp_path / "run.db", tmp_path / "merged.db"
+    async with Ledger(path) as ledger:
+        ledger.begin_session(1, "host", "0")
+        ledger.settle(Outcome(0, 0, Status.ACCEPTED, None, None, 5, None), "f", b"{}")
+    with MergedLedger(merged, "f", lambda _facts: None) as book:
+        book.add(SourceLedger(path, "run", tmp_path))
+        book.close(RunPlan("run", "f", 1, 1, 1), {}, lambda _status: None)
+    assert [*find_ledger_damage(merged)] == []
+    change(merged, "UPDATE sessions SET host = 'other' WHERE id = 1")
+    assert "the notes about its sessions" in " ".join(find_ledger_damage(merged))
+
+
+async def test_a_checksum_that_is_left_of_a_fact_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    for name in ("seal", "crc32 of seal"):
+        copy = tmp_path / f"{name}.db"
+        copy.write_bytes(path.read_bytes())
+        change(copy, f"DELETE FROM meta WHERE name = '{name}'")
+        assert [*find_ledger_damage(copy)]
+
+
+@pytest.mark.parametrize("change", [bytes.upper, lambda line: line[:-1] + b"\v", lambda line: line + b" "])
+async def test_the_count_of_stored_answers_is_read_byte_for_byte(
+    tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    assert has_acknowledgement(path)
+    note = tmp_path / "run.db-acked"
+    note.write_bytes(changed := change(note.read_bytes()))
+    assert has_acknowledgement(path) == (changed == changed.lower().rstrip() + b"\n")
