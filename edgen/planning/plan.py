@@ -50,7 +50,9 @@ from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import Choice
 from edgen.space import Space, content_sha256
 from edgen.space.model import ROLES as EDUCATION_ROLES
+from edgen.space.phrases import SECTION as PHRASES
 from edgen.space.sampling import Sampler
+from edgen.space.scene import SpaceBook
 from edgen.space.splits import group_hash
 from edgen.validation.schema import is_valid
 
@@ -121,6 +123,7 @@ class Plan:
             prepared=self.protocol.prepare(job, space),
             too_long=job.too_long,
             backends=job.backends,
+            book=SpaceBook(space),
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked
@@ -271,6 +274,8 @@ class Plan:
             facts["forms"] = forms
         if self.space.roles != EDUCATION_ROLES:
             facts["roles"] = self.space.roles
+        if phrases := self.space.sections.get(PHRASES.name):
+            facts["phrases"] = phrases
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)
         return fingerprint(facts)

@@ -50,6 +50,7 @@ from edgen.protocols.parts import (
 )
 from edgen.protocols.refusal import refuse_hollow
 from edgen.space.model import Space
+from edgen.space.scene import Scene
 
 if TYPE_CHECKING:
     from edgen.families.base import Recorded
@@ -248,7 +249,7 @@ class Question(NamedTuple):
     """One thing to be asked: where, with what, by which protocol, and which role of the job answers;
     `schema`: that of the template; `logprobs`: see Request; `alike`: where the very same will be asked again,
     for an answer of its own; `speakers`: see Request; `form`: that of the answer, as the template's
-    `Prompting.form` returns it."""
+    `Prompting.form` returns it; `scene`: see Request."""
 
     address: Address
     messages: tuple[Message, ...]
@@ -259,6 +260,7 @@ class Question(NamedTuple):
     alike: tuple[Address, ...] = ()
     speakers: tuple[tuple[str, ...], ...] = ()
     form: Form | None = None
+    scene: Scene | None = None
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
         """Return the request at an address, with this job's seed."""
@@ -278,6 +280,7 @@ class Question(NamedTuple):
             prose=prose,
             logprobs=self.logprobs,
             speakers=self.speakers,
+            scene=self.scene,
         )
 
 

@@ -21,6 +21,7 @@ from edgen.core.text import join_list
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
 from edgen.reading.roles import side_of
 from edgen.space.model import ROLES, Space, SpaceRole
+from edgen.space.scene import Scene, SpaceBook
 
 if TYPE_CHECKING:
     from edgen.reading.roles import OwnWords, RoleWords
@@ -54,7 +55,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     `asks`: the number of tries for one answer before the last one counts as rejected. `settings`: the
     protocol's own. `words`: a job's own words for the roles, for reading replies. `roles`: the space's.
     `prepared`: data that the protocol made once for all of a job's conversations. `too_long`: the job's.
-    `backends`: the job's, by role; empty: unknown.
+    `backends`: the job's, by role; empty: unknown. `book`: the space, as the simulator speaks of it.
     """
 
     asks: int
@@ -66,10 +67,15 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     prepared: Any = None
     too_long: TooLong = "cut"
     backends: Mapping[str, BackendConfig] = {}
+    book: SpaceBook | None = None
 
     def backend(self, role: str) -> BackendConfig | None:
         """Return the backend that answers a role; None if unknown."""
         return self.backends.get(role, self.backends.get("default"))
+
+    def scene(self, scenario: Scenario, role: str | None = None) -> Scene | None:
+        """Return what the simulator knows of a scenario when it speaks for a role, or for all."""
+        return None if self.book is None else Scene(self.book, scenario, role)
 
     @functools.cached_property
     def role_words(self) -> RoleWords:
@@ -164,7 +170,8 @@ class Simulation(Face):
     """The simulator's services for a protocol that answers its own prompts.
 
     `messages` are those of the request, `text` all of their texts, `fault` a content fault or None, `random`
-    in [0, 1) drawn from the request's seed; `confusion` how often a labeller takes a label for another, empty
+    in [0, 1) drawn from the request's seed; `scene` the scenario, the space's phrases and the role that
+    speaks, None where only the prompt is known; `confusion` how often a labeller takes a label for another, empty
     without mistakes. `say` speaks a rule of the phrase book, `pick` takes one of several texts, `as_json`
     puts words under a key if the request requires JSON. The others answer the requests of edgen's own
     protocols: each returns None for other messages.
@@ -172,6 +179,7 @@ class Simulation(Face):
 
     messages: Sequence[Message]
     fault: str | None
+    scene: Scene | None
     confusion: Mapping[str, Mapping[str, float]]
 
     @property

@@ -14,8 +14,9 @@ from random import Random
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
+from edgen.space.scene import Scene
 
-VERSION = 3
+VERSION = 4
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
 
@@ -42,6 +43,7 @@ def respond(
     model: str | None = None,
     protocol: str | None = None,
     speakers: Sequence[tuple[str, ...]] = (),
+    scene: Scene | None = None,
     planted: int | None = None,
     confusion: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Reply:
@@ -51,7 +53,7 @@ def respond(
     `json_mode` wraps a sentence, a turn or a number in JSON; an answer without a fault fits `schema` (see
     `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
     requesting protocol, None to infer it from the prompt; `speakers`: the roles of the requested
-    conversation. `planted`: the seed of planted worths, None without them. `confusion`: how often a labeller
+    conversation; `scene`: the scenario behind it, None if only the prompt is known. `planted`: the seed of planted worths, None without them. `confusion`: how often a labeller
     confuses a label with which other.
     """
     key = request_key(messages, seed, salt)
@@ -63,6 +65,7 @@ def respond(
         rng,
         json_mode=json_mode,
         speakers=speakers,
+        scene=scene,
         planted=planted,
         confusion=confusion,
     )

@@ -372,7 +372,8 @@ def content_sha256(space: Space) -> str:
         content = {"dimensions": dimensions, "exclude": space.exclude}
         if space.knowledge is not None:
             content["knowledge"] = space.knowledge.sha256
-        content |= {section.name: section.content(said) for section, said in sections_of(space)}
+        parts = {section.name: section.content(said) for section, said in sections_of(space)}
+        content |= {name: part for name, part in parts.items() if part is not None}
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 

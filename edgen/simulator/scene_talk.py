@@ -1,0 +1,306 @@
+"""Turns about a scenario's own values, by the phrases of its space.
+
+A role says its steps in order, and answers certain words first. Where a space has no phrases, a role says
+what it knows of the scenario, asks for what it does not see, and answers with the value of what it is asked
+for. Nobody says a dimension that describes how a role is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from edgen.core.values import END_MARKER, Message
+from edgen.simulator.agent_prompt import said_so_far
+from edgen.simulator.conversation_prompt import MARKER, ConversationPrompt
+from edgen.simulator.dialogue import Dialogue
+from edgen.simulator.phrases import BOOK, Phrases
+from edgen.simulator.prompt_length import any_turns
+from edgen.simulator.turns import TELLS_JUDGE
+from edgen.space.phrases import HEARD, KNOWLEDGE, SLOT, RolePhrases
+from edgen.space.scene import Scene
+
+_EXAMPLE = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]|:\s+([^:\n]{2,160}?)[.?!]?\s*$")
+_DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
+_UNDERSTOOD = (0.35, 0.3)  # mean and half-width of the probability that the learner understood
+_NOTHING = RolePhrases()
+
+
+def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng: Random) -> str:
+    """Return the next turn of the scene's role. `messages`: its brief, and the turns so far."""
+    assert scene.role is not None
+    first = messages[0].content
+    said = said_so_far(messages)
+    own, heard = ([text for mine, text in said if mine is side] for side in (True, False))
+    if fault == "loop" and own:
+        return own[int(rng.random() * len(own))]
+    talk = Talk(scene, scene.role, rng)
+    last = _closes(len(said) + 1, any_turns(first), rng) or (len(own) > 1 and talk.is_through(own, heard))
+    text = talk.next(own, heard, last=last)
+    if fault == "leaked_secret" and (secret := talk.secret()):
+        text = f"{text} {secret}."
+    if fault == "tells_judge":
+        text = f"{text}\n{TELLS_JUDGE}"
+    if last and MARKER in first.lower():
+        text = f"{text} {END_MARKER}"
+    others = [role for role in scene.book.sees if role != scene.role]
+    if fault == "speaks_for_other" and others:
+        return f"{text}\n{others[0]}: {talk.generic('v.nod')}"
+    if fault == "two_turns":
+        return f"{scene.role}: {text}\n{scene.role}: {talk.generic('v.nod')}"
+    return text
+
+
+def _closes(count: int, turns: tuple[int, int], rng: Random) -> bool:
+    low, high = turns
+    return count >= high or (count >= low and rng.random() < 1 / (high - count + 1))
+
+
+def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
+    """Return a whole conversation of the scene's roles; every choice is drawn from `rng`."""
+    names = [*scene.book.sees]
+    written = {name.lower(): name for name in task.roles}
+    low, high = task.turns
+    length = low + int(rng.random() * (high - low + 1))
+    talks = {name: Talk(scene, name, rng) for name in names}
+    own: dict[str, list[str]] = {name: [] for name in names}
+    heard: dict[str, list[str]] = {name: [] for name in names}
+    entries: list[tuple[Any, str]] = []
+    for i in range(length):
+        name = names[i % len(names)]
+        text = talks[name].next(own[name], heard[name], last=i == length - 1)
+        own[name].append(text)
+        for other in names:
+            if other != name:
+                heard[other].append(text)
+        entries.append((written.get(name.lower(), name), text))
+    if task.end_marker:
+        entries[-1] = (entries[-1][0], f"{entries[-1][1]} {END_MARKER}")
+    middle, spread = _UNDERSTOOD
+    probability = round(min(0.99, max(0.01, middle + spread * (rng.random() + rng.random() - 1))), 2)
+    return Dialogue(entries, probability)
+
+
+class Talk:
+    """One role's part in a talk about a scenario."""
+
+    def __init__(self, scene: Scene, role: str, rng: Random) -> None:
+        self.scene, self.role = scene, role
+        self._draw = rng.random
+        self._voice = Phrases(rng, {})
+        self._phrases = scene.book.phrases.roles.get(role, _NOTHING)
+        self._own: list[str] = []
+        self._heard: list[str] = []
+        self._said = ""
+
+    def next(self, own: list[str], heard: list[str], *, last: bool) -> str:
+        """Return the role's next turn, given its own and the others' so far."""
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
+        if last and (said := self._one(self._phrases.closes)):
+            return said
+        if last:
+            return self.generic("v.close")
+        return self._answer() or self._step() or self._values()
+
+    def is_through(self, own: list[str], heard: list[str]) -> bool:
+        """Return whether the role has said all its steps, or without steps all that it knows."""
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
+        if steps := self._phrases.says:
+            return len(own) >= len(steps) + bool(self._phrases.opens)
+        return not any(True for _ in self._unsaid()) and not self._unknown()
+
+    def answer(self, heard: list[str]) -> str | None:
+        """Return the role's answer to the last of what it heard; None if its phrases have none."""
+        self._heard = heard
+        return self._answer()
+
+    def one(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
+        """Return one of the ways that the role can say, one that it has not said if there is any."""
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
+        return self._one(ways)
+
+    def generic(self, rule: str, **slots: str) -> str:
+        """Return a way to say a rule of the phrase book."""
+        voice = self._voice
+        voice.slots = slots
+        for _ in BOOK[rule]:
+            if (said := voice.say(rule)) not in self._said:
+                break
+        return _tidy(said)
+
+    def secret(self) -> str | None:
+        """Return a value that the role may not know."""
+        sees = self.scene.visible(self.role)
+        hidden = [value for name, value in self.scene.scenario.values.items() if name not in sees]
+        return hidden[int(self._draw() * len(hidden))] if hidden else None
+
+    # ---- by the space's phrases
+
+    def _answer(self) -> str | None:
+        last = self._heard[-1] if self._heard else ""
+        for one in self._phrases.answers if last else ():
+            for words in one.to:
+                wanted = self._fill(words)
+                if wanted and wanted.lower() in last.lower() and (said := self._one(one.says)):
+                    return said
+        return None
+
+    def _step(self) -> str | None:
+        phrases, number = self._phrases, len(self._own)
+        if number == 0 and phrases.opens:
+            return self._one(phrases.opens)
+        number -= bool(phrases.opens)
+        if number < len(phrases.says) and (said := self._one(phrases.says[number])):
+            return said
+        for ways in phrases.says:  # what was not said yet
+            if (said := self._one(ways)) and said not in self._said:
+                return said
+        return None
+
+    def _one(self, ways: Sequence[str]) -> str | None:
+        if not ways:
+            return None
+        start, found = int(self._draw() * len(ways)), None
+        for i in range(len(ways)):
+            text = self._fill(ways[(start + i) % len(ways)])
+            if text and text not in self._said:
+                return text
+            found = found or text
+        return found
+
+    def _fill(self, way: str) -> str | None:
+        """Return a way with its slots filled; None if one cannot be."""
+        parts = _parts(way)
+        if len(parts) == 1:
+            return way
+        out = [parts[0]]
+        for i in range(1, len(parts), 2):
+            if (value := self._slot(parts[i])) is None:
+                return None
+            out += (value, parts[i + 1])
+        return _tidy("".join(out))
+
+    def _slot(self, slot: str) -> str | None:
+        name, lower = slot.removesuffix(":lower"), slot.endswith(":lower")
+        if name == HEARD:
+            return self._example()
+        if name == KNOWLEDGE:
+            return self._pick([*self._facts()])
+        name, _, field = name.partition(".")
+        values = self.scene.scenario.values
+        capital = name not in values
+        name = name[:1].lower() + name[1:] if capital else name
+        if name not in values or (self.scene.role is not None and name not in self.scene.visible(self.role)):
+            return None
+        said = self._field(name, field) if field else self._value(name)
+        if said and lower:
+            return said[:1].lower() + said[1:]
+        return said[:1].upper() + said[1:] if said and capital else said
+
+    def _field(self, name: str, field: str) -> str | None:
+        value = self.scene.scenario.field(name, field)
+        if isinstance(value, list | tuple):
+            return self._pick([one for one in value if isinstance(one, str)])
+        return str(value) if isinstance(value, str | int | float) and value != "" else None
+
+    def _value(self, name: str) -> str | None:
+        value, book = self.scene.scenario.values[name], self.scene.book
+        if ways := book.phrases.said.get(name, {}).get(value):
+            return self._pick(ways)
+        return None if name in book.persona else value
+
+    def _pick(self, texts: Sequence[str]) -> str | None:
+        """Return one of the texts, one that the role has not said if there is any."""
+        if not texts:
+            return None
+        fresh = [one for one in texts if one.rstrip(".?!") not in self._said] or texts
+        return fresh[int(self._draw() * len(fresh))]
+
+    def _example(self) -> str | None:
+        """Return the example that the other gave last: words in quotation marks, or after a colon."""
+        for text in reversed(self._heard):
+            if found := _EXAMPLE.search(text):
+                return (found[1] or found[2]).strip()
+        return None
+
+    # ---- by its values alone
+
+    def _values(self) -> str:
+        labels, last = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
+        known = self._known()
+        for name in known if "?" in last else ():
+            if labels[name].lower() in last and self.scene.scenario.values[name] not in self._said:
+                return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
+        if not self._own and not self._heard and known:
+            return self.generic("v.open", value=str(self._value(known[0])))
+        unknown, unsaid = self._unknown(), next(self._unsaid(), None)
+        if unknown and (unsaid is None or self._draw() < 0.45):
+            return self.generic("v.ask", label=labels[unknown[int(self._draw() * len(unknown))]])
+        if unsaid is None:
+            return self.generic("v.nod")
+        rule, text, name = unsaid
+        return self.generic(rule, value=text, label=labels.get(name, name))
+
+    def _known(self) -> list[str]:
+        """Return the dimensions that the role may say."""
+        persona, values = self.scene.book.persona, self.scene.scenario.values
+        return [name for name in self.scene.visible(self.role) if name not in persona and name in values]
+
+    def _unknown(self) -> list[str]:
+        """Return the dimensions that others see and the role has not asked for."""
+        book, mine = self.scene.book, {*self.scene.visible(self.role)}
+        theirs = dict.fromkeys(
+            name for role, sees in book.sees.items() if role != self.role for name in sees if name not in mine
+        )
+        asked, heard = self._said.lower(), "\n".join(self._heard)
+        values = self.scene.scenario.values
+        return [
+            name
+            for name in theirs
+            if name not in book.persona
+            and name in values
+            and book.labels[name].lower() not in asked
+            and values[name] not in heard
+        ]
+
+    def _unsaid(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what nobody has said of what the role knows: the rule to say it by, the text, the dimension."""
+        whole = "\n".join([*self._own, *self._heard]).lower()
+        for name in self._known():
+            if self.scene.scenario.values[name].lower() not in whole and (value := self._value(name)):
+                yield "v.say", value, name
+            for said in self.scene.scenario.fields.get(name, {}).values():
+                texts = said if isinstance(said, list | tuple) else [said]
+                for text in texts:
+                    if isinstance(text, str) and " " in text and text.lower().rstrip(".?!") not in whole:
+                        yield "v.fact", text, name
+        for fact in self._facts():
+            if fact.lower() not in whole:
+                yield "v.fact", fact, KNOWLEDGE
+
+    def _facts(self) -> Iterator[str]:
+        """Yield the facts of the knowledge file on what the role sees."""
+        facts = self.scene.book.facts
+        if not facts:
+            return
+        scenario = self.scene.scenario
+        seen = " ".join(
+            f"{scenario.values[name]} {scenario.fields.get(name, '')}"
+            for name in self.scene.visible(self.role)
+            if name in scenario.values
+        )
+        yield from (fact for key, fact in facts.items() if key in seen)
+
+
+@lru_cache(maxsize=4_096)
+def _parts(way: str) -> tuple[str, ...]:
+    return tuple(SLOT.split(way))
+
+
+def _tidy(text: str) -> str:
+    """Return the text without a full stop after another mark, and with a capital."""
+    text = _DOUBLED.sub(lambda found: found[1] or ".", text)
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,84 @@
+"""What the simulator knows of a scenario besides its prompt: the space's values, labels, roles and phrases.
+
+A model never sees it. A request of a role holds what that role sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from edgen.core.values import Scenario
+from edgen.space.model import DIMENSIONS, Space
+from edgen.space.phrases import Phrases, persona_of, phrases_of
+
+
+class SpaceBook:
+    """A space as the simulator speaks of it, made once for a job."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    @cached_property
+    def phrases(self) -> Phrases:
+        """The space's phrases."""
+        return phrases_of(self.space)
+
+    @cached_property
+    def persona(self) -> frozenset[str]:
+        """The dimensions that say how a role is."""
+        return persona_of(self.space)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The label of each dimension, as it stands inside a sentence."""
+        return {
+            one.name: _inside(one.label) if one.label else one.name.replace("_", " ")
+            for one in self.space.dimensions
+        }
+
+    @cached_property
+    def sees(self) -> dict[str, tuple[str, ...]]:
+        """The dimensions of each role."""
+        return {role.name: role.sees for role in self.space.roles}
+
+    @cached_property
+    def speaks(self) -> bool:
+        """Whether talk follows the space's values: not where it is about ways to learn and to teach."""
+        return bool(self.phrases.roles) or not {*DIMENSIONS} <= {*self.space.names}
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """A sentence of the knowledge file for each of its entries, by the entry's first text."""
+        known = self.space.knowledge
+        if known is None or not known.text:
+            return {}
+        value = known.value
+        entries = value if isinstance(value, list) else [{"key": key, "about": one} for key, one in value.items()]
+        return dict(_facts(entries))
+
+
+def _facts(entries: Collection[Any]) -> Iterator[tuple[str, str]]:
+    for entry in entries:
+        texts = [one for one in entry.values() if isinstance(one, str) and one] if isinstance(entry, dict) else []
+        if len(texts) > 1:
+            about = max(texts[1:], key=len)
+            yield texts[0], f"{texts[0]}: {about}"
+
+
+def _inside(label: str) -> str:
+    """Return a label for the middle of a sentence; an abbreviation keeps its capitals."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label
+
+
+class Scene(NamedTuple):
+    """A scenario, and the role that speaks; None: one writer speaks for all roles."""
+
+    book: SpaceBook
+    scenario: Scenario
+    role: str | None = None
+
+    def visible(self, role: str) -> tuple[str, ...]:
+        """Return the dimensions of which this role may speak: all that it sees."""
+        return self.book.sees.get(role, tuple(self.scenario.values))
