@@ -21,6 +21,7 @@ from edgen.core.text import join_list
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
 from edgen.reading.roles import side_of
 from edgen.space.model import ROLES, Space, SpaceRole
+from edgen.space.phrases import RolePhrases
 from edgen.space.scene import Scene, SpaceBook
 
 if TYPE_CHECKING:
@@ -166,12 +167,25 @@ class Starter(NamedTuple):
     folders: Mapping[str, tuple[Folder, str]] = {}
 
 
+class Talk(Face):
+    """A role's part in a talk about a scenario, by the phrases of the space. `persona_labels`: the labels of
+    the dimensions that nobody says."""
+
+    @property
+    def phrases(self) -> RolePhrases: ...
+    @property
+    def persona_labels(self) -> frozenset[str]: ...
+    def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str: ...
+    def answer(self, own: list[str], heard: list[str]) -> str | None: ...
+    def one(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None: ...
+
+
 class Simulation(Face):
     """The simulator's services for a protocol that answers its own prompts.
 
     `messages` are those of the request, `text` all of their texts, `fault` a content fault or None, `random`
     in [0, 1) drawn from the request's seed; `scene` the scenario, the space's phrases and the role that
-    speaks, None where only the prompt is known; `confusion` how often a labeller takes a label for another, empty
+    speaks, None where only the prompt is known, and `talk` that role's part; `confusion` how often a labeller takes a label for another, empty
     without mistakes. `say` speaks a rule of the phrase book, `pick` takes one of several texts, `as_json`
     puts words under a key if the request requires JSON. The others answer the requests of edgen's own
     protocols: each returns None for other messages.
@@ -185,6 +199,7 @@ class Simulation(Face):
     @property
     def text(self) -> str: ...
     def random(self) -> float: ...
+    def talk(self) -> Talk | None: ...
     def say(self, rule: str, **slots: str) -> str: ...
     def pick(self, ways: Sequence[str]) -> str: ...
     def as_json(self, key: str, words: str) -> str: ...

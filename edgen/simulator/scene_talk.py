@@ -23,7 +23,8 @@ from edgen.simulator.turns import TELLS_JUDGE
 from edgen.space.phrases import HEARD, KNOWLEDGE, SLOT, RolePhrases
 from edgen.space.scene import Scene
 
-_EXAMPLE = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]|:\s+([^:\n]{2,160}?)[.?!]?\s*$")
+_QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
+_AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
 _DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
 _UNDERSTOOD = (0.35, 0.3)  # mean and half-width of the probability that the learner understood
 _NOTHING = RolePhrases()
@@ -38,8 +39,11 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
     if fault == "loop" and own:
         return own[int(rng.random() * len(own))]
     talk = Talk(scene, scene.role, rng)
-    last = _closes(len(said) + 1, any_turns(first), rng) or (len(own) > 1 and talk.is_through(own, heard))
-    text = talk.next(own, heard, last=last)
+    turns = any_turns(first)
+    last = _closes(len(said) + 1, turns, rng) or (
+        len(said) + 1 >= turns[0] and talk.is_through(own, heard, opened=not said or said[0][0])
+    )
+    text = talk.next(own, heard, last=last, opened=not said or said[0][0])
     if fault == "leaked_secret" and (secret := talk.secret()):
         text = f"{text} {secret}."
     if fault == "tells_judge":
@@ -65,13 +69,15 @@ def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
     written = {name.lower(): name for name in task.roles}
     low, high = task.turns
     length = low + int(rng.random() * (high - low + 1))
+    if steps := [len(one.says) + 1 for one in scene.book.phrases.roles.values() if one.says]:
+        length = max(min(length, len(names) * max(steps)), 2)
     talks = {name: Talk(scene, name, rng) for name in names}
     own: dict[str, list[str]] = {name: [] for name in names}
     heard: dict[str, list[str]] = {name: [] for name in names}
     entries: list[tuple[Any, str]] = []
     for i in range(length):
         name = names[i % len(names)]
-        text = talks[name].next(own[name], heard[name], last=i == length - 1)
+        text = talks[name].next(own[name], heard[name], last=i == length - 1, opened=name == names[0])
         own[name].append(text)
         for other in names:
             if other != name:
@@ -91,30 +97,36 @@ class Talk:
         self.scene, self.role = scene, role
         self._draw = rng.random
         self._voice = Phrases(rng, {})
-        self._phrases = scene.book.phrases.roles.get(role, _NOTHING)
+        self.phrases = scene.book.phrases.roles.get(role, _NOTHING)
         self._own: list[str] = []
         self._heard: list[str] = []
         self._said = ""
 
-    def next(self, own: list[str], heard: list[str], *, last: bool) -> str:
-        """Return the role's next turn, given its own and the others' so far."""
+    def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
+        """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
-        if last and (said := self._one(self._phrases.closes)):
+        if last and (said := self._one(self.phrases.closes)):
             return said
         if last:
             return self.generic("v.close")
-        return self._answer() or self._step() or self._values()
+        return self._answer() or self._step(opened=opened) or self._values()
 
-    def is_through(self, own: list[str], heard: list[str]) -> bool:
+    def is_through(self, own: list[str], heard: list[str], *, opened: bool) -> bool:
         """Return whether the role has said all its steps, or without steps all that it knows."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
-        if steps := self._phrases.says:
-            return len(own) >= len(steps) + bool(self._phrases.opens)
+        if steps := self.phrases.says:
+            return len(own) >= len(steps) + (opened and bool(self.phrases.opens))
         return not any(True for _ in self._unsaid()) and not self._unknown()
 
-    def answer(self, heard: list[str]) -> str | None:
+    @property
+    def persona_labels(self) -> frozenset[str]:
+        """The labels of the dimensions that nobody says, as briefs have them."""
+        book = self.scene.book
+        return frozenset(book.space[name].label or name.replace("_", " ") for name in book.persona)
+
+    def answer(self, own: list[str], heard: list[str]) -> str | None:
         """Return the role's answer to the last of what it heard; None if its phrases have none."""
-        self._heard = heard
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
         return self._answer()
 
     def one(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
@@ -141,18 +153,19 @@ class Talk:
 
     def _answer(self) -> str | None:
         last = self._heard[-1] if self._heard else ""
-        for one in self._phrases.answers if last else ():
+        for one in self.phrases.answers if last else ():
             for words in one.to:
                 wanted = self._fill(words)
                 if wanted and wanted.lower() in last.lower() and (said := self._one(one.says)):
                     return said
         return None
 
-    def _step(self) -> str | None:
-        phrases, number = self._phrases, len(self._own)
-        if number == 0 and phrases.opens:
-            return self._one(phrases.opens)
-        number -= bool(phrases.opens)
+    def _step(self, *, opened: bool) -> str | None:
+        phrases, number = self.phrases, len(self._own)
+        if opened and phrases.opens:
+            if number == 0:
+                return self._one(phrases.opens)
+            number -= 1
         if number < len(phrases.says) and (said := self._one(phrases.says[number])):
             return said
         for ways in phrases.says:  # what was not said yet
@@ -203,14 +216,27 @@ class Talk:
     def _field(self, name: str, field: str) -> str | None:
         value = self.scene.scenario.field(name, field)
         if isinstance(value, list | tuple):
-            return self._pick([one for one in value if isinstance(one, str)])
+            texts = [one for one in value if isinstance(one, str)]
+            place = self._place_of(name, field)
+            return texts[place] if place is not None and place < len(texts) else self._pick(texts)
         return str(value) if isinstance(value, str | int | float) and value != "" else None
 
     def _value(self, name: str) -> str | None:
         value, book = self.scene.scenario.values[name], self.scene.book
         if ways := book.phrases.said.get(name, {}).get(value):
-            return self._pick(ways)
+            filled = [way if "{" not in way else self._fill(way) for way in ways]
+            return self._pick([way for way in filled if way])
         return None if name in book.persona else value
+
+    def _place_of(self, name: str, field: str) -> int | None:
+        """Return the place of the item of another of the entry's lists that was heard last: lists of one entry
+        belong together, item by item."""
+        last = self._heard[-1] if self._heard else ""
+        for other, items in self.scene.scenario.fields.get(name, {}).items():
+            for place, item in enumerate(items if isinstance(items, list | tuple) and other != field else ()):
+                if isinstance(item, str) and item.rstrip(".?!") in last:
+                    return place
+        return None
 
     def _pick(self, texts: Sequence[str]) -> str | None:
         """Return one of the texts, one that the role has not said if there is any."""
@@ -222,8 +248,8 @@ class Talk:
     def _example(self) -> str | None:
         """Return the example that the other gave last: words in quotation marks, or after a colon."""
         for text in reversed(self._heard):
-            if found := _EXAMPLE.search(text):
-                return (found[1] or found[2]).strip()
+            if found := _QUOTED.search(text) or _AFTER_COLON.search(text):
+                return found[1].strip().rstrip(".")
         return None
 
     # ---- by its values alone

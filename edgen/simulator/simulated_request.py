@@ -22,6 +22,7 @@ from edgen.simulator.phrases import Phrases
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
+    from edgen.simulator.scene_talk import Talk
     from edgen.space.scene import Scene
 
 
@@ -120,6 +121,14 @@ class SimulatedRequest:
         from edgen.simulator.scene_talk import talk_over
 
         return talk_over(scene, task, self._rng)
+
+    def talk(self) -> Talk | None:
+        """Return the part of the scene's role; None without a scene or a role."""
+        if self.scene is None or self.scene.role is None:
+            return None
+        from edgen.simulator.scene_talk import Talk
+
+        return Talk(self.scene, self.scene.role, self._rng)
 
     @property
     def _speaking_scene(self) -> Scene | None:

@@ -5,6 +5,7 @@ A model never sees it. A request of a role holds what that role sees.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -33,10 +34,7 @@ class SpaceBook:
     @cached_property
     def labels(self) -> dict[str, str]:
         """The label of each dimension, as it stands inside a sentence."""
-        return {
-            one.name: _inside(one.label) if one.label else one.name.replace("_", " ")
-            for one in self.space.dimensions
-        }
+        return {one.name: _inside(one.name, one.label) for one in self.space.dimensions}
 
     @cached_property
     def sees(self) -> dict[str, tuple[str, ...]]:
@@ -67,8 +65,15 @@ def _facts(entries: Collection[Any]) -> Iterator[tuple[str, str]]:
             yield texts[0], f"{texts[0]}: {about}"
 
 
-def _inside(label: str) -> str:
-    """Return a label for the middle of a sentence; an abbreviation keeps its capitals."""
+_CLAUSE = re.compile(r"(?:how|what|who|which|why|when|where|whether)\b", re.IGNORECASE)
+
+
+def _inside(name: str, label: str | None) -> str:
+    """Return a label for the middle of a sentence, after an article: a clause gives way to the dimension's
+    name, and an abbreviation keeps its capitals."""
+    if label is None or _CLAUSE.match(label):
+        return name.replace("_", " ")
+    label = re.sub(r"(?i)^(?:the|an?) ", "", label)
     return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
