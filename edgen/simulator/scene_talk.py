@@ -101,6 +101,7 @@ class Talk:
         self._own: list[str] = []
         self._heard: list[str] = []
         self._said = ""
+        self._knows_all = False
 
     def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
         """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
@@ -125,9 +126,10 @@ class Talk:
         return frozenset(book.space[name].label or name.replace("_", " ") for name in book.persona)
 
     def answer(self, own: list[str], heard: list[str]) -> str | None:
-        """Return the role's answer to the last of what it heard; None if its phrases have none."""
+        """Return the role's answer to the last of what it heard: by its phrases, or the value of what it is
+        asked for; None if it has none."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
-        return self._answer()
+        return self._answer() or self._value_asked_for()
 
     def one(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
         """Return one of the ways that the role can say, one that it has not said if there is any."""
@@ -152,12 +154,16 @@ class Talk:
     # ---- by the space's phrases
 
     def _answer(self) -> str | None:
-        last = self._heard[-1] if self._heard else ""
-        for one in self.phrases.answers if last else ():
-            for words in one.to:
-                wanted = self._fill(words)
-                if wanted and wanted.lower() in last.lower() and (said := self._one(one.says)):
-                    return said
+        last = self._heard[-1].lower() if self._heard else ""
+        self._knows_all = True  # an answer says what the role has found out
+        try:
+            for one in self.phrases.answers if last else ():
+                for words in one.to:
+                    wanted = self._fill(words)
+                    if wanted and wanted.lower() in last and (said := self._one(one.says)):
+                        return said
+        finally:
+            self._knows_all = False
         return None
 
     def _step(self, *, opened: bool) -> str | None:
@@ -206,7 +212,8 @@ class Talk:
         values = self.scene.scenario.values
         capital = name not in values
         name = name[:1].lower() + name[1:] if capital else name
-        if name not in values or (self.scene.role is not None and name not in self.scene.visible(self.role)):
+        free = self._knows_all or self.scene.role is None
+        if name not in values or not (free or name in self.scene.visible(self.role)):
             return None
         said = self._field(name, field) if field else self._value(name)
         if said and lower:
@@ -255,11 +262,9 @@ class Talk:
     # ---- by its values alone
 
     def _values(self) -> str:
-        labels, last = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
-        known = self._known()
-        for name in known if "?" in last else ():
-            if labels[name].lower() in last and self.scene.scenario.values[name] not in self._said:
-                return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
+        labels, known = self.scene.book.labels, self._known()
+        if answer := self._value_asked_for():
+            return answer
         if not self._own and not self._heard and known:
             return self.generic("v.open", value=str(self._value(known[0])))
         unknown, unsaid = self._unknown(), next(self._unsaid(), None)
@@ -269,6 +274,14 @@ class Talk:
             return self.generic("v.nod")
         rule, text, name = unsaid
         return self.generic(rule, value=text, label=labels.get(name, name))
+
+    def _value_asked_for(self) -> str | None:
+        """Return the value of the dimension whose label the last question names."""
+        labels, last = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
+        for name in self._known() if "?" in last else ():
+            if labels[name].lower() in last and self.scene.scenario.values[name] not in self._said:
+                return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
+        return None
 
     def _known(self) -> list[str]:
         """Return the dimensions that the role may say."""
