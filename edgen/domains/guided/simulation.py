@@ -24,7 +24,7 @@ _PARTNER = re.compile(r"(?m)^You are .+ You do not see what .+ sees\.$")
 _LABELS = re.compile(r"(?m)What it can do: (.+)$")
 _EITHER = re.compile(r"\b([A-Z]\w+),? or (?:the |a )?([A-Z]\w+)\b")
 _YES_OR_NO = re.compile(
-    r"(?i)(?:^|[.!,;:] )(?:(?:so|then|now),? )?(?:shall|should|do|does|did|may|can|could|is|are|will|would|have|has|ready|ok(?:ay)?|agreed)\b[^.!?]*\?"
+    r"(?i)(?:^|[.!,;:]\s+)(?:(?:so|then|now),? )?(?:shall|should|do|does|did|may|can|could|is|are|will|would|have|has|ready|ok(?:ay)?|agreed)\b[^.!?]*\?"
 )
 _SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 _NO_ANSWER = "(Nobody says anything.)"
@@ -54,7 +54,8 @@ def _choose(request: Simulation, asked: str) -> str:
     """Return a number, or words where they are asked for."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
     # What changes something stands first; who says a short reply has a reason.
-    numbers = lists[-1] if lists and request.random() < 0.06 else lists[0] if lists else []
+    short = request.random() < 0.06 and "You speak first." not in asked
+    numbers = lists[-1] if lists and short else lists[0] if lists else []
     free, drawn = '"Say:"' in asked, request.random()
     if free and (not numbers or drawn > 0.93):
         return f"Say: {request.say('guided.own')}"

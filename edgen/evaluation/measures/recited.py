@@ -1,7 +1,7 @@
 """Personas recited: a turn says word for word what its brief says of how a role is or behaves.
 
 A person does not say "I am curious, and ask why all the time". A turn recites if it holds a persona's value
-of two words or more word for word, or any persona's value after its label (`tone: polite`). Which dimensions
+of three words or more word for word, or a shorter one after its label (`tone: polite`). Which dimensions
 are personas: `edgen.space.phrases`.
 """
 
@@ -18,6 +18,7 @@ from edgen.reading.detect import spoken
 from edgen.reading.detect import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 
+_FEWEST = 3  # words of a value that are no name of a method or a trait
 Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label
 
 
@@ -25,7 +26,7 @@ class RecitedMeasure(Measure[Any]):
     name = "recited"
     definition = (
         "Conversations in which a turn recites a persona: it holds a value of a dimension that describes how a role is or "
-        "behaves word for word (two words or more), or after the dimension's label. edgen's own definition."
+        "behaves word for word (three words or more), or a shorter one after the dimension's label. edgen's own definition."
     )
     order = 9
     section = "behaviour"
@@ -81,9 +82,9 @@ def _columns(personas: Labels, sample: Sample, words: Words) -> Columns:
 
 @lru_cache(maxsize=4_096)
 def _phrase(value: str, label: str) -> str:
-    """Return the words that recite a value: the value's own, after the label if that is one word."""
+    """Return the words that recite a value: its own, after the label if they are few."""
     said = cut_words(value[:2_000])
-    return spoken(said if len(said) > 1 else [*cut_words(label), *said])
+    return spoken(said if len(said) >= _FEWEST else [*cut_words(label), *said])
 
 
 MEASURE = RecitedMeasure()
