@@ -2,7 +2,7 @@
 
 `respond` is a pure function: the same messages and seed give the same reply in any process on any machine.
 VERSION goes up whenever an answer changes that makes a conversation, a judgement or a label; it is part of
-the ledger's keys and of every draw.
+the ledger's keys. DRAWS is part of every draw, and goes up where all answers may change.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.space.scene import Scene
 
 VERSION = 4
+DRAWS = 3
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
 
 def request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
     """Return 16 bytes that identify a request: roles and texts, the seed, and the simulator's own seed."""
-    parts = [f"{VERSION}\0{salt}\0{seed}"]
+    parts = [f"{DRAWS}\0{salt}\0{seed}"]
     for message in messages:
         parts += (message.role, message.content)
     # Lengths distinguish ("ab", "c") from ("a", "bc").

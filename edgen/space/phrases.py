@@ -93,7 +93,9 @@ class PhrasesSection(SpaceSection):
                 if key == "says" and part == "RolePhrases":
                     schema["items"] = {"anyOf": [{"type": "string"}, schema["items"]]}
                 elif key in ("opens", "closes", "to", "says"):
-                    kept = {name: schema.pop(name) for name in [*schema] if name not in ("description", "default")}
+                    kept = {
+                        name: schema.pop(name) for name in [*schema] if name not in ("description", "default")
+                    }
                     schema["anyOf"] = [{"type": "string"}, kept]
         said = definitions["Phrases"]["properties"]["said"]["additionalProperties"]
         said["additionalProperties"] = {"anyOf": [{"type": "string"}, said["additionalProperties"]]}
@@ -171,7 +173,8 @@ def _role(value: Any) -> Any:
         found["says"] = [_ways(step) for step in steps]
     if isinstance(answers := found.get("answers"), list):
         found["answers"] = [
-            {key: _ways(said) for key, said in one.items()} if isinstance(one, dict) else one for one in answers
+            {key: _ways(said) for key, said in one.items()} if isinstance(one, dict) else one
+            for one in answers
         ]
     return found
 

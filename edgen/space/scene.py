@@ -53,13 +53,17 @@ class SpaceBook:
         if known is None or not known.text:
             return {}
         value = known.value
-        entries = value if isinstance(value, list) else [{"key": key, "about": one} for key, one in value.items()]
+        entries = (
+            value if isinstance(value, list) else [{"key": key, "about": one} for key, one in value.items()]
+        )
         return dict(_facts(entries))
 
 
 def _facts(entries: Collection[Any]) -> Iterator[tuple[str, str]]:
     for entry in entries:
-        texts = [one for one in entry.values() if isinstance(one, str) and one] if isinstance(entry, dict) else []
+        texts = (
+            [one for one in entry.values() if isinstance(one, str) and one] if isinstance(entry, dict) else []
+        )
         if len(texts) > 1:
             about = max(texts[1:], key=len)
             yield texts[0], f"{texts[0]}: {about}"

@@ -79,7 +79,9 @@ def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
     for one, _ in sections_of(space):
         if one.drawn:
             return one.draw(space, folder, examples)
-    drawn = " and ".join(name for name in section_names() if section(name).drawn) or "sections that a domain adds"
+    drawn = (
+        " and ".join(name for name in section_names() if section(name).drawn) or "sections that a domain adds"
+    )
     raise UsageError(
         f"{space.name}: nothing in it can be drawn; pictures belong to {drawn} (docs/spaces.md)."
     )

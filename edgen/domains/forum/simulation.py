@@ -116,7 +116,9 @@ def _helper(
     votes = [
         int(post[1])
         for post in read
-        if int(post[1]) > 1 and request.random() < 0.15 and not _is_wrong(request.scene, posts.get(int(post[1]), ""))
+        if int(post[1]) > 1
+        and request.random() < 0.15
+        and not _is_wrong(request.scene, posts.get(int(post[1]), ""))
     ]
     marks: dict[str, Any] = {"votes": votes} if votes else {}
     if request.random() < 0.12:

@@ -28,7 +28,9 @@ class EchoesMeasure(Measure[Any]):
     figures = figure_kinds("echoes")
     aggregates = (
         Total("turns"),
-        Share("share", "echoes", of="turns", label="turns", says="{it} of {turns}", title="Echoes another role"),
+        Share(
+            "share", "echoes", of="turns", label="turns", says="{it} of {turns}", title="Echoes another role"
+        ),
         Examples("examples", "echoes", why="a turn says again what was said to it"),
     )
     compares = ()
@@ -39,7 +41,10 @@ class EchoesMeasure(Measure[Any]):
             return {}
         roles = [turn.role for turn in sample.turns]
         runs = [_runs(turn) for turn in words]
-        return {"turns": len(roles), "echoes": sum(_echoes(i, roles, words, runs) for i in range(1, len(roles)))}
+        return {
+            "turns": len(roles),
+            "echoes": sum(_echoes(i, roles, words, runs) for i in range(1, len(roles))),
+        }
 
     def lines(self, value: Any) -> Iterator[str]:
         yield from super().lines(value)

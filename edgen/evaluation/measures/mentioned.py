@@ -14,15 +14,23 @@ from typing import Any
 
 from edgen.core.text import readable_name
 from edgen.evaluation.terminal import join_counts, rows
-from edgen.plugin import Columns, Examples, Mean, Measure, Sample, Shared, Space, Tally, Total, Words, figure_kinds
+from edgen.plugin import (
+    Columns,
+    Examples,
+    Mean,
+    Measure,
+    Sample,
+    Shared,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
 from edgen.reading.detect import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 
-_STOP = frozenset((
-    "a an and are as at be been but by can could did do does for from had has have he her his how i if in into is it its "
-    "just may me more most my no nor not of on one or other our out she should so some than that the their them then "
-    "there these they this those to too up us was we were what when where which who why will with would you your"
-).split())  # fmt: skip
+_STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or", "other", "our", "out", "she", "should", "so", "some", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "up", "us", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your"])  # fmt: skip
 _STEM = 6
 _ENOUGH = 0.5
 
@@ -42,7 +50,11 @@ class MentionedMeasure(Measure[Any]):
     aggregates = (
         Total("parts"),
         Mean(
-            "share", "mentioned", label="of a scenario", says="{it:.0%} of values and key facts", title="Mentioned"
+            "share",
+            "mentioned",
+            label="of a scenario",
+            says="{it:.0%} of values and key facts",
+            title="Mentioned",
         ),
         Tally("never", "unmentioned"),
         Examples("examples", "nothing", why="the conversation mentions nothing of its scenario"),

@@ -13,7 +13,19 @@ from typing import Any
 
 from edgen.core.text import readable_name
 from edgen.evaluation.terminal import join_counts, rows
-from edgen.plugin import Columns, Examples, Measure, Sample, Share, Shared, Space, Tally, Total, Words, figure_kinds
+from edgen.plugin import (
+    Columns,
+    Examples,
+    Measure,
+    Sample,
+    Share,
+    Shared,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
 from edgen.reading.detect import spoken
 from edgen.reading.detect import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
@@ -33,7 +45,9 @@ class RecitedMeasure(Measure[Any]):
     figures = figure_kinds("recited", lists=("dimensions",))
     aggregates = (
         Total("turns", "recited"),
-        Share("share", "reciting", label="conversations", says="{it}, {turns} turns", title="Recites a persona"),
+        Share(
+            "share", "reciting", label="conversations", says="{it}, {turns} turns", title="Recites a persona"
+        ),
         Tally("by", "dimensions"),
         Examples("examples", "reciting", why="a turn recites how its speaker is described"),
     )
@@ -41,7 +55,9 @@ class RecitedMeasure(Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Return the number of reciting turns, and the dimensions."""
-        return _columns(_personas(space) if space else _by_names((), tuple(sample.scenario.values)), sample, words)
+        return _columns(
+            _personas(space) if space else _by_names((), tuple(sample.scenario.values)), sample, words
+        )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
         """Return the reader of columns, for the personas of the data set's space, or of its roles."""
@@ -59,7 +75,9 @@ class RecitedMeasure(Measure[Any]):
 
 def _personas(space: Space) -> Labels:
     persona = persona_of(space)
-    return tuple((one.name, one.label or one.name.replace("_", " ")) for one in space.dimensions if one.name in persona)
+    return tuple(
+        (one.name, one.label or one.name.replace("_", " ")) for one in space.dimensions if one.name in persona
+    )
 
 
 @lru_cache(maxsize=64)
