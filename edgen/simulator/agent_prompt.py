@@ -106,6 +106,11 @@ _OPENING = re.compile(
     r"|(?:please )?(?:begin|start|open|go ahead)|you (?:begin|start|open|speak first))\b[^.!?\n]{0,40}\W*",
     re.IGNORECASE,
 )
+# A line that tells the first speaker what to begin with.
+_BEGIN = re.compile(
+    r"\W*(?:please )?(?:begin|start|open) (?:the|this|your|our) (?:lesson|class|conversation|session|dialogue|talk|chat|interview)\b",
+    re.IGNORECASE,
+)
 _NAMED_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: \S")
 # An item of a brief's list: `- when the student does not go along: …`.
 _ITEM = re.compile(r"(?im:^[^\w\n]{0,8}(?:you|your|when|if|otherwise|topic|the topic)\b[^:\n]{0,120}:)")
@@ -172,7 +177,7 @@ def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
     ]
     if turns and not turns[0][0]:
         first = turns[0][1][:160].strip()
-        if not first or _OPENING.fullmatch(first):
+        if not first or _OPENING.fullmatch(first) or _BEGIN.match(first):
             del turns[0]
     return tuple(turns)
 

@@ -105,6 +105,8 @@ class SimulatedRequest:
             return None
         if self.fault == "garbage":
             return self._garbage()
+        if self.scene is not None and "topic" in (values := self.scene.scenario.values):
+            task = task._replace(brief=task.brief._replace(topic=values["topic"]))
         scene = self._speaking_scene
         dialogue = converse(task, self._rng) if scene is None else self._talk_over(scene, task)
         spoken = dialogue.entries

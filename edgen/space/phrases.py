@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Ways to answer; one is drawn."""
 
 
-class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What one role says, in order: a step per turn, each with one or several ways to say it."""
 
     opens: Ways = ()
@@ -47,7 +47,7 @@ class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Answers to certain words, which come before the next step."""
 
 
-class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the simulator says a space's values. A way may have slots: `{topic}`, `{topic:lower}`, a field as
     `{topic.example}`, `{heard}` for the example that the other gave last, `{knowledge}` for a fact of the
     knowledge file. A way with a slot that the role cannot fill is left out."""
