@@ -66,7 +66,7 @@ def _closes(count: int, turns: tuple[int, int], rng: Random) -> bool:
 def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
     """Return a whole conversation of the scene's roles; every choice is drawn from `rng`."""
     names = [*scene.book.sees]
-    written = {name.lower(): name for name in task.roles}
+    written = _written(names, task.roles or ("Teacher", "Student"))
     low, high = task.turns
     length = low + int(rng.random() * (high - low + 1))
     if steps := [len(one.says) + 1 for one in scene.book.phrases.roles.values() if one.says]:
@@ -82,12 +82,20 @@ def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
         for other in names:
             if other != name:
                 heard[other].append(text)
-        entries.append((written.get(name.lower(), name), text))
+        entries.append((written[name], text))
     if task.end_marker:
         entries[-1] = (entries[-1][0], f"{entries[-1][1]} {END_MARKER}")
     middle, spread = _UNDERSTOOD
     probability = round(min(0.99, max(0.01, middle + spread * (rng.random() + rng.random() - 1))), 2)
     return Dialogue(entries, probability)
+
+
+def _written(names: Sequence[str], shown: Sequence[str]) -> dict[str, str]:
+    """Return the prompt's word for each role: the same name, or else the one in its place."""
+    by_name = {name.lower(): name for name in shown}
+    if all(name.lower() in by_name for name in names):
+        return {name: by_name[name.lower()] for name in names}
+    return {name: shown[i % len(shown)] for i, name in enumerate(names)}
 
 
 class Talk:
@@ -138,12 +146,12 @@ class Talk:
 
     def generic(self, rule: str, **slots: str) -> str:
         """Return a way to say a rule of the phrase book."""
-        voice = self._voice
+        voice, whole = self._voice, "\n".join([*self._own, *self._heard])
         voice.slots = slots
         for _ in BOOK[rule]:
-            if (said := voice.say(rule)) not in self._said:
+            if (said := _tidy(voice.say(rule))) not in whole:
                 break
-        return _tidy(said)
+        return said
 
     def secret(self) -> str | None:
         """Return a value that the role may not know."""
@@ -271,9 +279,18 @@ class Talk:
         if unknown and (unsaid is None or self._draw() < 0.45):
             return self.generic("v.ask", label=labels[unknown[int(self._draw() * len(unknown))]])
         if unsaid is None:
-            return self.generic("v.nod")
+            return self._goes_on()
         rule, text, name = unsaid
         return self.generic(rule, value=text, label=labels.get(name, name))
+
+    def _goes_on(self) -> str:
+        """Return a turn about something that was said, once all is said."""
+        whole = "\n".join([*self._own, *self._heard])
+        persona, values = self.scene.book.persona, self.scene.scenario.values
+        named = [value for name, value in values.items() if name not in persona and value in whole]
+        if not named or self._draw() < 0.2:
+            return self.generic("v.nod")
+        return self.generic("v.more", value=named[int(self._draw() * len(named))])
 
     def _value_asked_for(self) -> str | None:
         """Return the value of the dimension whose label the last question names."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from edgen.core.values import Scenario
 from edgen.space.model import DIMENSIONS, Space
@@ -81,12 +81,24 @@ def _inside(name: str, label: str | None) -> str:
     return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
-class Scene(NamedTuple):
-    """A scenario, and the role that speaks; None: one writer speaks for all roles."""
+class Scene:
+    """A scenario, and the role that speaks; None: one writer speaks for all roles. Two are equal if they are
+    of the same space, scenario and role, so that requests can be keys."""
 
-    book: SpaceBook
-    scenario: Scenario
-    role: str | None = None
+    __slots__ = ("book", "role", "scenario")
+
+    def __init__(self, book: SpaceBook, scenario: Scenario, role: str | None = None) -> None:
+        self.book, self.scenario, self.role = book, scenario, role
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scene) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, int, str | None]:
+        return self.book.space.name, self.scenario.index, self.role
 
     def visible(self, role: str) -> tuple[str, ...]:
         """Return the dimensions of which this role may speak: all that it sees."""
