@@ -8,7 +8,7 @@ for. Nobody says a dimension that describes how a role is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 from typing import Any
@@ -28,6 +28,9 @@ _AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
 _DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
 _UNDERSTOOD = (0.35, 0.3)  # mean and half-width of the probability that the learner understood
 _NOTHING = RolePhrases()
+_NO_WAYS: Mapping[str, tuple[str, ...]] = {}
+_NO_FIELDS: Mapping[str, Any] = {}
+_DEEPEST = 3  # ways within ways
 
 
 def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng: Random) -> str:
@@ -39,7 +42,7 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
     if fault == "loop" and own:
         return own[int(rng.random() * len(own))]
     talk = Talk(scene, scene.role, rng)
-    turns = any_turns(first)
+    turns = _turns_of(first)
     last = _closes(len(said) + 1, turns, rng) or (
         len(said) + 1 >= turns[0] and talk.is_through(own, heard, opened=not said or said[0][0])
     )
@@ -56,6 +59,9 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
     if fault == "two_turns":
         return f"{scene.role}: {text}\n{scene.role}: {talk.generic('v.nod')}"
     return text
+
+
+_turns_of = lru_cache(maxsize=2_048)(any_turns)
 
 
 def _closes(count: int, turns: tuple[int, int], rng: Random) -> bool:
@@ -103,6 +109,9 @@ class Talk:
 
     def __init__(self, scene: Scene, role: str, rng: Random) -> None:
         self.scene, self.role = scene, role
+        self._scenario = scene.scenario
+        self._sees = frozenset(scene.scenario.values if scene.role is None else scene.visible(role))
+        self._depth = 0
         self._draw = rng.random
         self._voice = Phrases(rng, {})
         self.phrases = scene.book.phrases.roles.get(role, _NOTHING)
@@ -130,8 +139,7 @@ class Talk:
     @property
     def persona_labels(self) -> frozenset[str]:
         """The labels of the dimensions that nobody says, as briefs have them."""
-        book = self.scene.book
-        return frozenset(book.space[name].label or name.replace("_", " ") for name in book.persona)
+        return self.scene.book.persona_labels
 
     def answer(self, own: list[str], heard: list[str]) -> str | None:
         """Return the role's answer to the last of what it heard: by its phrases, or the value of what it is
@@ -156,16 +164,18 @@ class Talk:
     def secret(self) -> str | None:
         """Return a value that the role may not know."""
         sees = self.scene.visible(self.role)
-        hidden = [value for name, value in self.scene.scenario.values.items() if name not in sees]
+        hidden = [value for name, value in self._scenario.values.items() if name not in sees]
         return hidden[int(self._draw() * len(hidden))] if hidden else None
 
     # ---- by the space's phrases
 
     def _answer(self) -> str | None:
-        last = self._heard[-1].lower() if self._heard else ""
+        if not self.phrases.answers or not self._heard:
+            return None
+        last = self._heard[-1].lower()
         self._knows_all = True  # an answer says what the role has found out
         try:
-            for one in self.phrases.answers if last else ():
+            for one in self.phrases.answers:
                 for words in one.to:
                     wanted = self._fill(words)
                     if wanted and wanted.lower() in last and (said := self._one(one.says)):
@@ -211,44 +221,54 @@ class Talk:
         return _tidy("".join(out))
 
     def _slot(self, slot: str) -> str | None:
-        name, lower = slot.removesuffix(":lower"), slot.endswith(":lower")
+        name, field, lower = _spec(slot)
         if name == HEARD:
             return self._example()
         if name == KNOWLEDGE:
             return self._pick([*self._facts()])
-        name, _, field = name.partition(".")
-        values = self.scene.scenario.values
-        capital = name not in values
-        name = name[:1].lower() + name[1:] if capital else name
-        free = self._knows_all or self.scene.role is None
-        if name not in values or not (free or name in self.scene.visible(self.role)):
+        values = self._scenario.values
+        if capital := name not in values:
+            name = name[:1].lower() + name[1:]
+            if name not in values:
+                return None
+        if name not in self._sees and not self._knows_all:
             return None
         said = self._field(name, field) if field else self._value(name)
-        if said and lower:
-            return said[:1].lower() + said[1:]
-        return said[:1].upper() + said[1:] if said and capital else said
+        if not said or not (lower or capital):
+            return said
+        return (said[:1].lower() if lower else said[:1].upper()) + said[1:]
 
     def _field(self, name: str, field: str) -> str | None:
-        value = self.scene.scenario.field(name, field)
-        if isinstance(value, list | tuple):
+        value = self._scenario.fields.get(name, _NO_FIELDS).get(field)
+        if isinstance(value, str):
+            return value or None
+        if isinstance(value, (list, tuple)):
             texts = [one for one in value if isinstance(one, str)]
             place = self._place_of(name, field)
             return texts[place] if place is not None and place < len(texts) else self._pick(texts)
-        return str(value) if isinstance(value, str | int | float) and value != "" else None
+        return str(value) if isinstance(value, int | float) else None
 
     def _value(self, name: str) -> str | None:
-        value, book = self.scene.scenario.values[name], self.scene.book
-        if ways := book.phrases.said.get(name, {}).get(value):
-            filled = [way if "{" not in way else self._fill(way) for way in ways]
-            return self._pick([way for way in filled if way])
-        return None if name in book.persona else value
+        value, book = self._scenario.values[name], self.scene.book
+        ways = book.phrases.said.get(name, _NO_WAYS).get(value)
+        if ways is None:
+            return None if name in book.persona else value
+        if self._depth >= _DEEPEST:  # ways that name each other
+            return None
+        self._depth += 1
+        try:
+            return self._one(ways)
+        finally:
+            self._depth -= 1
 
     def _place_of(self, name: str, field: str) -> int | None:
         """Return the place of the item of another of the entry's lists that was heard last: lists of one entry
         belong together, item by item."""
         last = self._heard[-1] if self._heard else ""
-        for other, items in self.scene.scenario.fields.get(name, {}).items():
-            for place, item in enumerate(items if isinstance(items, list | tuple) and other != field else ()):
+        for other, items in self._scenario.fields[name].items():
+            if other == field or not isinstance(items, (list, tuple)):
+                continue
+            for place, item in enumerate(items):
                 if isinstance(item, str) and item.rstrip(".?!") in last:
                     return place
         return None
@@ -286,7 +306,7 @@ class Talk:
     def _goes_on(self) -> str:
         """Return a turn about something that was said, once all is said."""
         whole = "\n".join([*self._own, *self._heard])
-        persona, values = self.scene.book.persona, self.scene.scenario.values
+        persona, values = self.scene.book.persona, self._scenario.values
         named = [value for name, value in values.items() if name not in persona and value in whole]
         if not named or self._draw() < 0.2:
             return self.generic("v.nod")
@@ -296,13 +316,13 @@ class Talk:
         """Return the value of the dimension whose label the last question names."""
         labels, last = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
         for name in self._known() if "?" in last else ():
-            if labels[name].lower() in last and self.scene.scenario.values[name] not in self._said:
+            if labels[name].lower() in last and self._scenario.values[name] not in self._said:
                 return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
         return None
 
     def _known(self) -> list[str]:
         """Return the dimensions that the role may say."""
-        persona, values = self.scene.book.persona, self.scene.scenario.values
+        persona, values = self.scene.book.persona, self._scenario.values
         return [name for name in self.scene.visible(self.role) if name not in persona and name in values]
 
     def _unknown(self) -> list[str]:
@@ -312,7 +332,7 @@ class Talk:
             name for role, sees in book.sees.items() if role != self.role for name in sees if name not in mine
         )
         asked, heard = self._said.lower(), "\n".join(self._heard)
-        values = self.scene.scenario.values
+        values = self._scenario.values
         return [
             name
             for name in theirs
@@ -326,9 +346,9 @@ class Talk:
         """Yield what nobody has said of what the role knows: the rule to say it by, the text, the dimension."""
         whole = "\n".join([*self._own, *self._heard]).lower()
         for name in self._known():
-            if self.scene.scenario.values[name].lower() not in whole and (value := self._value(name)):
+            if self._scenario.values[name].lower() not in whole and (value := self._value(name)):
                 yield "v.say", value, name
-            for said in self.scene.scenario.fields.get(name, {}).values():
+            for said in self._scenario.fields.get(name, {}).values():
                 texts = said if isinstance(said, list | tuple) else [said]
                 for text in texts:
                     if isinstance(text, str) and " " in text and text.lower().rstrip(".?!") not in whole:
@@ -342,7 +362,7 @@ class Talk:
         facts = self.scene.book.facts
         if not facts:
             return
-        scenario = self.scene.scenario
+        scenario = self._scenario
         seen = " ".join(
             f"{scenario.values[name]} {scenario.fields.get(name, '')}"
             for name in self.scene.visible(self.role)
@@ -356,7 +376,15 @@ def _parts(way: str) -> tuple[str, ...]:
     return tuple(SLOT.split(way))
 
 
+@lru_cache(maxsize=4_096)
+def _spec(slot: str) -> tuple[str, str, bool]:
+    """Return the name, the field and whether it begins with a small letter."""
+    name, _, field = slot.removesuffix(":lower").partition(".")
+    return name, field, slot.endswith(":lower")
+
+
 def _tidy(text: str) -> str:
     """Return the text without a full stop after another mark, and with a capital."""
-    text = _DOUBLED.sub(lambda found: found[1] or ".", text)
-    return text[:1].upper() + text[1:]
+    if "?." in text or "!." in text or ".." in text or "…." in text:
+        text = _DOUBLED.sub(lambda found: found[1] or ".", text)
+    return text if text[:1].isupper() else text[:1].upper() + text[1:]

@@ -188,6 +188,7 @@ def _problems(found: Phrases, space: Space) -> Iterator[Problem]:
             if value not in values
         )
         yield from _empty(f"$.phrases.said.{name}", said.values())
+        yield from _unfilled(f"$.phrases.said.{name}", said.values(), space)
     roles = [role.name for role in space.roles]
     for name, one in found.roles.items():
         path = f"$.phrases.roles.{name}"
@@ -198,13 +199,17 @@ def _problems(found: Phrases, space: Space) -> Iterator[Problem]:
         for answer in one.answers:
             steps += [answer.to, answer.says]
             yield from _empty(f"{path}.answers", [answer.to, answer.says])
-        yield from (
-            Problem(path, f"nothing fills {{{slot}}} in {way!r}")
-            for ways in steps
-            for way in ways
-            for slot in SLOT.findall(way)
-            if not _fills(slot.removesuffix(":lower"), space)
-        )
+        yield from _unfilled(path, steps, space)
+
+
+def _unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Problem]:
+    return (
+        Problem(path, f"nothing fills {{{slot}}} in {way!r}")
+        for ways in lists
+        for way in ways
+        for slot in SLOT.findall(way)
+        if not _fills(slot.removesuffix(":lower"), space)
+    )
 
 
 def _empty(path: str, lists: Iterable[Ways]) -> Iterator[Problem]:

@@ -37,6 +37,11 @@ class SpaceBook:
         return {one.name: _inside(one.name, one.label) for one in self.space.dimensions}
 
     @cached_property
+    def persona_labels(self) -> frozenset[str]:
+        """The labels of these, as briefs have them."""
+        return frozenset(self.space[name].label or name.replace("_", " ") for name in self.persona)
+
+    @cached_property
     def sees(self) -> dict[str, tuple[str, ...]]:
         """The dimensions of each role."""
         return {role.name: role.sees for role in self.space.roles}

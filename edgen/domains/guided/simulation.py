@@ -70,9 +70,8 @@ def _choose(request: Simulation, asked: str) -> str:
 def _named_option(asked: str, numbers: Sequence[str]) -> str | None:
     """Return the number of the only option that holds a name out of the partner's short last answer."""
     said = [*_SAID.finditer(asked)][-1:]
-    words = (
-        {word for word in _NAME.findall(said[0][1])} if said and len(said[0][1].split()) <= _SHORT else set()
-    )
+    short = bool(said) and len(said[0][1].split()) <= _SHORT
+    words = {*_NAME.findall(said[0][1])} if short else set()
     options = [(one[1], {*_NAME.findall(one[2])}) for one in _OPTION.finditer(asked) if one[1] in numbers]
     holding = [number for number, names in options if words & names]
     return holding[0] if len(holding) == 1 and len(options) > 1 else None
