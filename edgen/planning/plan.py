@@ -50,7 +50,7 @@ from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import Choice
 from edgen.space import Space, content_sha256
 from edgen.space.model import ROLES as EDUCATION_ROLES
-from edgen.space.phrases import SECTION as PHRASES
+from edgen.space.phrases import NAME as PHRASES
 from edgen.space.sampling import Sampler
 from edgen.space.scene import SpaceBook
 from edgen.space.splits import group_hash
@@ -274,7 +274,7 @@ class Plan:
             facts["forms"] = forms
         if self.space.roles != EDUCATION_ROLES:
             facts["roles"] = self.space.roles
-        if phrases := self.space.sections.get(PHRASES.name):
+        if phrases := self.space.sections.get(PHRASES):
             facts["phrases"] = phrases
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)

@@ -106,7 +106,7 @@ _OPENING = re.compile(
     r"|(?:please )?(?:begin|start|open|go ahead)|you (?:begin|start|open|speak first))\b[^.!?\n]{0,40}\W*",
     re.IGNORECASE,
 )
-# A line that tells the first speaker what to begin with.
+# A line that says what the first speaker begins with.
 _BEGIN = re.compile(
     r"\W*(?:please )?(?:begin|start|open) (?:the|this|your|our) (?:lesson|class|conversation|session|dialogue|talk|chat|interview)\b",
     re.IGNORECASE,

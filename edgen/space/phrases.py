@@ -1,4 +1,4 @@
-"""The section `phrases` of a space file: how the simulator says what a scenario holds.
+"""The section `phrases` of a space file: sentences of the simulator about a scenario.
 
 A space needs none: its values, their fields and its knowledge file are said as they are. Phrases shape no
 prompt and no scenario, so they are not part of a space's content.
@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.core.errors import Problem, SpaceError, UsageError
-from edgen.core.yaml_values import convert, nearest
-from edgen.space.model import SpaceSection
+from edgen.core.errors import Problem
+from edgen.core.yaml_values import nearest
 
 if TYPE_CHECKING:
     from edgen.space.model import Space
@@ -26,7 +24,7 @@ HEARD, KNOWLEDGE = "heard", "knowledge"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a role says to a turn that holds certain words."""
+    """An answer of a role to a turn that holds certain words."""
 
     to: Ways
     """Words of the other's turn, one or several; they may have slots, such as `{topic.question}`."""
@@ -35,7 +33,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one role says, in order: a step per turn, each with one or several ways to say it."""
+    """Steps of one role in order: one per turn, each with one or several ways to say it."""
 
     opens: Ways = ()
     """Ways to say its first turn."""
@@ -48,7 +46,7 @@ class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the simulator says a space's values. A way may have slots: `{topic}`, `{topic:lower}`, a field as
+    """Sentences of the simulator about a space's values. A way may have slots: `{topic}`, `{topic:lower}`, a field as
     `{topic.example}`, `{heard}` for the example that the other gave last, `{knowledge}` for a fact of the
     knowledge file. A way with a slot that the role cannot fill is left out."""
 
@@ -60,93 +58,20 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     said: dict[str, dict[str, Ways]] = {}
     """By dimension and value: ways to say that value in speech."""
     roles: dict[str, RolePhrases] = {}
-    """What each role says, by role."""
+    """Steps of each role, by role."""
 
 
-class PhrasesSection(SpaceSection):
-    """Sentences of the simulator, for a space's values."""
-
-    name = "phrases"
-    help = "How the simulator says this space's values; no model sees it."
-    structs = (Phrases, RolePhrases, Answer)
-    root = "Phrases"
-    drawn = False
-
-    def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Phrases | None:
-        """Return the phrases, None if they are invalid."""
-        found: Phrases | None = convert(_listed(value), Phrases, "$.phrases", problems)
-        if found is None:
-            return None
-        named = {"persona": found.persona or (), "wrong": found.wrong, "said": tuple(found.said)}
-        for key, names in named.items():
-            problems += [
-                Problem(f"$.phrases.{key}", f"there is no dimension {name}{nearest(name, [*dimensions])}")
-                for name in names
-                if name not in dimensions
-            ]
-        return found
-
-    def widen(self, definitions: dict[str, Any]) -> None:
-        """Allow one way for a list of ways."""
-        for part in ("RolePhrases", "Answer"):
-            for key, schema in definitions[part]["properties"].items():
-                if key == "says" and part == "RolePhrases":
-                    schema["items"] = {"anyOf": [{"type": "string"}, schema["items"]]}
-                elif key in ("opens", "closes", "to", "says"):
-                    kept = {
-                        name: schema.pop(name) for name in [*schema] if name not in ("description", "default")
-                    }
-                    schema["anyOf"] = [{"type": "string"}, kept]
-        said = definitions["Phrases"]["properties"]["said"]["additionalProperties"]
-        said["additionalProperties"] = {"anyOf": [{"type": "string"}, said["additionalProperties"]]}
-
-    def content(self, section: Phrases) -> Any:  # noqa: ARG002
-        """Return None: phrases shape no scenario and no model's answer."""
-        return None
-
-    def check(self, space: Space) -> None:
-        """Raise SpaceError for an unknown role or value, or a slot that nothing fills."""
-        found: Phrases = space.sections[self.name]
-        problems = [*_problems(found, space)]
-        if problems:
-            raise SpaceError(space.name, f"{len(problems)} of its phrases cannot be said:", problems)
-
-    def dimensions(self, section: Phrases) -> frozenset[str]:  # noqa: ARG002
-        """Return none: no role sees a dimension through its phrases."""
-        return frozenset()
-
-    def describe(self, space: Space, examples: int) -> dict[str, Any]:
-        """Return the persona's dimensions, and the number of steps of each role with some examples."""
-        found: Phrases = space.sections[self.name]
-        return {
-            "persona": sorted(persona_of(space)),
-            "roles": {
-                role: {"steps": len(said.says), "shown": [ways[0] for ways in said.says[:examples] if ways]}
-                for role, said in found.roles.items()
-            },
-        }
-
-    def render(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Yield a line per role."""
-        for role, said in facts.get("roles", {}).items():
-            yield f"{'phrases':20} {role} has {said['steps']} steps"
-
-    def draw(self, space: Space, folder: Path, examples: int) -> tuple[int, Path]:  # noqa: ARG002
-        """Raise UsageError: phrases have no pictures."""
-        raise UsageError(f"{space.name}: phrases have no pictures.")
-
-
-SECTION = PhrasesSection()
+NAME = "phrases"  # the key of the section
 NOTHING = Phrases()
 
 
 def phrases_of(space: Space) -> Phrases:
     """Return a space's phrases; empty ones if it has none."""
-    found: Phrases = space.sections.get(SECTION.name, NOTHING)
+    found: Phrases = space.sections.get(NAME, NOTHING)
     return found
 
 
-def _listed(value: Any) -> Any:
+def with_lists(value: Any) -> Any:
     """Return the section with a list wherever one text may stand for it, and without empty keys."""
     if not isinstance(value, dict):
         return value
@@ -179,7 +104,7 @@ def _role(value: Any) -> Any:
     return found
 
 
-def _problems(found: Phrases, space: Space) -> Iterator[Problem]:
+def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
     for name, said in found.said.items():
         values = [*space[name].values]
         yield from (

@@ -1,4 +1,4 @@
-"""What the simulator knows of a scenario besides its prompt: the space's values, labels, roles and phrases.
+"""A scenario as the simulator knows it besides its prompt: values, labels, roles and phrases of the space.
 
 A model never sees it. A request of a role holds what that role sees.
 """
@@ -48,7 +48,7 @@ class SpaceBook:
 
     @cached_property
     def speaks(self) -> bool:
-        """Whether talk follows the space's values: not where it is about ways to learn and to teach."""
+        """True if talk follows the space's values: not where it is about ways to learn and to teach."""
         return bool(self.phrases.roles) or not {*DIMENSIONS} <= {*self.space.names}
 
     @cached_property

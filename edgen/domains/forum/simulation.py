@@ -71,8 +71,8 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk 
     title = max((value for _, value in about[:3]), key=len, default="A question")
     if talk is not None and (text := talk.one(talk.phrases.opens, [], [])):
         return {"title": title, "text": text}
-    told = [value if value.endswith((".", "?", "!")) else f"{value}." for _, value in about]
-    return {"title": title, "text": " ".join((request.say("forum.asks"), *map(_capital, told)))}
+    told = "; ".join(value.rstrip(".") for _, value in about)
+    return {"title": title, "text": f"{request.say('forum.asks')} It is about this: {told}."}
 
 
 def _follow_up(
@@ -172,7 +172,3 @@ def _best(scene: Scene | None, posts: Mapping[int, str], numbers: Sequence[int])
             if any(value in posts.get(number, "") for value in new):
                 return number
     return numbers[0]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

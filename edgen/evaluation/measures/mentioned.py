@@ -1,4 +1,4 @@
-"""What a conversation mentions of its scenario: the values, and the key facts that their entries hold.
+"""Values and key facts of a scenario that its conversation mentions.
 
 A value is mentioned if at least half of its words that carry meaning occur anywhere in the conversation, in
 any form that shares the first six letters. Values that say how a role behaves (personas) are left out: they
