@@ -262,7 +262,7 @@ class Talk:
             self._depth -= 1
 
     def _place_of(self, name: str, field: str) -> int | None:
-        """Return the place of the item of another of the entry's lists that was heard last: lists of one entry
+        """Return the place of the item of another list of the entry that was heard last: lists of one entry
         belong together, item by item."""
         last = self._heard[-1] if self._heard else ""
         for other, items in self._scenario.fields[name].items():
@@ -343,7 +343,7 @@ class Talk:
         ]
 
     def _unsaid(self) -> Iterator[tuple[str, str, str]]:
-        """Yield what nobody has said of what the role knows: the rule to say it by, the text, the dimension."""
+        """Yield unsaid things that the role knows: the rule to say each by, the text, the dimension."""
         whole = "\n".join([*self._own, *self._heard]).lower()
         for name in self._known():
             if self._scenario.values[name].lower() not in whole and (value := self._value(name)):

@@ -54,8 +54,8 @@ def respond(
     `json_mode` wraps a sentence, a turn or a number in JSON; an answer without a fault fits `schema` (see
     `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
     requesting protocol, None to infer it from the prompt; `speakers`: the roles of the requested
-    conversation; `scene`: its scenario, None if only the prompt is known. `planted`: the seed of planted worths, None without them. `confusion`: how often a labeller
-    confuses a label with which other.
+    conversation; `scene`: its scenario, None if only the prompt is known. `planted`: the seed of planted
+    worths, None without them. `confusion`: how often a labeller confuses a label with which other.
     """
     key = request_key(messages, seed, salt)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret

@@ -46,9 +46,12 @@ class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Sentences of the simulator about a space's values. A way may have slots: `{topic}`, `{topic:lower}`, a field as
-    `{topic.example}`, `{heard}` for the example that the other gave last, `{knowledge}` for a fact of the
-    knowledge file. A way with a slot that the role cannot fill is left out."""
+    """Sentences of the simulator about a space's values.
+
+    A way may have slots: `{topic}`, `{topic:lower}`, a field as `{topic.example}`, `{heard}` for the example
+    that the other gave last, `{knowledge}` for a fact of the knowledge file. A way with a slot that the role
+    cannot fill is left out.
+    """
 
     persona: Ways | None = None
     """Dimensions that say how a role behaves, which nobody says of oneself; null: recognised by their
