@@ -185,10 +185,10 @@ class Simulation(Face):
 
     `messages` are those of the request, `text` all of their texts, `fault` a content fault or None, `random`
     in [0, 1) drawn from the request's seed; `scene` the scenario, the space's phrases and the role that
-    speaks, None where only the prompt is known, and `talk` that role's part; `confusion` how often a labeller
-    takes a label for another, empty without mistakes. `say` speaks a rule of the phrase book, `pick` takes one of several texts, `as_json`
-    puts words under a key if the request requires JSON. The others answer the requests of edgen's own
-    protocols: each returns None for other messages.
+    speaks, None where only the prompt is known, and `talk` that role's part; `confusion` how often a
+    labeller takes a label for another, empty without mistakes. `say` speaks a rule of the phrase book, `pick`
+    takes one of several texts, `as_json` puts words under a key if the request requires JSON. The others
+    answer the requests of edgen's own protocols: each returns None for other messages.
     """
 
     messages: Sequence[Message]
