@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -80,7 +81,7 @@ def _follow_up(
 ) -> dict[str, Any]:
     """Thanks with a mark, or another question. A wrong answer is rarely marked."""
     latest = int(read[-1][1])
-    posts = _posts(request)
+    posts = _posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]
     good = [number for number in answers if not _is_wrong(request.scene, posts.get(number, ""))]
     drawn = request.random()
@@ -112,7 +113,7 @@ def _helper(
     user: bool,
 ) -> dict[str, Any]:
     """Return an answer out of what one knows; a user repeats the question."""
-    posts = _posts(request)
+    posts = _posts(read)
     votes = [
         int(post[1])
         for post in read
@@ -141,17 +142,15 @@ def _helper(
     return {"text": f"{request.say('forum.answers')} {told}", **marks}
 
 
-_POSTED = re.compile(r"(?ms)^#(\d+) \S[^\n]* \((?:User|Agent), [^\n]*\):\n(.*?)(?=^#\d+ \S[^\n]*\):$|\Z)")
 _DECEIVED = 0.08  # share of marks that go to any answer, also to a wrong one
 
 
-def _posts(request: Simulation) -> dict[int, str]:
-    """Return the text of each post of others, by number."""
+def _posts(read: Sequence[re.Match[str]]) -> dict[int, str]:
+    """Return the text of each post that was read, by number."""
+    ends = [post.start() if post.string is one.string else None for one, post in pairwise(read)]
     return {
-        int(post[1]): post[2].strip()
-        for one in request.messages[1:]
-        if one.role == "user"
-        for post in _POSTED.finditer(one.content)
+        int(post[1]): post.string[post.end() : end].strip()
+        for post, end in zip(read, [*ends, None], strict=False)
     }
 
 
