@@ -24,6 +24,39 @@ _ABOUT = re.compile(r"(?m)^- ([^:\n]{1,80}): (.+)$")
 _POST = re.compile(r"(?m)^#(\d+) (\S.*) \((User|Agent), .*\):$")
 _NAMES = re.compile(r"(?m)^(\d+)\. (.+)$")
 
+# What the simulator says; some lines are beginnings of a sentence.
+_ASKS = (
+    "Hello, I am stuck.",
+    "Can somebody help me?",
+    "I hope that this is the right place to ask.",
+    "Hi all!",
+)
+_THANKS = (
+    "Thank you, that was it:",
+    "That helped, I mark",
+    "Now I see, thanks for",
+)
+_WONDERS = (
+    "I read that, and am not sure yet. What about",
+    "Sorry, I do not follow. How does that go with",
+    "That did not work for me. Is it because of",
+    "Can you say more about",
+)
+_SAME = (
+    "I have the same question, with",
+    "Same here:",
+    "I would like to know that, too. In my case:",
+)
+_ANSWERS = (
+    "I would say:",
+    "As far as I know:",
+    "Have a look at this:",
+    "In short:",
+    "That comes up often:",
+    "You asked about it, so:",
+    "Try it like this:",
+)
+
 
 def respond(request: Simulation) -> str | None:
     """Return the answer to a prompt of forum; None where it is none."""
@@ -73,7 +106,7 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk 
     if talk is not None and (text := talk.one(talk.phrases.opens, [], [])):
         return {"title": title, "text": text}
     told = "; ".join(value.rstrip(".") for _, value in about)
-    return {"title": title, "text": f"{request.say('forum.asks')} It is about this: {told}."}
+    return {"title": title, "text": f"{request.pick(_ASKS)} It is about this: {told}."}
 
 
 def _follow_up(
@@ -89,7 +122,7 @@ def _follow_up(
         pool = good if good and request.random() >= _DECEIVED else answers
         accepted = _best(request.scene, posts, pool) if pool is good else pool[-1]
         thanks = talk.one(talk.phrases.closes, [], []) if talk is not None else None
-        thanks = thanks or f"{request.say('forum.thanks')} #"
+        thanks = thanks or f"{request.pick(_THANKS)} #"
         return {"text": f"{thanks}{accepted}.", "votes": [accepted], "accept": accepted}
     if drawn > 0.95:
         return {"pass": True}
@@ -101,7 +134,7 @@ def _follow_up(
     new = [value for _, value in about if value not in "\n".join(own[1:])]
     if not new:
         return {"pass": True}
-    return {"text": f"{request.say('forum.wonders')} “{request.pick(new).rstrip('.?!')}”?", **votes}
+    return {"text": f"{request.pick(_WONDERS)} “{request.pick(new).rstrip('.?!')}”?", **votes}
 
 
 def _helper(
@@ -138,8 +171,8 @@ def _helper(
         return {"pass": True, **({"votes": votes} if votes else {})}
     told = request.pick(new or known or ["the manual"])
     if user:
-        return {"text": f"{request.say('forum.same')} {told}.", **marks}
-    return {"text": f"{request.say('forum.answers')} {told}", **marks}
+        return {"text": f"{request.pick(_SAME)} {told}.", **marks}
+    return {"text": f"{request.pick(_ANSWERS)} {told}", **marks}
 
 
 _DECEIVED = 0.08  # share of marks that go to any answer, also to a wrong one
