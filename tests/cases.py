@@ -44,3 +44,10 @@ def each(
         return whole
 
     return decorate
+
+
+def named(names: str, /, **cases: Any) -> pytest.MarkDecorator:
+    """`parametrize` with the cases' names as their ids."""
+    return pytest.mark.parametrize(
+        [name.strip() for name in names.split(",")], [*cases.values()], ids=[*cases]
+    )

@@ -50,7 +50,9 @@ from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import Choice
 from edgen.space import Space, content_sha256
 from edgen.space.model import ROLES as USUAL_ROLES
+from edgen.space.phrases import NAME as PHRASES
 from edgen.space.sampling import Sampler
+from edgen.space.scene import SpaceBook
 from edgen.space.splits import group_hash
 from edgen.validation.schema import is_valid
 
@@ -122,6 +124,7 @@ class Plan:
             too_long=job.too_long,
             backends=job.backends,
             several=job.replicates > 1,
+            book=SpaceBook(space),
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked
@@ -272,6 +275,8 @@ class Plan:
             facts["forms"] = forms
         if self.space.roles != USUAL_ROLES:
             facts["roles"] = self.space.roles
+        if phrases := self.space.sections.get(PHRASES):
+            facts["phrases"] = phrases
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)
         return fingerprint(facts)

@@ -51,6 +51,7 @@ from edgen.protocols.parts import (
 )
 from edgen.protocols.refusal import refuse_hollow
 from edgen.space.model import Space
+from edgen.space.scene import Scene
 
 if TYPE_CHECKING:
     from edgen.families.base import Recorded
@@ -255,7 +256,7 @@ class Question(NamedTuple):
     `schema`: that of the template; `logprobs`: see Request; `alike`: where the very same will be asked again,
     for an answer of its own; `speakers`: see Request; `form`: that of the answer, as the template's
     `Prompting.form` returns it; `several`: the same prompt is also sent elsewhere, for an answer of its
-    own."""
+    own; `scene`: see Request."""
 
     address: Address
     messages: tuple[Message, ...]
@@ -267,6 +268,7 @@ class Question(NamedTuple):
     speakers: tuple[tuple[str, ...], ...] = ()
     form: Form | None = None
     several: bool = False
+    scene: Scene | None = None
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
         """Return the request at an address, with this job's seed."""
@@ -287,6 +289,7 @@ class Question(NamedTuple):
             logprobs=self.logprobs,
             speakers=self.speakers,
             one_of_several=self.several or bool(self.alike),
+            scene=self.scene,
         )
 
 

@@ -132,6 +132,7 @@ class Oneshot(ConversationProtocol):
             schema=prompt.schema,
             speakers=speakers,
             form=prompt.form(_form(rules)),
+            scene=rules.scene(scenario),
         )
         return (yield from ask(question, rules, read_reply))
 

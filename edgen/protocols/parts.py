@@ -21,6 +21,8 @@ from edgen.core.text import join_list
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
 from edgen.reading.roles import side_of
 from edgen.space.model import ROLES, Space, SpaceRole
+from edgen.space.phrases import RolePhrases
+from edgen.space.scene import Scene, SpaceBook
 
 if TYPE_CHECKING:
     from edgen.reading.roles import OwnWords, RoleWords
@@ -55,7 +57,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     protocol's own. `words`: a job's own words for the roles, for reading replies. `roles`: the space's.
     `prepared`: data that the protocol made once for all of a job's conversations. `too_long`: the job's.
     `backends`: the job's, by role; empty: unknown. `several`: several answers to one prompt are wanted (see
-    `Request.one_of_several`).
+    `Request.one_of_several`). `book`: the space, as the simulator speaks of it.
     """
 
     asks: int
@@ -68,10 +70,15 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     too_long: TooLong = "cut"
     backends: Mapping[str, BackendConfig] = {}
     several: bool = False
+    book: SpaceBook | None = None
 
     def backend(self, role: str) -> BackendConfig | None:
         """Return the backend that answers a role; None if unknown."""
         return self.backends.get(role, self.backends.get("default"))
+
+    def scene(self, scenario: Scenario, role: str | None = None) -> Scene | None:
+        """Return what the simulator knows of a scenario when it speaks for a role, or for all."""
+        return None if self.book is None else Scene(self.book, scenario, role)
 
     @functools.cached_property
     def role_words(self) -> RoleWords:
@@ -162,23 +169,39 @@ class Starter(NamedTuple):
     folders: Mapping[str, tuple[Folder, str]] = {}
 
 
+class Talk(Face):
+    """A role's part in a talk about a scenario, by the phrases of the space. `persona_labels`: the labels of
+    the dimensions that nobody says."""
+
+    @property
+    def phrases(self) -> RolePhrases: ...
+    @property
+    def persona_labels(self) -> frozenset[str]: ...
+    def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str: ...
+    def answer(self, own: list[str], heard: list[str]) -> str | None: ...
+    def one(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None: ...
+
+
 class Simulation(Face):
     """The simulator's services for a protocol that answers its own prompts.
 
     `messages` are those of the request, `text` all of their texts, `fault` a content fault or None, `random`
-    in [0, 1) drawn from the request's seed; `confusion` how often a labeller takes a label for another, empty
-    without mistakes. `say` speaks a rule of the phrase book, `pick` takes one of several texts, `as_json`
-    puts words under a key if the request requires JSON. The others answer the requests of edgen's own
-    protocols: each returns None for other messages.
+    in [0, 1) drawn from the request's seed; `scene` the scenario, the space's phrases and the role that
+    speaks, None where only the prompt is known, and `talk` that role's part; `confusion` how often a
+    labeller takes a label for another, empty without mistakes. `say` speaks a rule of the phrase book, `pick`
+    takes one of several texts, `as_json` puts words under a key if the request requires JSON. The others
+    answer the requests of edgen's own protocols: each returns None for other messages.
     """
 
     messages: Sequence[Message]
     fault: str | None
+    scene: Scene | None
     confusion: Mapping[str, Mapping[str, float]]
 
     @property
     def text(self) -> str: ...
     def random(self) -> float: ...
+    def talk(self) -> Talk | None: ...
     def say(self, rule: str, **slots: str) -> str: ...
     def pick(self, ways: Sequence[str]) -> str: ...
     def as_json(self, key: str, words: str) -> str: ...

@@ -67,11 +67,20 @@ class Session(ABC):
         self._step += 1
         return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
-    def _question(self, use: str, messages: tuple[Message, ...], backend: str, form: Form) -> Question:
-        """Return the next request, with the template of this use and the form of the answer."""
+    def _question(
+        self, use: str, messages: tuple[Message, ...], backend: str, form: Form, role: str | None = None
+    ) -> Question:
+        """Return the next request, with the template of this use and the form of the answer. `role`: who
+        speaks, in the space's words."""
         prompt = self._prompts[use]
         return Question(
-            self._address(), messages, self.protocol, backend, prompt.schema, form=prompt.form(form)
+            self._address(),
+            messages,
+            self.protocol,
+            backend,
+            prompt.schema,
+            form=prompt.form(form),
+            scene=self._rules.scene(self._scenario, role),
         )
 
     def _random(self, place: str) -> random.Random:

@@ -153,6 +153,7 @@ class Stage:
             side,
             prompt.schema,
             form=prompt.form(turn_form()),
+            scene=self.rules.scene(self.scenario, role),
         )
         return (yield from ask_turn(question, self.rules, read_reply))
 

@@ -102,8 +102,13 @@ _REACTION = (
     re.compile(r"\b(?:[Oo]therwise|[Ii]f not|[Ii]f it is otherwise),? you (\S.{0,399}?)" + _END),
 )
 _OPENING = re.compile(
-    r"\W*(?:(?:the|this|your|our) (?:lesson|class|conversation|session|dialogue)[^.!?\n]{0,40} (?:begins?|starts?|opens?)"
+    r"\W*(?:(?:the|this|your|our) (?:lesson|class|conversation|session|dialogue|talk|chat|call|meeting|interview|consultation)[^.!?\n]{0,40} (?:begins?|starts?|opens?)"
     r"|(?:please )?(?:begin|start|open|go ahead)|you (?:begin|start|open|speak first))\b[^.!?\n]{0,40}\W*",
+    re.IGNORECASE,
+)
+# A line that says what the first speaker begins with.
+_BEGIN = re.compile(
+    r"\W*(?:please )?(?:begin|start|open) (?:the|this|your|our) (?:lesson|class|conversation|session|dialogue|talk|chat|interview)\b",
     re.IGNORECASE,
 )
 _NAMED_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: \S")
@@ -131,6 +136,15 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
     if side is None:
         return None
     return AgentPrompt(side, _read_turns((Message("user", _behind(first)), *messages[count + 1 :])))
+
+
+def said_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
+    """Return the turns so far of any role's prompt, in order, True for its own: without the brief, which is
+    the system message or else begins the first message."""
+    rest = [message for message in messages if message.role != "system"]
+    if len(rest) == len(messages) and rest:
+        rest[0] = Message("user", _behind(rest[0].content))
+    return _read_turns(rest)
 
 
 def _behind(text: str) -> str:
@@ -163,7 +177,7 @@ def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
     ]
     if turns and not turns[0][0]:
         first = turns[0][1][:160].strip()
-        if not first or _OPENING.fullmatch(first):
+        if not first or _OPENING.fullmatch(first) or _BEGIN.match(first):
             del turns[0]
     return tuple(turns)
 

@@ -78,6 +78,7 @@ class Simulator:
             model=config.model,
             protocol=request.protocol,
             speakers=request.speakers,
+            scene=request.scene,
             planted=config.planted,
             confusion=config.confusion,
         )

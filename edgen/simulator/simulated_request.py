@@ -17,11 +17,13 @@ from edgen.core import registry
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
 from edgen.simulator import conversation_prompt, defects, prompt_roles
-from edgen.simulator.dialogue import converse, render
+from edgen.simulator.dialogue import Dialogue, converse, render
 from edgen.simulator.phrases import Phrases
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
+    from edgen.simulator.scene_talk import Talk
+    from edgen.space.scene import Scene
 
 
 class SimulatedRequest:
@@ -36,6 +38,7 @@ class SimulatedRequest:
         *,
         json_mode: bool = False,
         speakers: Sequence[tuple[str, ...]] = (),
+        scene: Scene | None = None,
         planted: int | None = None,
         confusion: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
@@ -46,6 +49,7 @@ class SimulatedRequest:
         self._rng = rng
         self._json_mode = json_mode
         self._speakers = tuple(speakers)
+        self.scene = scene
         self._asker: str | None = None
         self._wants_less = False  # than a conversation, as far as the protocol is known
         self._planted = planted
@@ -101,19 +105,45 @@ class SimulatedRequest:
             return None
         if self.fault == "garbage":
             return self._garbage()
-        dialogue = converse(task, self._rng)
+        if self.scene is not None and "topic" in (values := self.scene.scenario.values):
+            task = task._replace(brief=task.brief._replace(topic=values["topic"]))
+        scene = self._speaking_scene
+        dialogue = converse(task, self._rng) if scene is None else self._talk_over(scene, task)
         spoken = dialogue.entries
         if self.fault == "one_speaker":
-            spoken = [entry for entry in spoken if entry[0] == "Teacher"]
-        if task.roles:
+            spoken = [entry for entry in spoken if entry[0] == spoken[0][0]]
+        if task.roles and scene is None:
             spoken = conversation_prompt.in_roles(spoken, task.roles)
         clean = render(spoken, dialogue.probability if task.probability else None, task)
         if self.fault == "defects" or self.fault in defects.FAMILIES:
             return defects.spoil(self.fault, defects.Answer(spoken, dialogue.probability, clean), self._rng)
         return clean
 
+    def _talk_over(self, scene: Scene, task: conversation_prompt.ConversationPrompt) -> Dialogue:
+        from edgen.simulator.scene_talk import talk_over
+
+        return talk_over(scene, task, self._rng)
+
+    def talk(self) -> Talk | None:
+        """Return the part of the scene's role; None without a scene or a role."""
+        if self.scene is None or self.scene.role is None:
+            return None
+        from edgen.simulator.scene_talk import Talk
+
+        return Talk(self.scene, self.scene.role, self._rng)
+
+    @property
+    def _speaking_scene(self) -> Scene | None:
+        """The scene whose values turns are about; None where the prompt alone says what to speak of."""
+        return self.scene if self.scene is not None and self.scene.book.speaks else None
+
     def turn(self) -> str | None:
         """Return a side's next turn."""
+        if (scene := self._speaking_scene) is not None and scene.role is not None:
+            from edgen.simulator.scene_talk import speak_next
+
+            said = speak_next(scene, self.messages, self.fault, self._rng)
+            return self._garble() or self.as_json("text", said)
         if self._place is None:
             return None
         from edgen.simulator import turns

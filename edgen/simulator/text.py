@@ -2,7 +2,7 @@
 
 `respond` is a pure function: the same messages and seed give the same reply in any process on any machine.
 VERSION goes up whenever an answer changes that makes a conversation, a judgement or a label; it is part of
-the ledger's keys and of every draw.
+the ledger's keys. DRAWS is part of every draw, and goes up where all answers may change.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from edgen.core.pictures import pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
+from edgen.space.scene import Scene
 
-VERSION = 3
+VERSION = 4
+DRAWS = 3
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
 
 def request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
     """Return 16 bytes that identify a request: roles and texts, the seed, and the simulator's own seed."""
-    parts = [f"{VERSION}\0{salt}\0{seed}"]
+    parts = [f"{DRAWS}\0{salt}\0{seed}"]
     for message in messages:
         parts += (message.role, message.content)
     # Lengths distinguish ("ab", "c") from ("a", "bc").
@@ -43,6 +45,7 @@ def respond(
     model: str | None = None,
     protocol: str | None = None,
     speakers: Sequence[tuple[str, ...]] = (),
+    scene: Scene | None = None,
     planted: int | None = None,
     confusion: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Reply:
@@ -52,8 +55,8 @@ def respond(
     `json_mode` wraps a sentence, a turn or a number in JSON; an answer without a fault fits `schema` (see
     `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
     requesting protocol, None to infer it from the prompt; `speakers`: the roles of the requested
-    conversation. `planted`: the seed of planted worths, None without them. `confusion`: how often a labeller
-    confuses a label with which other.
+    conversation; `scene`: its scenario, None if only the prompt is known. `planted`: the seed of planted
+    worths, None without them. `confusion`: how often a labeller confuses a label with which other.
     """
     key = request_key(messages, seed, salt)
     messages = _seen(messages)
@@ -65,6 +68,7 @@ def respond(
         rng,
         json_mode=json_mode,
         speakers=speakers,
+        scene=scene,
         planted=planted,
         confusion=confusion,
     )

@@ -34,6 +34,8 @@ class SpaceSection:
     """The structs of its values, for the JSON Schema of space files."""
     root: ClassVar[str]
     """The name of the outermost struct."""
+    drawn: ClassVar[bool] = True
+    """Whether it has examples that can be drawn."""
 
     @abstractmethod
     def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Any:
@@ -46,7 +48,7 @@ class SpaceSection:
     @abstractmethod
     def content(self, section: Any) -> Any:
         """Return the part of a section that shapes conversations, as JSON-able values, for the space's
-        digest."""
+        digest; None if no part does."""
 
     def pictures(self, space: Space) -> Iterable[tuple[str, str]]:  # noqa: ARG002
         """Return the image files that the section names: (path in the space, name of the file)."""

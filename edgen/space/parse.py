@@ -295,7 +295,8 @@ def content_sha256(space: Space) -> str:
             content["knowledge"] = space.knowledge.sha256
         if space.pictures:
             content["pictures"] = {name: one.digest for name, one in space.pictures.items()}
-        content |= {section.name: section.content(said) for section, said in sections_of(space)}
+        parts = {section.name: section.content(said) for section, said in sections_of(space)}
+        content |= {name: part for name, part in parts.items() if part is not None}
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 

@@ -30,7 +30,11 @@ def test_nothing_that_the_simulator_says_is_hollow(path: object) -> None:
         while True:
             assert request.retry_reason not in HOLLOW, request
             reply = respond(
-                request.messages, seed=request.seed, protocol=request.protocol, speakers=request.speakers
+                request.messages,
+                seed=request.seed,
+                protocol=request.protocol,
+                speakers=request.speakers,
+                scene=request.scene,
             )
             try:
                 request = work.send(reply)

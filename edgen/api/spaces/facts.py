@@ -77,8 +77,11 @@ def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
     and the page that shows them. Raises SpaceError, UsageError."""
     space = load_space(unlimited().require("preference_space", name, "space"))
     for one, _ in sections_of(space):
-        return one.draw(space, folder, examples)
-    drawn = " and ".join(section_names()) or "sections that a domain adds"
+        if one.drawn:
+            return one.draw(space, folder, examples)
+    drawn = (
+        " and ".join(name for name in section_names() if section(name).drawn) or "sections that a domain adds"
+    )
     raise UsageError(
         f"{space.name}: nothing in it can be drawn; pictures belong to {drawn} (docs/spaces.md)."
     )

@@ -169,7 +169,7 @@ class Thread(Session):
             return post
 
         form = post_form(others, titled=not self.posts, may_accept=seat is self.seats[0])
-        question = self._question(seat.use, self.messages(seat), seat.use, form)
+        question = self._question(seat.use, self.messages(seat), seat.use, form, seat.role.name)
         return (yield from ask_turn(question, self._rules, read))
 
     def hear(self, seat: Seat, post: Post) -> None:

@@ -7,12 +7,17 @@ Prompts are known by their lines: those of the shipped templates.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from edgen.plugin import Simulation
+
+if TYPE_CHECKING:
+    from edgen.protocols.parts import Talk
+    from edgen.space.scene import Scene
 
 _MEMBER = re.compile(r"(?m)^You are a member of a forum\b")
 _ABOUT = re.compile(r"(?m)^- ([^:\n]{1,80}): (.+)$")
@@ -64,18 +69,23 @@ def respond(request: Simulation) -> str | None:
         return None
     if request.fault == "garbage":
         return request.say("garbage")
-    about = [(one[1], one[2].strip()) for one in _ABOUT.finditer(brief)]
+    talk = request.talk()
+    about = [
+        (one[1], one[2].strip())
+        for one in _ABOUT.finditer(brief)
+        if talk is None or one[1] not in talk.persona_labels
+    ]
     read = [
         post for one in request.messages[1:] if one.role == "user" for post in _POST.finditer(one.content)
     ]
     if '"title"' not in brief:
-        post = _helper(request, about, read, user="You have the same trouble" in brief)
+        post = _helper(request, about, read, talk, user="You have the same trouble" in brief)
     elif not any(one.role == "assistant" for one in request.messages):
-        post = _question(request, about)
+        post = _question(request, about, talk)
     elif not read:
         post = {"pass": True}
     else:
-        post = _follow_up(request, about, read)
+        post = _follow_up(request, about, read, talk)
     return msgspec.json.encode(post).decode()
 
 
@@ -90,50 +100,107 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
     return request.pick([name[1] for name in names[:-1] or names])
 
 
-def _question(request: Simulation, about: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return a question that tells something of everything in the brief."""
-    told = [f"{label}: {value.rstrip('.?')}." for label, value in about]
+def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk | None) -> dict[str, Any]:
+    """Return a question about what the brief holds."""
     title = max((value for _, value in about[:3]), key=len, default="A question")
-    return {"title": title, "text": " ".join((request.pick(_ASKS), *told))}
+    if talk is not None and (text := talk.one(talk.phrases.opens, [], [])):
+        return {"title": title, "text": text}
+    told = "; ".join(value.rstrip(".") for _, value in about)
+    return {"title": title, "text": f"{request.pick(_ASKS)} It is about this: {told}."}
 
 
 def _follow_up(
-    request: Simulation, about: Sequence[tuple[str, str]], read: Sequence[re.Match[str]]
+    request: Simulation, about: Sequence[tuple[str, str]], read: Sequence[re.Match[str]], talk: Talk | None
 ) -> dict[str, Any]:
-    """Thanks with a mark, or another question."""
+    """Thanks with a mark, or another question. A wrong answer is rarely marked."""
     latest = int(read[-1][1])
+    posts = _posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]
+    good = [number for number in answers if not _is_wrong(request.scene, posts.get(number, ""))]
     drawn = request.random()
-    if answers and drawn < 0.35 + 0.1 * len(answers):
-        accepted = answers[int(request.random() * len(answers))]
-        return {
-            "text": f"{request.pick(_THANKS)} #{accepted}.",
-            "votes": [accepted],
-            "accept": accepted,
-        }
+    if (good and drawn < 0.35 + 0.1 * len(good)) or (answers and drawn < 0.02):
+        pool = good if good and request.random() >= _DECEIVED else answers
+        accepted = _best(request.scene, posts, pool) if pool is good else pool[-1]
+        thanks = talk.one(talk.phrases.closes, [], []) if talk is not None else None
+        thanks = thanks or f"{request.pick(_THANKS)} #"
+        return {"text": f"{thanks}{accepted}.", "votes": [accepted], "accept": accepted}
     if drawn > 0.95:
         return {"pass": True}
-    own = "\n".join([one.content for one in request.messages[2:] if one.role == "assistant"][1:])
-    new = [value for _, value in about if value not in own]
+    own = [one.content for one in request.messages[2:] if one.role == "assistant"]
+    votes = {"votes": [latest]} if request.random() < 0.2 else {}
+    if talk is not None and talk.phrases.says:
+        text = talk.next(own, [*posts.values()], last=False, opened=True)
+        return {"pass": True} if text in own else {"text": text, **votes}
+    new = [value for _, value in about if value not in "\n".join(own[1:])]
     if not new:
         return {"pass": True}
-    text = f"{request.pick(_WONDERS)} {request.pick(new)}?"
-    return {"text": text, **({"votes": [latest]} if request.random() < 0.2 else {})}
+    return {"text": f"{request.pick(_WONDERS)} “{request.pick(new).rstrip('.?!')}”?", **votes}
 
 
 def _helper(
-    request: Simulation, about: Sequence[tuple[str, str]], read: Sequence[re.Match[str]], *, user: bool
+    request: Simulation,
+    about: Sequence[tuple[str, str]],
+    read: Sequence[re.Match[str]],
+    talk: Talk | None,
+    *,
+    user: bool,
 ) -> dict[str, Any]:
     """Return an answer out of what one knows; a user repeats the question."""
-    votes = [int(post[1]) for post in read if int(post[1]) > 1 and request.random() < 0.15]
-    marks = {"votes": votes} if votes else {}
+    posts = _posts(read)
+    votes = [
+        int(post[1])
+        for post in read
+        if int(post[1]) > 1
+        and request.random() < 0.15
+        and not _is_wrong(request.scene, posts.get(int(post[1]), ""))
+    ]
+    marks: dict[str, Any] = {"votes": votes} if votes else {}
     if request.random() < 0.12:
         return {"pass": True, **marks}
-    said = "\n".join([one.content for one in request.messages[1:]])
-    new = [value for _, value in about if value not in said]
-    if not new and request.random() < 0.5:
-        return {"pass": True, **marks}
-    known = request.pick(new or [value for _, value in about] or ["the manual"])
     if user:
-        return {"text": f"{request.pick(_SAME)} {known}.", "same_question": True, **marks}
-    return {"text": f"{request.pick(_ANSWERS)} {known}", **marks}
+        marks["same_question"] = True
+    said = "\n".join([one.content for one in request.messages[1:]])
+    if talk is not None and talk.phrases.says:
+        own = [one.content for one in request.messages if one.role == "assistant"]
+        if len(own) >= len(talk.phrases.says):
+            return {"pass": True, **({"votes": votes} if votes else {})}
+        return {"text": talk.next(own, [*posts.values()], last=False, opened=False), **marks}
+    known = [value for _, value in about]
+    new = [value for value in known if value not in said]
+    if not new and request.random() < 0.5:
+        return {"pass": True, **({"votes": votes} if votes else {})}
+    told = request.pick(new or known or ["the manual"])
+    if user:
+        return {"text": f"{request.pick(_SAME)} {told}.", **marks}
+    return {"text": f"{request.pick(_ANSWERS)} {told}", **marks}
+
+
+_DECEIVED = 0.08  # share of marks that go to any answer, also to a wrong one
+
+
+def _posts(read: Sequence[re.Match[str]]) -> dict[int, str]:
+    """Return the text of each post that was read, by number."""
+    ends = [post.start() if post.string is one.string else None for one, post in pairwise(read)]
+    return {
+        int(post[1]): post.string[post.end() : end].strip()
+        for post, end in zip(read, [*ends, None], strict=False)
+    }
+
+
+def _is_wrong(scene: Scene | None, text: str) -> bool:
+    """Return whether a post says a value that the space calls wrong."""
+    if scene is None:
+        return False
+    values = scene.scenario.values
+    return any(values[name] in text for name in scene.book.phrases.wrong if name in values)
+
+
+def _best(scene: Scene | None, posts: Mapping[int, str], numbers: Sequence[int]) -> int:
+    """Return the first post with a value that the asker does not know; else the first."""
+    if scene is not None and scene.role is not None:
+        values, sees = scene.scenario.values, scene.visible(scene.role)
+        new = [value for name, value in values.items() if name not in sees and name not in scene.book.persona]
+        for number in numbers:
+            if any(value in posts.get(number, "") for value in new):
+                return number
+    return numbers[0]

@@ -149,7 +149,7 @@ class GuidedSession(Session):
             return read_choice(reply.text, utterances, role, free=free, **self._rules.reading(reply))
 
         form = choice_form(len(utterances), free=free)
-        question = self._question("wizard", self.choice(), role.lower(), form)
+        question = self._question("wizard", self.choice(), role.lower(), form, role)
         chosen = yield from ask_turn(question, self._rules, self._timed(read))
         if isinstance(chosen, Rejection):
             return chosen
@@ -263,7 +263,7 @@ class GuidedSession(Session):
             return ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
 
         form = acted_form(self._prepared.labels)
-        question = self._question("partner", self.partners_messages(), role.lower(), form)
+        question = self._question("partner", self.partners_messages(), role.lower(), form, role)
         said = yield from ask_turn(question, self._rules, self._timed(read))
         if isinstance(said, Rejection):
             return said

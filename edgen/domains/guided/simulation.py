@@ -25,7 +25,7 @@ _PARTNER = re.compile(r"(?m)^You are .+ You do not see what .+ sees\.$")
 _LABELS = re.compile(r"(?m)What it can do: (.+)$")
 _EITHER = re.compile(r"\b([A-Z]\w+),? or (?:the |a )?([A-Z]\w+)\b")
 _YES_OR_NO = re.compile(
-    r"(?i)(?:^|[.!,;:] )(?:(?:so|then|now),? )?(?:shall|should|do|does|did|may|can|could|is|are|will|would|have|has|ready|ok(?:ay)?|agreed)\b[^.!?]*\?"
+    r"(?i)(?:^|[.!,;:]\s+)(?:(?:so|then|now),? )?(?:shall|should|do|does|did|may|can|could|is|are|will|would|have|has|ready|ok(?:ay)?|agreed)\b[^.!?]*\?"
 )
 _SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 _NO_ANSWER = "(Nobody says anything.)"
@@ -75,13 +75,7 @@ _NO = (
     "No, wait a moment.",
     "I don't think so.",
 )
-_THINKS = (
-    "I think",
-    "Was it that",
-    "I remember:",
-    "You said that",
-    "Maybe",
-)
+_THINKS = ("It has to do with", "You said something about", "I remember the words", "I would go by")
 _UNSURE = (
     "I don't know.",
     "I am not sure, can you tell me more?",
@@ -126,14 +120,33 @@ def _choose(request: Simulation, asked: str) -> str:
     """Return a number, or words where they are asked for."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
     # What changes something stands first; who says a short reply has a reason.
-    numbers = lists[-1] if lists and request.random() < 0.06 else lists[0] if lists else []
+    short = request.random() < 0.06 and "You speak first." not in asked
+    numbers = lists[-1] if lists and short else lists[0] if lists else []
     free, drawn = '"Say:"' in asked, request.random()
     if free and (not numbers or drawn > 0.93):
         return f"Say: {request.pick(_OWN)}"
+    if named := _named_option(asked, lists[0] if lists else []):
+        return named
     hints: list[str] = _HINT.findall(asked)
     if hints and drawn < 0.6:
         return hints[-1]
     return request.pick(numbers) if numbers else "1"
+
+
+def _named_option(asked: str, numbers: Sequence[str]) -> str | None:
+    """Return the number of the only option that holds a name out of the partner's short last answer."""
+    said = [*_SAID.finditer(asked)][-1:]
+    short = bool(said) and len(said[0][1].split()) <= _SHORT
+    words = {*_NAME.findall(said[0][1])} if short else set()
+    options = [(one[1], {*_NAME.findall(one[2])}) for one in _OPTION.finditer(asked) if one[1] in numbers]
+    holding = [number for number, names in options if words & names]
+    return holding[0] if len(holding) == 1 and len(options) > 1 else None
+
+
+_SAID = re.compile(r"(?m)^[A-Z]\w*: (.+)$")
+_OPTION = re.compile(r"(?m)^(\d+)\. (.+)$")
+_NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
+_SHORT = 6  # words
 
 
 def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> str:
@@ -155,26 +168,39 @@ def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> st
 def _answer(request: Simulation, brief: str) -> str:
     """What the partner says to what it heard last."""
     heard = [one.content for one in request.messages[1:] if one.role == "user" and one.content != _NO_ANSWER]
-    text = _say(request, heard)
+    own = [one.content for one in request.messages if one.role == "assistant"]
+    text = _say(request, own, heard)
     if not (labels := _LABELS.search(brief)):
         return text
     named = request.pick([one.strip() for one in labels[1].split(",")])
     return msgspec.json.encode({"text": text, "actions": [named]}).decode()
 
 
-def _say(request: Simulation, heard: Sequence[str]) -> str:
-    last = heard[-1] if heard else ""
+def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
+    """Return an answer to what was heard last: by the phrases of the space, or by the form of the question."""
+    last, talk = heard[-1] if heard else "", request.talk()
+    if talk is not None and heard and (said := talk.answer(own, heard)):
+        return said
     if "?" not in last:
+        steps = talk.phrases.says if talk is not None else ()
+        if talk is not None and steps and request.random() < 0.7:
+            ways = steps[int(request.random() * len(steps))]
+            if (said := talk.one(ways, own, heard)) and said not in own:
+                return said
         return request.pick(_FOLLOWS if heard else _BEGINS)
     if found := [*_EITHER.finditer(last)]:
         return f"{request.pick(found[-1].groups())}, {request.pick(_PLEASE)}"
     drawn = request.random()
     if _YES_OR_NO.search(last):
         return request.pick(_YES if drawn < 0.8 else _NO)
-    told = [one.strip() for text in heard[-6:] for one in _SENTENCE.findall(text) if "?" not in one]
+    told = [one.strip(" .!") for text in heard[-6:] for one in _SENTENCE.findall(text) if "?" not in one]
     if told and drawn < 0.75:
-        return f"{request.pick(_THINKS)} {_lower(request.pick(told[-4:]))}"
+        tail = " ".join(request.pick(told[-4:]).split()[-_QUOTED:])
+        return f"{request.pick(_THINKS)} “{tail}”."
     return request.pick(_UNSURE)
+
+
+_QUOTED = 3  # words of what was heard
 
 
 def _lower(text: str) -> str:

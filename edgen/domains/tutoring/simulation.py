@@ -119,6 +119,8 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
         return f"It is “{answer}”. Please say it.", ["Hint"]
     if wanted is None:
         wanted = _chosen(request, guessed)
+        if wanted == "Confirmation" and not any(text.startswith(_TRIES) for text in heard):
+            wanted = "Hint"  # nothing was said that could be right
     return _respond(request, wanted, _point(request, brief), answer)
 
 
@@ -151,7 +153,9 @@ def _point(request: Simulation, brief: str) -> str:
         if found
         else []
     )
-    return request.pick(points) if points else "Think of what we did before."
+    said = [message.content for message in request.messages[-8:] if message.role == "assistant"]
+    fresh = [point for point in points if not any(point in text for text in said)]
+    return request.pick(fresh or points) if points else "Think of what we did before."
 
 
 def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
@@ -160,20 +164,46 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     last = heard[-1] if heard else ""
     told = re.search(r"It is “([^“”]+)”\. Please say it", last)
     if told:
-        return f"{request.pick(_TRIES)} {told[1]}.", ["Guess"]
+        return _guess(request, told[1]), ["Guess"]
     mistake = _MISTAKE.search(brief)
     if mistake and len(heard) == 1:
-        return f"{request.pick(_TRIES)} {mistake[1].strip()}.", ["Guess"]
-    quoted = [found[-1] for message in heard[1:] if (found := _QUOTED.findall(message))]
+        return _guess(request, mistake[1].strip()), ["Guess"]
+    told_of = _told_of(heard[1:], brief)
     draw = request.random()
-    if quoted and draw < 0.5:
-        parts = list(dict.fromkeys(quoted[-3:]))
-        return f"{request.pick(_TRIES)} {' '.join(parts)}.", ["Guess"]
-    if draw < 0.62:
+    if told_of and draw < 0.5:
+        return _guess(request, " ".join(told_of)), ["Guess"]
+    if draw < 0.62 and len(heard) > 1:
         return request.pick(_SEES), ["Affirmation"]
-    if draw < 0.7:
+    if draw < 0.7 and len(heard) > 1:
         return f"{request.pick(_SEES)} {request.pick(_WONDERS)}", ["Question", "Affirmation"]
     return request.pick(_WONDERS), ["Question"]
+
+
+def _guess(request: Simulation, words: str) -> str:
+    """Return a guess in a sentence."""
+    begin = request.pick(_TRIES)
+    return f"{begin} {words}{'?' if begin == _TRIES[1] else '.'}"
+
+
+def _told_of(heard: Sequence[str], brief: str) -> list[str]:
+    """Return the last parts of an answer that were quoted, in the order in which the question has what they
+    stand for; a part that says something of another one stands before it."""
+    question = found[1] if (found := _EXERCISE.search(brief)) else ""
+    places: dict[str, float] = {}
+    for message in heard:
+        if not (quoted := _QUOTED.findall(message)):
+            continue
+        about, part = quoted[0], quoted[-1]
+        at = question.find(about)
+        if about == part:  # what the answer begins with
+            places.setdefault(part, -1)
+            continue
+        places[part] = at if at >= 0 else places.get(about, len(question)) - 0.5
+        if "becomes" in message:
+            places.pop(about, None)
+    parts = sorted([*places][-3:], key=lambda part: places[part])
+    words = " ".join(parts).split()
+    return [word for i, word in enumerate(words) if not i or word != words[i - 1]]
 
 
 def _says(text: str, answer: str) -> bool:

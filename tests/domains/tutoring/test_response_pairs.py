@@ -20,7 +20,7 @@ from edgen.store.run_reader import RunReader
 SCHEMA = json.loads((resources.folder("validators") / "pair.schema.json").read_bytes())
 JOB: dict[str, Any] = {
     "name": "t",
-    "seed": 7,
+    "seed": 10,
     "conversations": 3,
     "space": "italian_shapes",
     "protocol": "tutoring",

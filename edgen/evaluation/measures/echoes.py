@@ -1,0 +1,74 @@
+"""Echoes: a turn that says again what another role has just said, and little else.
+
+A turn echoes if it has at least four words, and runs of four words or more out of the three turns before it,
+by others, make up at least two thirds of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from edgen.evaluation.terminal import rows
+from edgen.plugin import Columns, Examples, Measure, Sample, Share, Space, Total, Words, figure_kinds
+
+_RUN = 4
+_BACK = 3
+_MOST = 2 / 3
+
+
+class EchoesMeasure(Measure[Any]):
+    name = "echoes"
+    definition = (
+        "Turns that echo another role: at least two thirds of their words, and four or more, are runs of four words or more out "
+        "of the three turns before them that others said. edgen's own definition."
+    )
+    order = 9
+    section = "behaviour"
+    figures = figure_kinds("echoes")
+    aggregates = (
+        Total("turns"),
+        Share(
+            "share", "echoes", of="turns", label="turns", says="{it} of {turns}", title="Echoes another role"
+        ),
+        Examples("examples", "echoes", why="a turn says again what was said to it"),
+    )
+    compares = ()
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
+        """Return the number of turns, and of echoes among them."""
+        if not sample.turns:
+            return {}
+        roles = [turn.role for turn in sample.turns]
+        runs = [_runs(turn) for turn in words]
+        return {
+            "turns": len(roles),
+            "echoes": sum(_echoes(i, roles, words, runs) for i in range(1, len(roles))),
+        }
+
+    def lines(self, value: Any) -> Iterator[str]:
+        yield from super().lines(value)
+        if value.examples:
+            yield from rows("for example", ", ".join(value.examples[:3]))
+
+
+def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return every run of four words in a turn."""
+    return [*zip(words, words[1:], words[2:], words[3:], strict=False)]
+
+
+def _echoes(i: int, roles: Sequence[str], words: Words, runs: Sequence[list[tuple[str, ...]]]) -> bool:
+    if not runs[i]:
+        return False
+    heard = {run for j in range(max(0, i - _BACK), i) if roles[j] != roles[i] for run in runs[j]}
+    if heard.isdisjoint(runs[i]):
+        return False
+    covered, end = 0, 0
+    for place, run in enumerate(runs[i]):
+        if run in heard:
+            covered += place + _RUN - max(place, end)
+            end = place + _RUN
+    return covered >= _MOST * len(words[i])
+
+
+MEASURE = EchoesMeasure()

@@ -1,0 +1,133 @@
+"""Values and key facts of a scenario that its conversation mentions.
+
+A value is mentioned if at least half of its words that carry meaning occur anywhere in the conversation, in
+any form that shares the first six letters. Values that say how a role behaves (personas) are left out: they
+show in how it speaks. Key facts are the fields of entries that are texts of two words or more, or that hold a
+digit; of a list, one is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from edgen.core.text import readable_name
+from edgen.evaluation.terminal import join_counts, rows
+from edgen.plugin import (
+    Columns,
+    Examples,
+    Mean,
+    Measure,
+    Sample,
+    Shared,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
+from edgen.reading.detect import words as cut_words
+from edgen.space.phrases import persona_among, persona_of
+
+_STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or", "other", "our", "out", "she", "should", "so", "some", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "up", "us", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your"])  # fmt: skip
+_STEM = 6
+_ENOUGH = 0.5
+
+
+class MentionedMeasure(Measure[Any]):
+    name = "mentioned"
+    definition = (
+        "The share of a scenario's values and key facts that its conversation mentions. A value is mentioned if at least half "
+        "of its words that carry meaning occur in the conversation; forms that share their first six letters are one word. "
+        "Dimensions that describe how a role behaves are left out. Key facts are fields of entries with two words or "
+        "more or a digit; of a list, one item is enough. edgen's own definition."
+    )
+    order = 9
+    section = "behaviour"
+    nothing = "No scenario has a value that could be mentioned."
+    figures = figure_kinds("mentioned", lists=("unmentioned",))
+    aggregates = (
+        Total("parts"),
+        Mean(
+            "share",
+            "mentioned",
+            label="of a scenario",
+            says="{it:.0%} of values and key facts",
+            title="Mentioned",
+        ),
+        Tally("never", "unmentioned"),
+        Examples("examples", "nothing", why="the conversation mentions nothing of its scenario"),
+    )
+    compares = ()
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        """Return the share that is mentioned, and what is not."""
+        return _columns(frozenset() if space is None else persona_of(space), sample, words)
+
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+        """Return the reader of columns, for the personas of the data set's space, or of its roles."""
+        space, roles = shared.data.space, [role.name for role in shared.data.roles]
+        if space is not None:
+            return partial(_columns, persona_of(space))
+        return partial(_columns_by_names, tuple(roles))
+
+    def lines(self, value: Any) -> Iterator[str]:
+        yield from super().lines(value)
+        if never := {readable_name(name): count for name, count in value.never.items()}:
+            yield from rows("not mentioned", join_counts(dict([*never.items()][:8])))
+
+
+def _columns_by_names(roles: tuple[str, ...], sample: Sample, words: Words) -> Columns:
+    return _columns(_persona_by_names(roles, tuple(sample.scenario.values)), sample, words)
+
+
+@lru_cache(maxsize=64)
+def _persona_by_names(roles: tuple[str, ...], names: tuple[str, ...]) -> frozenset[str]:
+    return persona_among(dict.fromkeys(names, ""), roles)
+
+
+def _columns(persona: frozenset[str], sample: Sample, words: Words) -> Columns:
+    parts = [*_parts(sample.scenario.values, sample.scenario.fields, persona)]
+    if not parts:
+        return {}
+    said = {word[:_STEM] for turn in words for word in turn}
+    missing = [name for name, texts in parts if not any(_mentions(said, text) for text in texts)]
+    return {
+        "parts": len(parts),
+        "mentioned": 1 - len(missing) / len(parts),
+        "unmentioned": missing,
+        "nothing": len(missing) == len(parts),
+    }
+
+
+def _parts(
+    values: Mapping[str, str], fields: Mapping[str, Mapping[str, Any]], persona: frozenset[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each value and key fact, with its texts."""
+    for name, value in values.items():
+        if name in persona:
+            continue
+        if _stems(value):
+            yield name, [value]
+        for field, said in fields.get(name, {}).items():
+            texts = said if isinstance(said, list | tuple) else [said]
+            if facts := [text for text in texts if isinstance(text, str) and _is_fact(text)]:
+                yield f"{name}.{field}", facts
+
+
+def _mentions(said: set[str], text: str) -> bool:
+    stems = _stems(text)
+    return len(stems & said) >= _ENOUGH * len(stems)
+
+
+def _is_fact(text: str) -> bool:
+    return (" " in text or any(map(str.isdigit, text))) and bool(_stems(text))
+
+
+@lru_cache(maxsize=16_384)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:_STEM] for word in cut_words(text[:2_000]) if word not in _STOP)
+
+
+MEASURE = MentionedMeasure()

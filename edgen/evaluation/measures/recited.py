@@ -1,0 +1,108 @@
+"""Personas recited: a turn says word for word what its brief says of how a role is or behaves.
+
+A person does not say "I am curious, and ask why all the time". A turn recites if it holds a persona's value
+of three words or more word for word, or a shorter one after its label (`tone: polite`). Which dimensions
+are personas: `edgen.space.phrases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from edgen.core.text import readable_name
+from edgen.evaluation.terminal import join_counts, rows
+from edgen.plugin import (
+    Columns,
+    Examples,
+    Measure,
+    Sample,
+    Share,
+    Shared,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
+from edgen.reading.detect import spoken
+from edgen.reading.detect import words as cut_words
+from edgen.space.phrases import persona_among, persona_of
+
+_FEWEST = 3  # words of a value that are no name of a method or a trait
+Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label
+
+
+class RecitedMeasure(Measure[Any]):
+    name = "recited"
+    definition = (
+        "Conversations in which a turn recites a persona: it holds a value of a dimension that describes how a role is or "
+        "behaves word for word (three words or more), or a shorter one after the dimension's label. edgen's own definition."
+    )
+    order = 9
+    section = "behaviour"
+    figures = figure_kinds("recited", lists=("dimensions",))
+    aggregates = (
+        Total("turns", "recited"),
+        Share(
+            "share", "reciting", label="conversations", says="{it}, {turns} turns", title="Recites a persona"
+        ),
+        Tally("by", "dimensions"),
+        Examples("examples", "reciting", why="a turn recites how its speaker is described"),
+    )
+    compares = ()
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        """Return the number of reciting turns, and the dimensions."""
+        return _columns(
+            _personas(space) if space else _by_names((), tuple(sample.scenario.values)), sample, words
+        )
+
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+        """Return the reader of columns, for the personas of the data set's space, or of its roles."""
+        if shared.data.space is not None:
+            return partial(_columns, _personas(shared.data.space))
+        roles = tuple(role.name for role in shared.data.roles)
+        return lambda sample, words: _columns(_by_names(roles, tuple(sample.scenario.values)), sample, words)
+
+    def lines(self, value: Any) -> Iterator[str]:
+        yield from super().lines(value)
+        if value.turns:
+            yield from rows("recited", join_counts({readable_name(name): n for name, n in value.by.items()}))
+            yield from rows("for example", ", ".join(value.examples[:3]))
+
+
+def _personas(space: Space) -> Labels:
+    persona = persona_of(space)
+    return tuple(
+        (one.name, one.label or one.name.replace("_", " ")) for one in space.dimensions if one.name in persona
+    )
+
+
+@lru_cache(maxsize=64)
+def _by_names(roles: tuple[str, ...], names: Iterable[str]) -> Labels:
+    persona = persona_among(dict.fromkeys(names, ""), roles)
+    return tuple((name, name.replace("_", " ")) for name in names if name in persona)
+
+
+def _columns(personas: Labels, sample: Sample, words: Words) -> Columns:
+    values: Mapping[str, str] = sample.scenario.values
+    whole = "".join(words.spoken)
+    wanted = [
+        (name, phrase)
+        for name, label in personas
+        if (value := values.get(name)) and (phrase := _phrase(value, label)) in whole
+    ]
+    reciting = sum(any(phrase in turn for _, phrase in wanted) for turn in words.spoken) if wanted else 0
+    return {"recited": reciting, "reciting": bool(reciting), "dimensions": [name for name, _ in wanted]}
+
+
+@lru_cache(maxsize=4_096)
+def _phrase(value: str, label: str) -> str:
+    """Return the words that recite a value: its own, after the label if they are few."""
+    said = cut_words(value[:2_000])
+    return spoken(said if len(said) >= _FEWEST else [*cut_words(label), *said])
+
+
+MEASURE = RecitedMeasure()
