@@ -37,7 +37,10 @@ def load(path: Path) -> tuple[Any, Any]:
     folder, name = str(path.parent), path.name
     tokens = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     tokens.chat_template = CHAT
-    return AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32), tokens
+    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+    # The weights are ordinary floats by now, which Trainer does not see.
+    model.is_quantized, model.hf_quantizer = False, None
+    return model, tokens
 
 
 def train(model: Any, tokens: Any, rows: Dataset, told: argparse.Namespace) -> float:
@@ -47,7 +50,7 @@ def train(model: Any, tokens: Any, rows: Dataset, told: argparse.Namespace) -> f
             "output_dir": folder, "per_device_train_batch_size": 1, "num_train_epochs": told.epochs,
             "learning_rate": told.rate, "lr_scheduler_type": "linear", "warmup_steps": 2, "seed": told.seed,
             "logging_strategy": "epoch", "report_to": [], "save_strategy": "no", "use_cpu": True, "bf16": False,
-            "gradient_checkpointing": False, "disable_tqdm": True, "max_length": 512,
+            "activation_checkpointing": False, "disable_tqdm": True, "max_length": 512,
         }  # fmt: skip
         if told.method == "sft":
             config = SFTConfig(**shared, assistant_only_loss=True)
@@ -104,6 +107,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     told = parser.parse_args()
     torch.manual_seed(told.seed)
+    torch.set_num_threads(1)  # on busy cores, threads wait for each other
     began, cpu = time.monotonic(), time.process_time()
     model, tokens = load(told.model)
     rows = concatenate_datasets([load_dataset(folder, split="train") for folder in told.rows])
