@@ -9,6 +9,7 @@ torch, transformers, trl and gguf. docs/improve.md says what is measured.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import resource
@@ -19,8 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 import edgen
 from edgen.stats.intervals import share
+from edgen.store.ledger.reader import LedgerReader
 
 HERE = Path(__file__).parent
 SMOLLM2 = {"type": "llamacpp", "model": "smollm2", "temperature": 0.5, "max_tokens": 24}
@@ -85,10 +89,26 @@ def test(folder: Path, size: Size, tutor: dict[str, Any], **changes: Any) -> dic
         folder, "held_out.yaml", size.held_out, forms="prose", backends={"tutor": tutor}, **changes
     )
     accepted = {one.scenario.index: one for one in run.conversations()}
+    asked, replies = _raw_texts(run, size.held_out)
+    italian = {
+        one["value"]: one["it"]
+        for one in yaml.safe_load((HERE / "held_out.yaml").read_text())["dimensions"]["thing"]["values"]
+    }
     every = range(size.held_out)
-    usable = share([index in accepted for index in every], every)
-    answered = share([index in accepted and right(accepted[index]) for index in every], every)
-    return {"usable": _figure(usable), "right": _figure(answered), "rejected": run.status.rejected}
+    columns = {
+        "usable": [index in accepted for index in every],
+        "right": [index in accepted and right(accepted[index]) for index in every],
+        "named": [_words(italian[asked[index]]) in _words(replies[index]) for index in every],
+    }
+    figures = {name: _figure(share(values, asked)) for name, values in columns.items()}
+    return figures | {"rejected": run.status.rejected}
+
+
+def _raw_texts(run: edgen.Run, scenarios: int) -> tuple[list[str], list[str]]:
+    """Return by scenario the thing that the student asked for, and the tutor's raw reply, accepted or not."""
+    with LedgerReader(run.folder / "run.db") as ledger:
+        said = [[reply.text for _, _, reply in ledger.replies(index, 0)] for index in range(scenarios)]
+    return [texts[0].split("“")[1].split("”")[0] for texts in said], [texts[-1] for texts in said]
 
 
 def _figure(estimate: Any) -> dict[str, float]:
@@ -103,7 +123,7 @@ def pairs_by_key(run: edgen.Run, file: Path) -> int:
     votes = [
         {"a": a.id, "b": b.id, "choice": "a" if right(a) else "b", "rater": "answer key"}
         for answers in by_scenario.values()
-        for a, b in zip(answers, answers[1:], strict=False)
+        for a, b in itertools.pairwise(answers)
         if right(a) != right(b)
     ]
     file.write_text("".join(json.dumps(vote) + "\n" for vote in votes))
@@ -137,7 +157,9 @@ def improve(folder: Path, size: Size, trainer: str, *, dpo: bool) -> Iterator[tu
     accepted = [right(one) for one in made.conversations()]
     yield "made", {"asked": size.scenarios * size.answers, "accepted": len(accepted), "right": sum(accepted)}
     chosen = edgen.select(made, folder / "chosen", ["measures.right"])
-    chosen.export("trl-sft", folder / "sft", train="Tutor", opening_prompt=str(HERE / "tutor.j2"), masks=False)
+    chosen.export(
+        "trl-sft", folder / "sft", train="Tutor", opening_prompt=str(HERE / "tutor.j2"), masks=False
+    )
     yield "before", test(folder / "before", size, SMOLLM2)
     trained = folder / "sft.gguf"
     yield "sft", train(trainer, weights(), folder / "sft", trained, "--epochs", str(size.epochs))
@@ -158,7 +180,9 @@ def main() -> None:
     """Run all steps, print their figures, and write them to figures.json."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-o", "--output", type=Path, default=Path("outputs/improve"))
-    parser.add_argument("--trainer", default=sys.executable, help="Python with torch, transformers, trl and gguf")
+    parser.add_argument(
+        "--trainer", default=sys.executable, help="Python with torch, transformers, trl and gguf"
+    )
     parser.add_argument("--short", action="store_true", help="fewer scenarios, for CI")
     parser.add_argument("--dpo", action="store_true", help="also train on pairs")
     told = parser.parse_args()
@@ -166,7 +190,9 @@ def main() -> None:
         parser.error(f"{told.output} exists; remove it, or name another folder with -o")
     told.output.mkdir(parents=True)
     began, found = time.monotonic(), {}
-    for step, figures in improve(told.output.resolve(), SHORT if told.short else FULL, told.trainer, dpo=told.dpo):
+    for step, figures in improve(
+        told.output.resolve(), SHORT if told.short else FULL, told.trainer, dpo=told.dpo
+    ):
         found[step] = figures | {"seconds": round(time.monotonic() - began), "cpu_seconds": round(_cpu())}
         print(f"{step}: {json.dumps(found[step])}", flush=True)
     (told.output / "figures.json").write_text(json.dumps(found, indent=1) + "\n")

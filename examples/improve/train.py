@@ -73,7 +73,11 @@ def save(model: Any, source: Path, target: Path) -> None:
     for field in reader.fields.values():
         if field.name.startswith("GGUF.") or field.name == gguf.Keys.General.ARCHITECTURE:
             continue
-        value = int(gguf.LlamaFileType.MOSTLY_F16) if field.name == gguf.Keys.General.FILE_TYPE else field.contents()
+        value = (
+            int(gguf.LlamaFileType.MOSTLY_F16)
+            if field.name == gguf.Keys.General.FILE_TYPE
+            else field.contents()
+        )
         inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
         writer.add_key_value(field.name, value, field.types[0], sub_type=inner)
     heads = {"attn_q": model.config.num_attention_heads, "attn_k": model.config.num_key_value_heads}
@@ -114,7 +118,10 @@ def main() -> None:
     columns = {"sft": ["messages"], "dpo": ["prompt", "chosen", "rejected"]}[told.method]
     loss = train(model, tokens, rows.select_columns(columns), told)
     save(model, told.model, told.output)
-    took = {"train_seconds": round(time.monotonic() - began), "train_cpu_seconds": round(time.process_time() - cpu)}
+    took = {
+        "train_seconds": round(time.monotonic() - began),
+        "train_cpu_seconds": round(time.process_time() - cpu),
+    }
     print(json.dumps({"rows": len(rows), "loss": round(loss, 3), **took}))
 
 
