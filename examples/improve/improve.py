@@ -161,6 +161,9 @@ def improve(folder: Path, size: Size, trainer: str, *, dpo: bool) -> Iterator[tu
         "trl-sft", folder / "sft", train="Tutor", opening_prompt=str(HERE / "tutor.j2"), masks=False
     )
     yield "before", test(folder / "before", size, SMOLLM2)
+    if size is FULL:
+        examples = {**shown, "tutor": str(HERE / "tutor_examples.j2")}
+        yield "before, examples in the prompt", test(folder / "examples", size, SMOLLM2, prompts=examples)
     trained = folder / "sft.gguf"
     yield "sft", train(trainer, weights(), folder / "sft", trained, "--epochs", str(size.epochs))
     yield "after sft", test(folder / "after_sft", size, _own(trained))

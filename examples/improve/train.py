@@ -8,6 +8,7 @@ ROWS are folders that `edgen export --to trl-sft` or `--to trl-dpo` wrote. Needs
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import tempfile
@@ -15,7 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # everything is read from files
+os.environ |= {
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+}  # everything is read from files
 
 import gguf
 import torch
@@ -56,9 +60,11 @@ def train(model: Any, tokens: Any, rows: Dataset, told: argparse.Namespace) -> f
             config = SFTConfig(**shared, assistant_only_loss=True)
             trainer: Any = SFTTrainer(model=model, args=config, train_dataset=rows, processing_class=tokens)
         else:
+            # The model's folder has no config.json, from which TRL would load the reference itself.
             trainer = DPOTrainer(
-                model=model, args=DPOConfig(**shared), train_dataset=rows, processing_class=tokens
-            )
+                model=model, ref_model=copy.deepcopy(model), args=DPOConfig(**shared), train_dataset=rows,
+                processing_class=tokens,
+            )  # fmt: skip
         trainer.train()
         return [line["loss"] for line in trainer.state.log_history if "loss" in line][-1]
 
