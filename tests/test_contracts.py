@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from graphlib import TopologicalSorter
 
@@ -63,3 +64,33 @@ def imports_of_each() -> dict[str, set[str]]:
 
 def test_no_modules_import_one_another_in_a_circle() -> None:
     TopologicalSorter(imports_of_each()).prepare()  # raises CycleError, which names the circle
+
+
+# Names of the domains' folders, and of what is theirs alone: data sets, tools, things.
+DOMAINS = {path.parent.name for path in (ROOT / "edgen" / "domains").glob("*/__init__.py")}
+THEIRS = {"msdialog", "dstc", "dstc7", "cima", "crwiz", "bm25s", "wizard", "wizards", "exercise", "exercises"}
+# The data set whose layout, template and space a job has that names none, and the class that programs import.
+DEFAULTS = r"education[\W_]+dialogue|(?:sync)?educationenv"
+# Words of other things, by file.
+OTHER_THINGS = {
+    "edgen/cli/space.py": "the option --exercises, which people type",
+    "edgen/export/tried.json": "the runs that a trial exported",
+    "edgen/reading/phrase_kinds.py": "words of teachers and students: guided, tutoring",
+    "edgen/simulator/phrases.txt": "words of teachers and students: exercises",
+    "edgen/simulator/gemini_fields.py": "a service's field `retrieval`",
+}
+
+
+def test_the_engine_names_no_domain() -> None:
+    """No code, comment, message or data of the engine, so that a domain can be deleted or replaced."""
+    word = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(DOMAINS | THEIRS))})(?![a-z])")
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "edgen").rglob("*")):
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix in ("", ".pyc") or name.startswith("edgen/domains/"):
+            continue
+        text = re.sub(DEFAULTS, "", path.read_text(encoding="utf-8").lower())
+        if named := {*word.findall(text)}:
+            found[name] = named
+    assert found.keys() - OTHER_THINGS == set(), found
+    assert found.keys() >= OTHER_THINGS.keys()

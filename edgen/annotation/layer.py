@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -126,6 +126,14 @@ def read_noted(path: Path, kind: type[T]) -> T | None:
         return msgspec.json.decode(read_regular(path, _MOST_NOTED), type=kind)
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as problem:
         raise RunError(f"{path}: it cannot be read ({problem}).") from None
+
+
+def find_readers(run: RunFolder) -> tuple[tuple[Path, str, Callable[[Path], object]], ...]:
+    """Return what reads the files of layers: a folder, the pattern of its files, the function."""
+    return (
+        (run.layers, "*/layer.json", lambda path: read_noted(path, Noted)),
+        (run.layers, "*/annotators/*.jsonl", read_person),
+    )
 
 
 def noted_sets(run: RunFolder) -> dict[str, LabelSet]:

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.annotation.annotator import ROLE
-from edgen.api.annotating import AnnotateOptions, Annotating, resolve
+from edgen.api.annotating import Annotating, resolve
 from edgen.api.estimating import Interval, TokenIntervals
 from edgen.asking.annotators import AnnotatorAsker
 from edgen.asking.needs import unanswered
+from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import open_for_reading
 from edgen.core.errors import UsageError
 from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens

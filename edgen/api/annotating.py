@@ -9,27 +9,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from edgen.annotation.annotator import ROLE, is_name
 from edgen.annotation.label_files import Given, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.people import Person, require_names, take_labels
-from edgen.api.layer_view import Gold, look_at
-from edgen.api.status import AnnotatorStatus
+from edgen.annotation.sheet import write_sheet
 from edgen.asking.annotators import AnnotatorAsker, annotator_of
 from edgen.asking.answering import (
     Answerer,
-    AskOptions,
     Chosen,
     choose_backend,
     load_run_job,
     open_answerers,
 )
+from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
-from edgen.asking.units import grown_sample
+from edgen.asking.units import choose_conversations, grown_sample
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.text import describe_counts, quantity
+from edgen.evaluation.layer_view import Gold, look_at
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
@@ -37,6 +39,7 @@ from edgen.protocols.labelled_units import Asking, UnitKind
 from edgen.protocols.labelling import labelling_template
 from edgen.providers import Backend
 from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.status import AnnotatorStatus
 from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -48,34 +51,6 @@ if TYPE_CHECKING:
 
 _SETTABLE = ("backends", "limits", "batch", "asks", "forms")
 _MOST = 50  # annotators of one command
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotateOptions(AskOptions):
-    """The options of annotators.
-
-    labels: the name or the file of a label set; None for that of an existing layer.
-    layer: its name; None for the set's.
-    by: `[NAME=][JOB:]ROLE` of the backends that label. annotators: how many annotators each of them is.
-    unit, together: what is labelled, and whether all turns of a conversation in one request.
-    sample: conversations of each arm; None for all.
-    people: files of labels that people give. gold: a layer, or a file, of labels that are right.
-    """
-
-    labels: str | None = None
-    layer: str | None = None
-    by: tuple[str, ...] = ()
-    annotators: int = 1
-    unit: UnitKind = "turn"
-    together: bool = False
-    sample: int | None = None
-    people: tuple[Path, ...] = ()
-    gold: str | None = None
-
-    @property
-    def asks(self) -> bool:
-        """True if models are asked: with people's labels, only the named ones."""
-        return bool(self.by) or self.annotators > 1 or (self.labels is not None and not self.people)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +105,7 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
             f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels teacher_moves, "
             "or your own file."
         )
-    return noted.labels, replace(options, unit=noted.unit)
+    return noted.labels, msgspec.structs.replace(options, unit=noted.unit)
 
 
 def find_labels(options: AnnotateOptions) -> LabelSet:
@@ -320,3 +295,43 @@ def require_labels(made: AnnotatedRun) -> None:
     if not made.units and made.annotators:
         rejected = describe_counts(made.annotators[0].rejected)
         raise ShortError(f"Nothing could be labelled: {rejected}. Another template or backend may help.")
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """A sheet that was written: how many units of how many conversations, and the labels that they can
+    carry."""
+
+    file: str
+    unit: str
+    units: int
+    conversations: int
+    labels: tuple[str, ...]
+    several: bool
+
+
+def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
+    """Write an empty sheet of a run's units, or of a sample, to a new file: JSON Lines by its suffix, else
+    CSV.
+
+    The sample is that of models. Raises UsageError, LabelSetError and RunError.
+    """
+    if options.by or options.people or options.gold is not None:
+        raise UsageError("--sheet labels nothing; leave out --backend, --people and --gold.")
+    rundir = RunFolder(run)
+    rundir.require()
+    labels, options = resolve(rundir, options)
+    asking = Asking(labels=labels, unit=options.unit)
+    with explain_os_errors(run), open_for_reading(run) as reader:
+        sample = options.sample
+        chosen = None if sample is None else choose_conversations(reader, reader.job.seed, sample)
+        conversations = (
+            reader.candidate(index, name)
+            for index, names in reader.scenarios()
+            for name in names
+            if chosen is None or (index, name) in chosen
+        )
+        units, called = write_sheet(conversations, asking, path)
+    return Sheet(
+        file=str(path), unit=options.unit, units=units, conversations=called, labels=labels.names,
+        several=labels.several,
+    )  # fmt: skip

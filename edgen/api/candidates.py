@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.layer import read_noted
-from edgen.api.status import WriterStatus
-from edgen.asking.answering import AskOptions
 from edgen.asking.needs import Amount
+from edgen.asking.options import CandidateOptions
 from edgen.asking.places import open_for_reading, open_for_work
 from edgen.asking.start import Start
 from edgen.asking.units import grown_sample
@@ -26,28 +25,10 @@ from edgen.prompting import Prompt
 from edgen.protocols.writing import Kind, writing_template
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.runtime.status import WriterStatus
 from edgen.store.run_reader import RunReader
 
 MOST = 20  # texts of one turn
-AFTER = 3  # turns before those that something is written for, as DSTC7 cuts its contexts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateOptions(AskOptions):
-    """The options of a writer.
-
-    write: the kind of texts. count: texts for each turn.
-    agent: the role whose turns get texts; None for the space's first role.
-    after: only turns after that many others.
-    by: `[JOB:]ROLE` of the backend that writes. sample: conversations of each arm; None for all.
-    """
-
-    write: Kind
-    count: int = 3
-    agent: str | None = None
-    after: int = AFTER
-    by: str = ""
-    sample: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

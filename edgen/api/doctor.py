@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.api.loading import Loading
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Address, Message, Reply, Request
@@ -33,6 +32,7 @@ from edgen.prompting.prompt import fits_schema, schema_file
 from edgen.providers import Backend, make, provider_of, servers
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
+from edgen.runtime.loading import Loading
 from edgen.runtime.trust import Trust
 from edgen.store.budget_book import BudgetBook
 from edgen.store.call_times import CallTime, note_call_time

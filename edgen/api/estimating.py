@@ -11,13 +11,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.config import Price
+from edgen.core.options import Via
 from edgen.core.text import round_usd
 from edgen.cost.duration import Duration
 from edgen.cost.estimate import Already, Budget, Estimate, budgets, estimate, prices
 from edgen.cost.usage import add_up
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
-from edgen.runtime.backends import Via, arms_at_once, services_differ
+from edgen.runtime.backends import arms_at_once, services_differ
 from edgen.runtime.snapshot import Tokens
 from edgen.store.run_folder import RunFolder
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.api.status import Status, status_of
 from edgen.core.errors import UsageError
 from edgen.core.registry import find, find_all
 from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.status import Status, status_of
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -96,7 +96,7 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
     user agrees to run their files. Raises the errors of reading the run, and UsageError for a file that
     cannot be written.
     """
-    from edgen.api.run_measures import load_run_measures
+    from edgen.evaluation.measure_files import load_run_measures
     from edgen.report.canvas import has_font_list
     from edgen.report.page import write_report as write
 

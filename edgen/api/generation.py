@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
-from edgen.api.run_measures import find_measure_files, load_job_measures, note_measure_files
-from edgen.api.status import Status, status_of
 from edgen.config import Job, backend_name, load_job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
+from edgen.core.options import Via
 from edgen.core.threads import run_in_thread
+from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.costly_changes import dropped_arms, find_rework
 from edgen.execution.finish import is_finished, remark_on_files
 from edgen.execution.ordered_gates import MakeInOrder
@@ -31,7 +31,6 @@ from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
 from edgen.runtime.backends import (
-    Via,
     arms_at_once,
     configs_of,
     open_backends,
@@ -40,6 +39,7 @@ from edgen.runtime.backends import (
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, still_snapshot
+from edgen.runtime.status import Status, status_of
 from edgen.runtime.supervise import Supervised, supervise_together, used_elsewhere
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side

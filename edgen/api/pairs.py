@@ -12,11 +12,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from edgen.api.rollouts import Asked, RolloutMaking
-from edgen.api.status import JudgeStatus, RolloutStatus
-from edgen.asking.answering import Answerer, Answering, AskOptions, find_backend, load_run_job, open_answerer
+from edgen.asking.answering import Answerer, Answering, find_backend, load_run_job, open_answerer
 from edgen.asking.comparisons import Comparisons, RolloutComparisons
+from edgen.asking.options import PairOptions
 from edgen.asking.places import Place, open_for_reading, open_for_work
+from edgen.asking.rollout_making import Asked, RolloutMaking
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError, Problem, RunError, ShortError, TemplateError, UsageError
@@ -28,7 +28,7 @@ from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_of_compared
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import GUARDED_TEMPLATE, published_before
-from edgen.preferences.credit import Credit, credited
+from edgen.preferences.credit import credited
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pairs import PairCounts, write_pairs
 from edgen.preferences.response_pairs import write_response_pairs
@@ -36,34 +36,12 @@ from edgen.preferences.rollouts import PlayedRollouts
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
 from edgen.runtime.control import Control
+from edgen.runtime.status import JudgeStatus, RolloutStatus
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
 _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairOptions(AskOptions):
-    """The options of pairs. `prompt` is the judge's template.
-
-    by: the source of the labels. judge: `[JOB:]ROLE` of the backend that judges.
-    credit: the evidence for a label of one turn; None for the job's.
-    rollouts: how often the conversation is continued from each response.
-    human: a file of votes.
-    min_margin, max_per_scenario, min_turns_left: keys of the job's `pairs`; None for the job's.
-    allow_outside: also read files that the job names outside its project.
-    """
-
-    by: Source
-    credit: Credit | None = None
-    rollouts: int | None = None
-    judge: str | None = None
-    human: Path | None = None
-    min_margin: float | None = None
-    max_per_scenario: int | None = None
-    min_turns_left: int | None = None
-    allow_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

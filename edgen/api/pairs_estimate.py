@@ -9,10 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.pairs import PairMaking, PairOptions
-from edgen.api.rollouts import RolloutMaking
+from edgen.api.pairs import PairMaking
 from edgen.asking.needs import Amount, Needs, count_needs, needs_of
+from edgen.asking.options import PairOptions
 from edgen.asking.places import open_for_reading
+from edgen.asking.rollout_making import RolloutMaking
 from edgen.preferences.comparisons import name_comparison
 from edgen.preferences.rollouts import planned_comparisons
 from edgen.runtime.control import Control

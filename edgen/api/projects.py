@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.api.own_space import plan_for_space, write_job, write_templates
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.registry import find
 from edgen.planning.allowed_files import unlimited
+from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import Starter
 from edgen.space import load_space, space_files
 from edgen.space.parse import dump_space, is_five_lists

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.api.status import Status, last_messages, status_of
 from edgen.core.errors import EdgenError, UsageError
+from edgen.runtime.status import Status, last_messages, status_of
 from edgen.store.ledger import LedgerReader
 from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder

@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.api.run_check import check_run, describe_rewriting
+from edgen.annotation.layer import find_readers
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
 from edgen.families.base import family_of, family_of_record
+from edgen.runtime.run_check import check_run, describe_rewriting
 from edgen.space import load_space
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.run_folder import RunFolder
@@ -88,7 +89,7 @@ def validate(
         _refuse_links(path)
     runs = [RunFolder(path) for path in paths if _is_run(path)]
     restored = [path for run in runs for path in _restore(run)] if restore else None
-    checks = [check_run(run, note) for run in runs]
+    checks = [check_run(run, note, find_readers) for run in runs]
     damaged = {one.folder for one in checks if one.damaged}
     inputs = [found for path in paths for found in _find(path, damaged=path in damaged)]
     targets = _choose_targets(inputs, paths, fix) if fix else {}

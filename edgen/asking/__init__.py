@@ -13,5 +13,5 @@ keeps. The engine:
     declared.py  askers that one class declares, without code of their own for starts and results
 
 The other modules are askers: comparisons, rollouts, annotators, writers, space_growth. Those of domains are
-with them: domains/education/adherence_asker.py and domains/retrieval/ranking_asker.py.
+in their folders.
 """

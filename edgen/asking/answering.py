@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,30 +12,17 @@ import msgspec
 from edgen.config import BackendConfig, Job, check, load_job, parse_job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import UsageError
+from edgen.core.options import Via
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.load import check_schema, with_forms
 from edgen.prompting import Prompt
 from edgen.providers import Backend, provider_of
-from edgen.runtime.backends import Via, open_backends, open_scheduler
+from edgen.runtime.backends import open_backends, open_scheduler
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 
 Function = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskOptions:
-    """The options that every asker takes.
-
-    prompt: the template, a shipped name or a file; None for the asker's own.
-    overrides: keys of the job, as `--set` takes them: backends, limits, asks.
-    via: call by call, or by the provider's batch service.
-    """
-
-    prompt: str | None = None
-    overrides: tuple[str, ...] = ()
-    via: Via = "online"
 
 
 class Answerer(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@
         def ask(self, unit):
             return self.question(unit, fence_turns(...), read)
 
-`api.asked.ask_run` asks about a run, with the run's job, and writes asked/<name>.jsonl: a line a unit, with
+`asked.ask_run` asks about a run, with the run's job, and writes asked/<name>.jsonl: a line a unit, with
 what `ask` returned. The ledger is asked/<name>/<answerer>.db; `edgen status` counts it.
 """
 
@@ -21,7 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from edgen.asking.answering import Answerer, AskOptions
+from edgen.asking.answering import Answerer
+from edgen.asking.options import AskOptions
 from edgen.asking.start import Start
 from edgen.asking.units import UnitAsker, name_task, read_task
 from edgen.config import Job

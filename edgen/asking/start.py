@@ -9,17 +9,18 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from edgen.asking.answering import AskOptions, load_run_job, open_answerer, open_answering
+from edgen.asking.answering import load_run_job, open_answerer, open_answering
 from edgen.asking.asker import FileAsker
 from edgen.asking.needs import Needs, needs_of
+from edgen.asking.options import AskOptions
 from edgen.asking.places import Place, hold_ledger
 from edgen.asking.work import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError
+from edgen.core.options import Via
 from edgen.core.threads import run_in_thread
 from edgen.prompting import Prompt
 from edgen.providers import Backend
-from edgen.runtime.backends import Via
 from edgen.runtime.control import Control
 from edgen.store.run_reader import RunReader
 

@@ -10,64 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from typer import Option
 
-from edgen.cli import complete
+from edgen.asking.options import AnnotateOptions
 from edgen.cli import options as o
 from edgen.cli.candidates import print_candidates
 from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
 from edgen.core.errors import UsageError
+from edgen.core.options import Agent
 from edgen.core.text import describe_counts
+from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.api.annotate_estimate import AnnotateEstimate, AnnotatorNeeds
-    from edgen.api.annotating import AnnotatedRun, AnnotateOptions
+    from edgen.api.annotating import AnnotatedRun
     from edgen.api.estimating import Interval
     from edgen.runtime.control import Control
 
 
-LabelsOption = Annotated[
-    str | None,
-    Option(
-        "--labels",
-        metavar="NAME|FILE",
-        help="The label set: a shipped one's name, or a file.",
-        autocompletion=complete.label_sets,
-    ),
-]
-BackendOption = Annotated[
-    list[str] | None,
-    o.backend(
-        "Give it again for more annotators; NAME= names one.  [default: annotator or writer, else default]",
-        metavar="[NAME=][JOB:]ROLE",
-    ),
-]
-AnnotatorsOption = Annotated[
-    int,
-    Option(
-        "--annotators", metavar="N", min=1, help="Make N annotators of each backend, each with its own seed."
-    ),
-]
-UnitOption = Annotated[Literal["turn", "conversation"], Option("--unit", help="What to label.")]
-TogetherOption = Annotated[
-    bool, Option("--together", help="Label all turns of a conversation in one request, which is cheaper.")
-]
-LayerOption = Annotated[
-    str | None,
-    Option(
-        "--layer",
-        metavar="NAME",
-        help="A layer of labels.  [default: the label set's name]",
-        autocompletion=complete.layers,
-    ),
-]
-GoldOption = Annotated[
-    str | None,
-    Option(
-        "--gold",
-        metavar="FILE|LAYER",
-        help="Score the labels against these right ones: a file, or another layer of the run.",
-        autocompletion=complete.layers,
-    ),
-]
 SheetOption = Annotated[
     Path | None,
     Option("--sheet", metavar="FILE", help="Write an empty sheet for people to label in (.csv or .jsonl)."),
@@ -91,30 +49,15 @@ AfterOption = Annotated[
 
 def command(
     run: o.RunArgument,
-    labels: LabelsOption = None,
-    backend: BackendOption = None,
-    annotators: AnnotatorsOption = 1,
-    unit: UnitOption = "turn",
-    together: TogetherOption = False,
-    sample: o.SampleOption = None,
-    layer: LayerOption = None,
-    people: o.PeopleOption = None,
-    gold: GoldOption = None,
+    *,
+    options: AnnotateOptions,
     sheet: SheetOption = None,
     write: WriteOption = None,
     texts: TextsOption = None,
     after: AfterOption = None,
-    agent: o.AgentOption = None,
-    prompt: Annotated[str | None, o.prompt("label_turns, paraphrase or wrong_reply")] = None,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
+    agent: Agent = None,
     dry_run: o.DryRunOption = False,
-    via: o.ViaOption = "online",
-    until: o.UntilOption = None,
-    for_: o.ForOption = None,
-    log_format: o.LogFormatOption = "text",
-    metrics: o.MetricsOption = None,
-    notify: o.NotifyOption = None,
+    work: WorkOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Have models or people label a run's turns or conversations.
@@ -132,56 +75,36 @@ def command(
     """
     from edgen.cli.control import make_control
 
-    control = make_control(
-        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
-    )
-    labelling: dict[str, Any] = {
-        "labels": labels, "layer": layer, "people": tuple(people or ()), "gold": gold, "together": together,
-        "annotators": annotators, "unit": unit,
-    }  # fmt: skip
-    writing: dict[str, Any] = {"texts": texts, "after": after, "agent": agent}
-    common: dict[str, Any] = {
-        "sample": sample,
-        "prompt": prompt,
-        "overrides": o.read_overrides(set_),
-        "via": via,
-    }
-    if write is None:
-        _refuse(writing, "goes with --write; add it, or leave this out")
-        asked = {**labelling, **common, "by": tuple(backend or ())}
-        _label(run, asked, sheet, control, dry_run=dry_run, json=json)
+    control = make_control(work)
+    if write is not None:
+        _refuse_labelling(options, sheet)
+        how = {"dry_run": dry_run, "json": json}
+        print_candidates(run, write, options, control, texts=texts, after=after, agent=agent, **how)
+        return
+    writing = {"texts": texts, "after": after, "agent": agent}
+    _refuse(writing, "goes with --write; add it, or leave this out")
+    if sheet is not None:
+        _print_sheet(run, options, sheet, json=json)
     else:
-        _refuse_labelling(labelling, sheet)
-        asked = {**writing, **common, "backends": backend or []}
-        print_candidates(run, write, control, dry_run=dry_run, json=json, **asked)
+        (_print_needs if dry_run else _print_labels)(run, options, control, json=json)
 
 
-def _refuse_labelling(given: Mapping[str, object], sheet: Path | None) -> None:
-    """Raise UsageError for the first option that labels turns; those that have a value by themselves count if
-    it is another."""
-    usual = {"people": (), "annotators": 1, "unit": "turn"}
-    named = {"sheet": sheet, **{name: value for name, value in given.items() if value != usual.get(name)}}
-    _refuse(named, "labels turns, and --write writes texts; leave one of them out")
+_OF_LABELS = ("labels", "layer", "people", "gold", "together", "annotators", "unit")
+
+
+def _refuse_labelling(options: AnnotateOptions, sheet: Path | None) -> None:
+    """Raise UsageError for the first option that labels turns."""
+    usual = AnnotateOptions()
+    given = {name: getattr(options, name) for name in _OF_LABELS}
+    named = {name: value for name, value in given.items() if value != getattr(usual, name)}
+    _refuse({"sheet": sheet, **named}, "labels turns, and --write writes texts; leave one of them out")
 
 
 def _refuse(given: Mapping[str, object], why: str) -> None:
     """Raise UsageError for the first option that is given and does not apply."""
     for name, value in given.items():
-        if value not in (None, False):
+        if value is not None:
             raise UsageError(f"--{name} {why}.")
-
-
-def _label(
-    run: Path, asked: Mapping[str, Any], sheet: Path | None, control: Control, *, dry_run: bool, json: bool
-) -> None:
-    """Label turns, write a sheet for people, or print what labelling would call."""
-    from edgen.api.annotating import AnnotateOptions
-
-    options = AnnotateOptions(**asked)
-    if sheet is not None:
-        _print_sheet(run, options, sheet, json=json)
-    else:
-        (_print_needs if dry_run else _print_labels)(run, options, control, json=json)
 
 
 def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json: bool) -> None:
@@ -193,7 +116,7 @@ def _print_labels(run: Path, options: AnnotateOptions, control: Control, *, json
 
 
 def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool) -> None:
-    from edgen.api.layer_sheet import make_sheet
+    from edgen.api.annotating import make_sheet
 
     sheet = make_sheet(Path(run), options, path)
     lines = (

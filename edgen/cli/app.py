@@ -32,6 +32,7 @@ from edgen.cli import (
     status,
     validate,
 )
+from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
 from edgen.cli.options import SETTINGS, Command, Group
 from edgen.core import registry
@@ -148,4 +149,4 @@ for _name, _module in (one for commands in SECTIONS.values() for one in commands
     if getattr(_module, "app", None) is not None:
         app.add_typer(_module.app, name=_name)
     else:
-        app.command(_name, cls=getattr(_module, "Command", Command))(_module.command)
+        app.command(_name, cls=getattr(_module, "Command", Command))(with_declared(_module.command))

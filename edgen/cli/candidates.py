@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from edgen.asking.options import AnnotateOptions, CandidateOptions
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
 from edgen.core.text import describe_counts
@@ -22,32 +23,35 @@ DEFAULT = 3  # texts for a turn, and turns before it
 def print_candidates(
     run: Path,
     write: Literal["paraphrases", "wrong"],
+    asked: AnnotateOptions,
     control: Control,
     *,
     texts: int | None,
     after: int | None,
-    backends: Sequence[str],
+    agent: str | None,
     dry_run: bool,
     json: bool,
-    **more: Any,
 ) -> None:
     """Have a model write texts for turns of a run, or print what that would call, as `edgen annotate --write`
     does."""
     from edgen.api.candidates import (
-        CandidateOptions,
         estimate_candidates,
         require_candidates,
         write_for_run,
     )
 
-    if len(backends) > 1:
+    if len(asked.by) > 1:
         raise UsageError("--write takes one --backend: a single model writes the texts.")
     options = CandidateOptions(
         write=write,
         count=DEFAULT if texts is None else texts,
         after=DEFAULT if after is None else after,
-        by="".join(backends),
-        **more,
+        agent=agent,
+        by="".join(asked.by),
+        sample=asked.sample,
+        prompt=asked.prompt,
+        overrides=asked.overrides,
+        via=asked.via,
     )
     if dry_run:
         needs = estimate_candidates(run, options, control)

@@ -11,6 +11,7 @@ from typer import Argument, Option
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
+from edgen.core.options import OwnMeasures, TrustCode
 
 
 class Command(o.SeveralWords):
@@ -40,8 +41,8 @@ def command(
     output: Annotated[
         Path | None, o.output("FILE", "The result as JSON.  [default: RUN/comparisons/<a>-vs-<b>.json]")
     ] = None,
-    own: o.MeasureOption = None,
-    trust_code: o.TrustCodeOption = None,
+    own: OwnMeasures = (),
+    trust_code: TrustCode = (),
     json: o.JsonOption = False,
 ) -> None:
     """Compare the arms of an experiment, or runs, with 95% intervals.
@@ -53,11 +54,11 @@ def command(
     Example: edgen compare outputs/experiment --arms published json --prompts
     """
     from edgen.api.finished import compare_runs
-    from edgen.api.run_measures import load_measures, load_run_measures
     from edgen.cli.control import make_control
     from edgen.evaluation.comparison.render import render_comparison
+    from edgen.evaluation.measure_files import load_measures, load_run_measures
 
-    load_measures(own or ())
+    load_measures(own)
     control = make_control(trust_code=trust_code)
     load_run_measures(runs or [], control)
     comparison, file = compare_runs(runs or [], control, arms=arms or [], prompts=prompts, output=output)

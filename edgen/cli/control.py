@@ -8,9 +8,9 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -22,6 +22,7 @@ from edgen.core.system import handling
 from edgen.core.text import safe
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
+from edgen.runtime.options import WorkOptions
 from edgen.runtime.snapshot import Snapshot, StatusEvent
 from edgen.runtime.trust import Trust
 
@@ -29,29 +30,22 @@ _METRICS_EVERY = 5.0  # seconds
 
 
 def make_control(
-    *,
-    trust_host: list[str] | None = None,
-    trust_code: list[Path] | None = None,
-    yes: bool = False,
-    until: str | None = None,
-    for_: str | None = None,
-    log_format: Literal["text", "json"] = "text",
-    metrics: Path | None = None,
-    notify: str | None = None,
+    work: WorkOptions | None = None, *, trust_code: Sequence[Path] = (), yes: bool = False
 ) -> Control:
     """Make the control of a command.
 
     Call it first, so that later errors are logged as well. Raises UsageError for options that cannot be
     followed.
     """
-    recorder = _Recorder(log_format)
+    work = work or WorkOptions()
+    recorder = _Recorder(work.log_format)
     at_end(recorder.end)
-    recorder.keep_metrics(metrics)
-    recorder.keep_notifier(notify)
+    recorder.keep_metrics(work.metrics)
+    recorder.keep_notifier(work.notify)
     person = _ask if _is_somebody_there() else None
     control = Control(
-        deadline=None if until is None and for_ is None else Deadline(until, for_),
-        trust=Trust(trust_host, confirm=person, code=trust_code or ()),
+        deadline=None if work.until is None and work.span is None else Deadline(work.until, work.span),
+        trust=Trust(work.trust_host, confirm=person, code=trust_code),
         agree=(lambda _question: True) if yes else person,
         interrupts=_signals,
     )

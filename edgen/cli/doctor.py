@@ -8,13 +8,14 @@ from typer import Exit, Option
 
 from edgen.cli import options as o
 from edgen.cli.output import fold_behind, note, print_value
+from edgen.core.options import AllowOutside, Overrides, TrustHost
 
 
 def command(
     job: o.JobArgument,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
-    allow_outside: o.OutsideOption = False,
+    overrides: Overrides = (),
+    trust_host: TrustHost = (),
+    allow_outside: AllowOutside = False,
     dry_run: o.DryRunOption = False,
     call: Annotated[bool, Option("--call/--no-call", hidden=True)] = True,
     json: o.JsonOption = False,
@@ -28,12 +29,13 @@ def command(
     """
     from edgen.api.doctor import diagnose
     from edgen.cli.control import make_control
+    from edgen.runtime.options import WorkOptions
 
-    trust = make_control(trust_host=trust_host).trust
+    trust = make_control(WorkOptions(trust_host=trust_host)).trust
     found = diagnose(
         job,
         trust,
-        overrides=o.read_overrides(set_),
+        overrides=o.read_overrides(overrides),
         allow_outside=allow_outside,
         call=call and not dry_run,
         tell=lambda text: note(f"edgen: {text}"),

@@ -16,6 +16,7 @@ from typer import Option
 from edgen.cli import options as o
 from edgen.cli.output import align_columns, count_noun, print_value
 from edgen.core.durations import span
+from edgen.core.options import AllowOutside, CallVia, Overrides
 from edgen.core.text import dollars
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 def command(
     job: o.JobArgument,
     count: o.CountOption = None,
-    set_: o.SetOption = None,
-    allow_outside: o.OutsideOption = False,
+    overrides: Overrides = (),
+    allow_outside: AllowOutside = False,
     part: o.RangeOption = None,
-    via: o.ViaOption = "online",
+    via: CallVia = "online",
     runs: Annotated[
         Path, Option("--runs", metavar="DIR", help="The folder of earlier runs, and of the job's own.")
     ] = Path("outputs"),
@@ -57,7 +58,7 @@ def command(
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """
-    facts = {"overrides": o.read_overrides(set_, count), "part": o.read_range(part), "output": output}
+    facts = {"overrides": o.read_overrides(overrides, count), "part": o.read_range(part), "output": output}
     print_estimate(job, json=json, allow_outside=allow_outside, via=via, runs=runs, passing=passing, **facts)
 
 

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
+import msgspec
 from typer import Context, Option
 from typer.core import TyperOption
 
@@ -16,6 +17,7 @@ from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
 from edgen.core.registry import names
+from edgen.export.options import ExportOptions
 
 FormatOption = Annotated[
     str | None,
@@ -27,101 +29,6 @@ FormatOption = Annotated[
     ),
 ]
 FolderOption = Annotated[Path | None, o.output("DIR", "A new or empty folder.")]
-TrainOption = Annotated[
-    str | None,
-    Option(
-        "--train",
-        "--assistant",
-        metavar="ROLE",
-        help="The role to train, as the assistant; all others are the user.  [default: the space's first role]",
-    ),
-]
-OpeningOption = Annotated[
-    Literal["system", "user", "both"] | None,
-    Option(
-        help="How a conversation begins. user: with a line by the other side where the trained side would speak first. "
-        "system: with a system message. both.  [default: user]"
-    ),
-]
-OpeningPromptOption = Annotated[
-    str | None,
-    Option(
-        metavar="NAME|FILE",
-        help="The template for the opening: a shipped name, or a .j2 file.  [default: export_opening, or export_opening_roles for spaces other than Education Dialogue's]",
-        autocompletion=complete.templates,
-    ),
-]
-EndMarkerOption = Annotated[
-    Literal["keep", "drop"] | None,
-    Option(
-        help="Keep or drop the end marker in the trained side's last turn.  [default: keep with an opening prompt that "
-        "asks for turns; else drop]"
-    ),
-]
-LicenseOption = Annotated[
-    str | None, Option("--license", metavar="ID", help="The licence to state in the card.")
-]
-LanguageOption = Annotated[
-    str | None, Option("--language", metavar="CODE", help="The language to state in the card, as in en.")
-]
-StorageOption = Annotated[
-    Literal["parquet", "jsonl"] | None,
-    Option(help="hf only: the kind of files.  [default: parquet where pyarrow is installed]"),
-]
-CsvOption = Annotated[
-    bool | None,
-    Option(
-        "--csv-safe/--no-csv-safe",
-        help="csv only: put an apostrophe before cells that a spreadsheet would read as formulas.  [default: csv-safe]",
-    ),
-]
-MasksOption = Annotated[
-    bool | None,
-    Option(
-        "--masks/--no-masks",
-        help="trl-sft, sharegpt and verl only: say in the key `train` of each message whether it is trained; unsloth refuses that key.  [default: masks]",
-    ),
-]
-TokenizerOption = Annotated[
-    Path | None,
-    Option(
-        metavar="DIR",
-        help="refuel only: add tokens and masks by the tokenizer in DIR (needs transformers).",
-    ),
-]
-TokensOption = Annotated[
-    int | None,
-    Option(
-        "--max-tokens",
-        metavar="N",
-        min=1,
-        help="With --tokenizer: pad rows to N tokens and leave out longer ones.  [default: 2048]",
-    ),
-]
-ActionsOption = Annotated[
-    Literal["labels", "wanted"] | None,
-    Option(
-        help="Formats of single responses only: state in the prompt what the response does (labels), or what it was "
-        "asked to do (wanted).  [default: neither]"
-    ),
-]
-AlternativesOption = Annotated[
-    bool | None,
-    Option(
-        "--alternatives/--no-alternatives",
-        help="sft and trl-prompts only: also write rows for responses that the conversation did not continue with.  [default: no-alternatives]",
-    ),
-]
-
-LayerOption = Annotated[
-    list[str] | None,
-    Option(
-        "--layer",
-        metavar="NAME",
-        help="A layer of labels. Formats of labelled turns use it in place of the turns' own; may be repeated.",
-        autocompletion=complete.layers,
-    ),
-]
 
 
 class Command(o.Command):
@@ -173,24 +80,9 @@ _LOADED = "edgen.export.loaded"
 def command(
     ctx: Context,
     run: o.RunArgument,
+    options: ExportOptions,
     to: FormatOption = None,
     output: FolderOption = None,
-    train: TrainOption = None,
-    opening: OpeningOption = None,
-    opening_prompt: OpeningPromptOption = None,
-    end_marker: EndMarkerOption = None,
-    license_: LicenseOption = None,
-    language: LanguageOption = None,
-    files: StorageOption = None,
-    csv_safe: CsvOption = None,
-    masks: MasksOption = None,
-    min_turns_left: o.TurnsLeftOption = None,
-    tokenizer: TokenizerOption = None,
-    max_tokens: TokensOption = None,
-    actions: ActionsOption = None,
-    alternatives: AlternativesOption = None,
-    agent: o.AgentOption = None,
-    layer: LayerOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Write a run as a data set for a trainer or a library.
@@ -202,27 +94,8 @@ def command(
     """
     from edgen.api.finished import export_run
     from edgen.cli.control import make_control
-    from edgen.export.options import ExportOptions
 
-    options = ExportOptions(
-        train=train,
-        opening=opening,
-        opening_prompt=opening_prompt,
-        end_marker=end_marker,
-        license=license_,
-        language=language,
-        files=files,
-        csv_safe=csv_safe,
-        masks=masks,
-        min_turns_left=min_turns_left,
-        tokenizer=tokenizer,
-        max_tokens=max_tokens,
-        actions=actions,
-        alternatives=alternatives,
-        agent=agent,
-        layer=layer or None,
-        own=ctx.meta.get(_OWN, {}),
-    )
+    options = msgspec.structs.replace(options, own=ctx.meta.get(_OWN, {}))
     if to is not None:
         exported = export_run(run, to, output, options, make_control())
         print_value(exported.as_json(), exported.lines(), json=json)

@@ -13,6 +13,8 @@ from typer import Option
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.cli.status import render_status
+from edgen.core.options import AllowOutside, CallVia, Overrides, TrustCode
+from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.api.generation import Generated
@@ -40,24 +42,20 @@ WriteOnlyOption = Annotated[
 
 def command(
     job: o.JobArgument,
+    *,
     output: RunOption = None,
     count: o.CountOption = None,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
-    allow_outside: o.OutsideOption = False,
+    overrides: Overrides = (),
+    allow_outside: AllowOutside = False,
     resume: ResumeOption = "auto",
     show: ShowOption = 0,
-    via: o.ViaOption = "online",
+    via: CallVia = "online",
     write_only: WriteOnlyOption = None,
     part: o.RangeOption = None,
-    trust_code: o.TrustCodeOption = None,
+    trust_code: TrustCode = (),
     dry_run: o.DryRunOption = False,
     yes: o.YesOption = False,
-    until: o.UntilOption = None,
-    for_: o.ForOption = None,
-    log_format: o.LogFormatOption = "text",
-    metrics: o.MetricsOption = None,
-    notify: o.NotifyOption = None,
+    work: WorkOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Generate the conversations that a job file describes.
@@ -68,7 +66,7 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
-    overrides = o.read_overrides(set_, count)
+    overrides = o.read_overrides(overrides, count)
     if dry_run:
         from edgen.cli.estimate import print_estimate
 
@@ -79,16 +77,7 @@ def command(
 
     from edgen.cli.control import make_control
 
-    control = make_control(
-        trust_host=trust_host,
-        trust_code=trust_code,
-        yes=yes,
-        until=until,
-        for_=for_,
-        log_format=log_format,
-        metrics=metrics,
-        notify=notify,
-    )
+    control = make_control(work, trust_code=trust_code, yes=yes)
     from edgen.api.generation import GenerateOptions, JobSource, generate
 
     options = GenerateOptions(

@@ -16,8 +16,8 @@ from edgen.cli.status import render_status
 from edgen.core.errors import ShortError, UsageError
 
 if TYPE_CHECKING:
-    from edgen.api.status import Status
     from edgen.execution.merge import MergeResult
+    from edgen.runtime.status import Status
 
 
 def command(

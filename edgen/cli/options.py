@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from typer import Argument, Option, Typer
 from typer.core import TyperCommand, TyperGroup
 
 from edgen.cli import complete, old_names
+from edgen.cli.declared import with_declared
 from edgen.core.errors import UsageError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -89,7 +90,13 @@ class CommandGroup(Typer):
         )
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[_F], _F]:
-        return super().command(name, **{"cls": Command, **more})
+        declare = super().command(name, **{"cls": Command, **more})
+
+        def add(function: _F) -> _F:
+            declare(with_declared(function))
+            return function
+
+        return add
 
 
 # -- what a command is about
@@ -99,13 +106,6 @@ JobArgument = Annotated[
 ]
 RunArgument = Annotated[
     Path, Argument(metavar="RUN", help="The folder of a run.", autocompletion=complete.runs)
-]
-
-SampleOption = Annotated[
-    int | None,
-    Option(
-        "--sample", metavar="N", min=1, help="Use N conversations of the run (of each arm), drawn by hash."
-    ),
 ]
 
 # -- what it makes, and how it prints
@@ -123,10 +123,6 @@ def output(metavar: str, more: str) -> Any:
 
 # -- the job, and what it may use
 
-SetOption = Annotated[
-    list[str] | None,
-    Option("--set", metavar="KEY=VALUE", help="Override a job key, as in --set limits.in_flight=8."),
-]
 CountOption = Annotated[
     int | None, Option("-n", metavar="N", min=1, help="Number of conversations.  [default: the job's]")
 ]
@@ -136,124 +132,16 @@ RangeOption = Annotated[
         "--range", metavar="A:B", help="Only scenarios A to B - 1. `edgen merge` puts such pieces together."
     ),
 ]
-TrustOption = Annotated[
-    list[str] | None,
-    Option(
-        "--trust-host",
-        metavar="HOST[=VAR]",
-        help="Let the key in VAR (without VAR: any key of the job) go to HOST; see docs/trust.md.",
-    ),
-]
-TrustCodeOption = Annotated[
-    list[Path] | None,
-    Option("--trust-code", metavar="FILE", help="Run this Python file if the job names it under `measures`."),
-]
-MeasureOption = Annotated[
-    list[str] | None,
-    Option(
-        "--measure",
-        metavar="FILE:FUNCTION",
-        help="A Python function as a measure, as in ./mine.py:words; runs the file.",
-    ),
-]
-OutsideOption = Annotated[
-    bool, Option("--allow-outside", help="Also read files that the job names outside its project.")
-]
-
-
-def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> Any:
-    """Make the option --backend; `more` says what the backend does, and its default."""
-    return Option(
-        "--backend",
-        metavar=metavar,
-        help=f"The backend to ask: a role, or a job's role. {more}",
-        autocompletion=complete.backends,
-    )
-
-
-def prompt(default: str) -> Any:
-    """Make the option --prompt."""
-    return Option(
-        "--prompt",
-        metavar="NAME|FILE",
-        help=f"The template: a shipped name, or a .j2 file.  [default: {default}]",
-        autocompletion=complete.templates,
-    )
-
-
 # -- how the work is done
 
 DryRunOption = Annotated[
     bool, Option("--dry-run", help="Print what would be called. Nothing is called or written.")
 ]
-ViaOption = Annotated[
-    Literal["online", "batch"],
-    Option(
-        "--via",
-        help="How to call models. online: call by call. batch: by the provider's batch service, which is cheaper.",
-    ),
-]
-UntilOption = Annotated[
-    str | None,
-    Option("--until", metavar="HH:MM", help="Stop at this local time; exit code 4, resumable."),
-]
-ForOption = Annotated[
-    str | None,
-    Option("--for", metavar="SPAN", help="Stop after this span, as in 3h or 45m; exit code 4, resumable."),
-]
-LogFormatOption = Annotated[
-    Literal["text", "json"],
-    Option("--log-format", help="What goes to stderr: text lines, or one JSON event a line."),
-]
-MetricsOption = Annotated[
-    Path | None,
-    Option("--metrics", metavar="FILE", help="Keep figures in FILE in Prometheus' text format (*.prom)."),
-]
-NotifyOption = Annotated[
-    str | None,
-    Option(
-        "--notify",
-        metavar="CMD|URL",
-        help="At the end, give the status as JSON to a command, or POST it to an https address.",
-    ),
-]
-
-# -- options of several commands
-
-AgentOption = Annotated[
-    str | None,
-    Option(
-        "--agent",
-        metavar="ROLE",
-        help="The role that answers users, where turns do not say who does.  [default: the space's first role]",
-    ),
-]
-TurnsLeftOption = Annotated[
-    int | None,
-    Option(
-        "--min-turns-left",
-        metavar="N",
-        min=0,
-        help="Leave out pairs that part where fewer than N turns follow, in either of the two.",
-    ),
-]
-PeopleOption = Annotated[
-    list[Path] | None,
-    Option("--people", metavar="FILE", help="What people said; it is kept with the run."),
-]
 
 
-def only_one(values: list[Path] | None, option: str) -> Path | None:
-    """Return the only value of an option that other commands take several times. Raises UsageError for
-    more."""
-    if values and len(values) > 1:
-        raise UsageError(f"{option} {values[1]}: this command takes one file; join the files.")
-    return values[0] if values else None
-
-
-def read_overrides(set_: list[str] | None, count: int | None = None) -> tuple[str, ...]:
+def read_overrides(set_: Sequence[str], count: int | None = None) -> tuple[str, ...]:
     """Return the overrides by `--set` and `-n`."""
-    return (*(set_ or ()), *(() if count is None else (f"conversations={count}",)))
+    return (*set_, *(() if count is None else (f"conversations={count}",)))
 
 
 def read_range(text: str | None) -> range | None:

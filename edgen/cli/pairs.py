@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from typer import Option
 
+from edgen.asking.options import PairOptions
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
 from edgen.core.text import describe_counts
+from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
-    from edgen.api.pairs import PairedRun, PairOptions
+    from edgen.api.pairs import PairedRun
     from edgen.api.pairs_estimate import PairsEstimate
     from edgen.runtime.control import Control
 
@@ -27,26 +29,6 @@ SignalOption = Annotated[
         "the run's own judge, its best against its worst."
     ),
 ]
-CreditOption = Annotated[
-    Literal["whole", "response", "rollouts"] | None,
-    Option(
-        help="How to compare two responses to one turn. whole: by the whole conversations. response: by the two "
-        "responses alone. rollouts: by the mean of conversations in which the run's own agents continue from each "
-        "response.  [default: the job's, else whole]"
-    ),
-]
-RolloutsOption = Annotated[
-    int | None,
-    Option(
-        metavar="K", min=1, help="With --credit rollouts: continue K times from each response.  [default: 4]"
-    ),
-]
-MarginOption = Annotated[
-    float | None, Option(metavar="M", min=0, max=1, help="Leave out pairs less clear than M, from 0 to 1.")
-]
-MostOption = Annotated[
-    int | None, Option(metavar="N", min=1, help="Keep the N clearest pairs of each scenario.")
-]
 ReportOption = Annotated[
     bool, Option("--report", help="Report position and length bias, agreement and calibration.")
 ]
@@ -54,26 +36,12 @@ ReportOption = Annotated[
 
 def command(
     run: o.RunArgument,
+    *,
     signal: SignalOption = None,
-    credit: CreditOption = None,
-    rollouts: RolloutsOption = None,
-    backend: Annotated[str | None, o.backend("It judges.  [default: judge, else default]")] = None,
-    prompt: Annotated[str | None, o.prompt("the job's, else oracle_guarded or oracle_roles")] = None,
-    people: o.PeopleOption = None,
-    min_margin: MarginOption = None,
-    max_per_scenario: MostOption = None,
-    min_turns_left: o.TurnsLeftOption = None,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
-    allow_outside: o.OutsideOption = False,
+    options: PairOptions,
     report: ReportOption = False,
     dry_run: o.DryRunOption = False,
-    via: o.ViaOption = "online",
-    until: o.UntilOption = None,
-    for_: o.ForOption = None,
-    log_format: o.LogFormatOption = "text",
-    metrics: o.MetricsOption = None,
-    notify: o.NotifyOption = None,
+    work: WorkOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Make preference pairs: two replies, and which of them is better.
@@ -87,44 +55,25 @@ def command(
 
     Example: edgen pairs outputs/selfplay --signal oracle --credit rollouts --dry-run
     """
-    from edgen.api.pairs import PairOptions
     from edgen.cli.control import make_control
 
-    control = make_control(
-        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
-    )
+    control = make_control(work)
     if signal is None:
-        return _print_bias(
-            run, credit, rollouts, dry_run, asked=report and not (backend or prompt), json=json
-        )
-    options = PairOptions(
-        by=signal,
-        credit=credit,
-        rollouts=rollouts,
-        judge=backend,
-        prompt=prompt,
-        human=o.only_one(people, "--people"),
-        min_margin=min_margin,
-        max_per_scenario=max_per_scenario,
-        min_turns_left=min_turns_left,
-        overrides=o.read_overrides(set_),
-        allow_outside=allow_outside,
-        via=via,
-    )
+        return _print_bias(run, options, dry_run=dry_run, report=report, json=json)
+    options = msgspec.structs.replace(options, by=signal)
     if dry_run:
         return _print_needs(run, options, control, json=json)
     return _print_pairs(run, options, control, report=report, json=json)
 
 
-def _print_bias(run: Path, *making: object, asked: bool, json: bool) -> None:
-    """Report on the pairs that exist. Raises UsageError where one of the options is given that are for
-    `making` pairs."""
-    if any(making):
+def _print_bias(run: Path, options: PairOptions, *, dry_run: bool, report: bool, json: bool) -> None:
+    """Report on the pairs that exist. Raises UsageError for options that are for making pairs."""
+    if dry_run or options.credit or options.rollouts:
         raise UsageError("--signal is missing: name the evidence for labels, as in --signal oracle.")
     from edgen.api.pairs import report_bias
     from edgen.preferences.render import render
 
-    bias = report_bias(run, asked=asked)
+    bias = report_bias(run, asked=report and not (options.judge or options.prompt))
     print_value(bias, render(bias), json=json)
 
 

@@ -15,6 +15,7 @@ from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
+from edgen.core.options import AllowOutside, Overrides
 from edgen.core.text import safe, value_in_words
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def command(
             "([USE=]NAME or a .j2 file).",
         ),
     ] = None,
-    set_: o.SetOption = None,
-    allow_outside: o.OutsideOption = False,
+    overrides: Overrides = (),
+    allow_outside: AllowOutside = False,
     json: o.JsonOption = False,
 ) -> None:
     """Show the prompts that a job would send; calls nothing.
@@ -47,7 +48,7 @@ def command(
     """
     from edgen.api.previewing import JobPreview
 
-    looked_at = JobPreview(job, o.read_overrides(set_), allow_outside=allow_outside)
+    looked_at = JobPreview(job, o.read_overrides(overrides), allow_outside=allow_outside)
     if diff is not None:
         difference = looked_at.compare(diff, count)
         _warn(() if json else difference.warnings)

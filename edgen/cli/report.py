@@ -7,12 +7,13 @@ from typing import Annotated
 
 from edgen.cli import options as o
 from edgen.cli.output import print_value
+from edgen.core.options import TrustCode
 
 
 def command(
     run: o.RunArgument,
     output: Annotated[Path | None, o.output("FILE", "The page.  [default: RUN/report.html]")] = None,
-    trust_code: o.TrustCodeOption = None,
+    trust_code: TrustCode = (),
     json: o.JsonOption = False,
 ) -> None:
     """Write an HTML page about a run, with charts and examples.

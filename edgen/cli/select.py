@@ -8,67 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import to_builtins
-from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import align_columns, print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import UsageError
+from edgen.core.options import OwnMeasures, TrustCode
+from edgen.selection.options import SelectOptions
 
 if TYPE_CHECKING:
-    from edgen.api.status import Status
+    from edgen.runtime.status import Status
     from edgen.store.ledger import Selection
 
 
 OutputOption = Annotated[Path | None, o.output("RUN", "The new run's folder.  [required]")]
-WhereOption = Annotated[
-    list[str] | None,
-    Option(
-        "--where",
-        metavar="EXPRESSION",
-        help="Keep conversations for which this is true; several must all be true.",
-    ),
-]
-CapOption = Annotated[
-    list[str] | None,
-    Option("--cap", metavar="NAME=N", help="Keep at most N of each value, as in --cap topic=50."),
-]
-BalanceOption = Annotated[
-    list[str] | None,
-    Option("--balance", metavar="NAME", help="Keep as many of each value as of the rarest one."),
-]
-DrawOption = Annotated[
-    int | None, Option("--draw", metavar="N", min=1, help="Keep N of the rest, drawn at random.")
-]
-SeedOption = Annotated[int, Option("--seed", metavar="N", help="Seed of random draws.")]
-SplitByOption = Annotated[
-    str | None,
-    Option("--split-by", metavar="NAME", help="Split anew: no value is in both train and test."),
-]
-InOrderOption = Annotated[
-    bool, Option("--in-order", help="With --split-by: the last values become the test side.")
-]
-TestOption = Annotated[
-    float | None,
-    Option(
-        "--test", metavar="SHARE", help="With --split-by: the test side's share.  [default: as in the run]"
-    ),
-]
 
 
 def command(
     run: o.RunArgument,
+    options: SelectOptions,
     output: OutputOption = None,
-    where: WhereOption = None,
-    cap: CapOption = None,
-    balance: BalanceOption = None,
-    draw: DrawOption = None,
-    seed: SeedOption = 0,
-    split_by: SplitByOption = None,
-    in_order: InOrderOption = False,
-    test: TestOption = None,
-    own: o.MeasureOption = None,
-    trust_code: o.TrustCodeOption = None,
+    own: OwnMeasures = (),
+    trust_code: TrustCode = (),
     json: o.JsonOption = False,
 ) -> None:
     """Choose conversations of a run, and write them as a new run.
@@ -82,23 +43,12 @@ def command(
     if output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")
     from edgen.api.finished import select_run
-    from edgen.api.run_measures import load_measures, load_run_measures
     from edgen.cli.control import make_control
-    from edgen.selection.options import SelectOptions
+    from edgen.evaluation.measure_files import load_measures, load_run_measures
 
-    load_measures(own or ())
+    load_measures(own)
     control = make_control(trust_code=trust_code)
-    load_run_measures([run], control, re.findall(r"\w+", " ".join(where or ())))
-    options = SelectOptions(
-        where=tuple(where or ()),
-        cap=tuple(cap or ()),
-        balance=tuple(balance or ()),
-        draw=draw,
-        seed=seed,
-        split_by=split_by,
-        in_order=in_order,
-        test=test,
-    )
+    load_run_measures([run], control, re.findall(r"\w+", " ".join(options.where)))
     status, selection = select_run(run, output, options, control)
     print_value(
         {**to_builtins(status), "selection": to_builtins(selection)}, _render(status, selection), json=json

@@ -59,7 +59,7 @@ def command(
 
 def _show_latest(run: Path, *, json: bool) -> None:
     """Show the reply that was stored last in a run, or in one of its ledgers that is named itself."""
-    from edgen.api.latest_reply import find_latest
+    from edgen.store.latest_reply import find_latest
 
     latest = find_latest(run)
     lines = [

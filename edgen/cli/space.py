@@ -13,10 +13,13 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
+from edgen.core.options import Overrides, template
+from edgen.core.options import backend as backend_option
+from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.api.spaces.growth import GrownSpace
-    from edgen.api.spaces.new_file import NewSpace
+    from edgen.space.new_file import NewSpace
 
 app = CommandGroup(
     "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad"
@@ -77,26 +80,22 @@ def show(
 @app.command()
 def expand(
     space: SpaceArgument,
+    *,
     dimension: Annotated[str, Option(metavar="NAME", help="The dimension to extend, as in topic.")],
     count: Annotated[int, Option(metavar="N", min=1, help="Number of new values.")],
     backend: Annotated[
         str | None,
-        o.backend(
+        backend_option(
             " [default: `default` of ./job.yaml if it exists, else the simulator]", metavar="JOB[:ROLE]"
         ),
     ] = None,
-    prompt: Annotated[str, o.prompt("space_expand")] = "space_expand",
+    prompt: Annotated[str, template("space_expand")] = "space_expand",
     output: Annotated[
         Path | None, o.output("FILE", "The new space.  [default: <name>-expanded.yaml]")
     ] = None,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
+    overrides: Overrides = (),
     dry_run: o.DryRunOption = False,
-    until: o.UntilOption = None,
-    for_: o.ForOption = None,
-    log_format: o.LogFormatOption = "text",
-    metrics: o.MetricsOption = None,
-    notify: o.NotifyOption = None,
+    work: WorkOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Ask a model for more values of one dimension of a space.
@@ -110,14 +109,12 @@ def expand(
     from edgen.api.spaces.growth import estimate_growth, grow_space
     from edgen.cli.control import make_control
 
-    control = make_control(
-        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
-    )
+    control = make_control(work)
     options: dict[str, Any] = {
         "job": backend,
         "prompt": prompt,
         "output": output,
-        "overrides": o.read_overrides(set_),
+        "overrides": overrides,
     }
     if dry_run:
         needs = estimate_growth(space, dimension, count, control, **options)

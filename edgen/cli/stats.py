@@ -10,6 +10,7 @@ from typer import Argument, Option
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
+from edgen.core.options import Overrides, OwnMeasures, TrustCode, TrustHost, template
 
 
 class Command(o.SeveralWords):
@@ -52,11 +53,11 @@ def command(
             help="Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; costs calls.",
         ),
     ] = None,
-    prompt: Annotated[str | None, o.prompt("adherence_guarded")] = None,
-    own: o.MeasureOption = None,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
-    trust_code: o.TrustCodeOption = None,
+    prompt: Annotated[str | None, template("adherence_guarded")] = None,
+    own: OwnMeasures = (),
+    overrides: Overrides = (),
+    trust_host: TrustHost = (),
+    trust_code: TrustCode = (),
     dry_run: o.DryRunOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -70,22 +71,23 @@ def command(
     Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """
     from edgen.api.objects.results import Stats
-    from edgen.api.run_measures import chosen_with, load_measures, load_run_measures
     from edgen.api.stats import choose_measures, estimate_judge, measure, split_names
     from edgen.cli.control import make_control
+    from edgen.evaluation.measure_files import chosen_with, load_measures, load_run_measures
     from edgen.evaluation.measuring import render
+    from edgen.runtime.options import WorkOptions
 
-    loaded = load_measures(own or ())
-    control = make_control(trust_host=trust_host, trust_code=trust_code)
+    loaded = load_measures(own)
+    control = make_control(WorkOptions(trust_host=trust_host), trust_code=trust_code)
     load_run_measures(paths, control, None if only is None else split_names(only))
     chosen = choose_measures(chosen_with(only, loaded))
     if dry_run:
         needs = estimate_judge(
-            paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=set_ or ()
+            paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides
         )
         print_value(needs, needs.lines(), json=json)
         return
-    found = Stats(measure(paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=set_ or ()))
+    found = Stats(measure(paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides))
     each = [[*render(quality, chosen)] for quality in found.arms.values()]
     lines = [line for part in each for line in ("", "═" * 78, "", *part)][3:]
     print_value(found.as_json(), lines, json=json)

@@ -22,8 +22,8 @@ from edgen.core.errors import UsageError
 from edgen.core.text import describe_counts, describe_reasons, dollars, safe
 
 if TYPE_CHECKING:
-    from edgen.api.status import Status
     from edgen.runtime.snapshot import Amount, Tokens
+    from edgen.runtime.status import Status
 
 
 def command(
@@ -53,7 +53,8 @@ def command(
     Example: edgen status outputs
     """
     from edgen.api.runs import has_runs
-    from edgen.api.status import follow_status, last_messages, read_status
+    from edgen.api.status import follow_status, read_status
+    from edgen.runtime.status import last_messages
 
     if list_ or run is None or has_runs(run):
         if watch:

@@ -23,7 +23,6 @@ _MODULES = {
     "analysis": ("matplotlib", "numpy", "rensa"),
     "bleu": ("sacrebleu",),
     "bertscore": ("bert_score",),
-    "retrieval": ("bm25s",),
     "local": ("xllamacpp",),
 }
 
@@ -59,10 +58,10 @@ def current_installation() -> Installation:
     )
 
 
-def require_extra(extra: str, what: str) -> None:
+def require_extra(extra: str, what: str, *modules: str) -> None:
     """Raise UsageError if a module of an extra is missing or of an unsupported version. `what`, in the
-    plural, needs it."""
-    if missing := missing_modules(extra):
+    plural, needs it. `modules` are those of an extra that the engine itself does not use."""
+    if missing := missing_modules(extra, *modules):
         raise UsageError(
             f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it with: "
             f"{install_command(extra)}"
@@ -87,9 +86,9 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
         )
 
 
-def missing_modules(extra: str) -> list[str]:
+def missing_modules(extra: str, *modules: str) -> list[str]:
     """Return the modules of an extra that are not installed."""
-    return [name for name in _MODULES[extra] if not _is_there(name)]
+    return [name for name in modules or _MODULES[extra] if not _is_there(name)]
 
 
 def _is_there(module: str) -> bool:

@@ -1,7 +1,7 @@
 """Locations of the files that ship with edgen: in the installed package, or in the checkout.
 
 In a job, a bare name means a shipped file; a path means the user's own. Files of a domain (edgen/domains/)
-are in a subfolder of its name: `tutoring_student` is prompts/tutoring/tutoring_student.j2.
+are in a subfolder of its name: `NAME_student` is prompts/NAME/NAME_student.j2.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from edgen.prompting import Prompt
 
 Message = dict[str, str]
-DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in tutoring's templates
+DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in shipped templates
 
 
 def make_chat(options: ExportOptions, space: Space, scenes: Scenes | None = None) -> Chat:
@@ -231,7 +231,7 @@ class Chat:
         return {"role": self.assistant.lower(), "others": others, "brief": self._brief(scenario)}
 
     def _brief(self, scenario: Scenario) -> str:
-        """Return the assistant's knowledge of the scenario, one line per dimension, without exercises."""
+        """Return the assistant's knowledge of the scenario, one line per dimension."""
         seen = next(role.sees for role in self.space.roles if role.name == self.assistant)
         labels = {one.name: one.label or one.name.replace("_", " ") for one in self.space.dimensions}
         return "\n".join(f"- {labels[name]}: {scenario[name]}" for name in seen if name in labels)

@@ -49,7 +49,7 @@ COLUMNS: Columns = {
     "role": ("string", "{roles}"),
     "text": ("string", "what was said, without the end marker"),
 }
-_EDUCATION = {
+_FIVE_MEANINGS = {
     "topic": "what the lesson is about",
     "student_preference": "how the student likes to learn",
     "student_reaction": "what the student does when taught otherwise",
@@ -91,15 +91,15 @@ class ScenarioColumns:
         self._taken = taken
         self.columns: dict[str, tuple[ColumnType, str]] = {}
         self._sources: dict[str, _Source] = {}
-        education = has_five_dimensions(space)
+        five = has_five_dimensions(space)
         wanted = [one for one in space.dimensions if only is None or one.name in only]
         for one in wanted:
-            meaning = escape_markdown(one.label or "") or (_EDUCATION.get(one.name) if education else None)
+            meaning = escape_markdown(one.label or "") or (_FIVE_MEANINGS.get(one.name) if five else None)
             self._add(
                 one.name, meaning or f"the scenario's {_words(one.name)}", _Source(one.name, None, "string")
             )
         for one in wanted:
-            always = TOPIC_FIELDS if education and one.name == "topic" else ()
+            always = TOPIC_FIELDS if five and one.name == "topic" else ()
             for field in dict.fromkeys((*always, *one.fields)):
                 self._add_field(space, one, field)
 
@@ -183,11 +183,11 @@ def read_row(
 def make_table(space: Space, names: Iterable[str]) -> DataTable:
     """Return the table of these columns, where "*" stands for those of the space."""
     own = ScenarioColumns(space).columns
-    education = has_five_dimensions(space)
+    five = has_five_dimensions(space)
     said = {
         "roles": " or ".join([", ".join(role.name for role in space.roles[:-1]), space.roles[-1].name]),
         "estimate": f" {family_of(space).probability_clause}".rstrip(),
-        "dimensions": "topic, preferences and reactions" if education else "its values",
+        "dimensions": "topic, preferences and reactions" if five else "its values",
     }
     columns: dict[str, tuple[ColumnType, str]] = {}
     for name in names:

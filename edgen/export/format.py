@@ -27,7 +27,6 @@ __all__ = [
     "LeftOut", "Row", "RunReader", "SplitName", "Tried", "tried",
 ]  # fmt: skip
 
-Need = Literal["pairs", "pyarrow", "bm25s", "labels", "events"]
 Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent", "layer"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 T = TypeVar("T")
@@ -65,8 +64,8 @@ class FormatCard:
 class FormatChoices(FormatCard):
     """The choices of a user, and the requirements on a run."""
 
-    needs: tuple[Need, ...] = ()
-    """Pairs, a library, or contents of only some protocols' records: labels of turns, events."""
+    needs: tuple[str, ...] = ()
+    """`pairs`, contents of only some records (`labels` of turns, `events`), or a library by its name."""
     family: str | None = None
     """The family whose records it needs; None for any."""
     options: tuple[Choice, ...] = ()

@@ -9,13 +9,13 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import inspect
 
 from edgen.core.errors import UsageError
-from edgen.core.yaml_values import nearest
+from edgen.core.options import Agent, TurnsLeft, option
 
 Opening = Literal["user", "system", "both"]
 Storage = Literal["parquet", "jsonl"]
@@ -28,39 +28,99 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options; None means edgen's default."""
 
-    train: str | None = None
-    """The trained role, the assistant; default: the first of the space."""
-    opening: Opening | None = None
-    """The form of a conversation's opening."""
-    opening_prompt: str | Path | None = None
-    """The template of the opening: a file or the name of a shipped one."""
-    end_marker: EndMarker | None = None
-    """Keeps or drops the end marker after the trained side's last words; default: kept if the template asks
-    for turns, as the environment's do."""
-    license: str | None = None
-    """Stated on the card."""
-    language: str | None = None
-    """A BCP 47 code, stated on the card."""
-    files: Storage | None = None
-    """The storage of a data set for the hub."""
-    csv_safe: bool | None = None
-    """Whether cells that a spreadsheet would run as formulas are disarmed."""
-    masks: bool | None = None
-    """Whether each message states in `train` if it is trained."""
-    min_turns_left: int | None = None
-    """Minimum turns in both conversations after a pair parts; others are left out."""
-    tokenizer: str | Path | None = None
-    """The folder of the tokenizer for rows."""
-    max_tokens: int | None = None
-    """The padded length of tokenised rows."""
-    actions: Told | None = None
-    """Whether prompts state the response's actions: by its labels or by the original request."""
-    alternatives: bool | None = None
-    """Whether responses that were not continued have rows, too."""
-    agent: str | None = None
-    """The role that answers users, if turns do not state it; default: the first of the space."""
-    layer: str | Sequence[str] | None = None
-    """The layer, or layers, whose labels replace the turns' own."""
+    train: Annotated[
+        str | None,
+        option(
+            "The role to train, as the assistant; all others are the user.  [default: the space's first role]",
+            "--train",
+            "--assistant",
+            metavar="ROLE",
+        ),
+    ] = None
+    opening: Annotated[
+        Opening | None,
+        option(
+            "How a conversation begins. user: with a line by the other side where the trained side would speak first. "
+            "system: with a system message. both.  [default: user]"
+        ),
+    ] = None
+    opening_prompt: Annotated[
+        str | Path | None,
+        option(
+            "The template for the opening: a shipped name, or a .j2 file.  [default: export_opening, or "
+            "export_opening_roles for spaces other than Education Dialogue's]",
+            metavar="NAME|FILE",
+            completes="templates",
+        ),
+    ] = None
+    end_marker: Annotated[
+        EndMarker | None,
+        option(
+            "Keep or drop the end marker in the trained side's last turn.  [default: keep with an opening prompt that "
+            "asks for turns; else drop]"
+        ),
+    ] = None
+    license: Annotated[str | None, option("The licence to state in the card.", metavar="ID")] = None
+    language: Annotated[
+        str | None, option("The language to state in the card, as in en.", metavar="CODE")
+    ] = None
+    """A BCP 47 code."""
+    files: Annotated[
+        Storage | None,
+        option("hf only: the kind of files.  [default: parquet where pyarrow is installed]"),
+    ] = None
+    csv_safe: Annotated[
+        bool | None,
+        option(
+            "csv only: put an apostrophe before cells that a spreadsheet would read as formulas.  "
+            "[default: csv-safe]"
+        ),
+    ] = None
+    masks: Annotated[
+        bool | None,
+        option(
+            "trl-sft, sharegpt and verl only: say in the key `train` of each message whether it is trained; unsloth "
+            "refuses that key.  [default: masks]"
+        ),
+    ] = None
+    min_turns_left: TurnsLeft = None
+    tokenizer: Annotated[
+        str | Path | None,
+        option(
+            "refuel only: add tokens and masks by the tokenizer in DIR (needs transformers).", metavar="DIR"
+        ),
+    ] = None
+    max_tokens: Annotated[
+        int | None,
+        option(
+            "With --tokenizer: pad rows to N tokens and leave out longer ones.  [default: 2048]",
+            metavar="N",
+            ge=1,
+        ),
+    ] = None
+    actions: Annotated[
+        Told | None,
+        option(
+            "Formats of single responses only: state in the prompt what the response does (labels), or what it was "
+            "asked to do (wanted).  [default: neither]"
+        ),
+    ] = None
+    alternatives: Annotated[
+        bool | None,
+        option(
+            "sft and trl-prompts only: also write rows for responses that the conversation did not continue with.  "
+            "[default: no-alternatives]"
+        ),
+    ] = None
+    agent: Agent = None
+    layer: Annotated[
+        str | Sequence[str] | None,
+        option(
+            "A layer of labels. Formats of labelled turns use it in place of the turns' own; may be repeated.",
+            metavar="NAME",
+            completes="layers",
+        ),
+    ] = None
     own: Mapping[str, Any] = {}
     """Options of the format only, by name, as given: its `Options` defines them."""
 
@@ -156,10 +216,12 @@ def read_options(
     """Read the given values as a format's options; None if it has none of its own. Raises UsageError for an
     unknown option and for an invalid value."""
     types = {} if kind is None else {field.name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
-    for option in given:
-        if option not in types:
-            close = nearest(option, types) if types else ""
-            raise UsageError(f"{name} has no option {flag_of(option)}{close}; leave it out.")
+    for flag in given:
+        if flag not in types:
+            from edgen.core.yaml_values import nearest
+
+            close = nearest(flag, types) if types else ""
+            raise UsageError(f"{name} has no option {flag_of(flag)}{close}; leave it out.")
     if kind is None:
         return None
     hints = msgspec.structs.fields(kind)

@@ -1,7 +1,7 @@
 """Replies of the trained side with their contexts, for formats of single responses.
 
 A trainer imitates the reply, or shows the policy its prompt and has it reply; the run's own reply is then the
-reference for a judge. If the family has scenes, such as exercises, a prompt holds only the scene and the
+reference for a judge. If the family has scenes, a prompt holds only the scene and the
 trained side's knowledge of it.
 """
 

@@ -49,7 +49,7 @@ from edgen.protocols.labelling import Unit, labelling_variables, labels_form
 from edgen.protocols.task import Answered, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import Choice
 from edgen.space import Space, content_sha256
-from edgen.space.model import ROLES as EDUCATION_ROLES
+from edgen.space.model import ROLES as USUAL_ROLES
 from edgen.space.sampling import Sampler
 from edgen.space.splits import group_hash
 from edgen.validation.schema import is_valid
@@ -269,7 +269,7 @@ class Plan:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
         if forms := {use: one.forms for use, one in self._all_prompts().items() if one.forms != "prose"}:
             facts["forms"] = forms
-        if self.space.roles != EDUCATION_ROLES:
+        if self.space.roles != USUAL_ROLES:
             facts["roles"] = self.space.roles
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)

@@ -1,4 +1,4 @@
-"""Short texts with variables, such as a space's exercises: compiled once, rendered to one text.
+"""Short texts with variables, such as those of a space: compiled once, rendered to one text.
 
 They run in the sandbox of prompts. Snippets of one file share a sandbox. `fraction(n, d)` prints n/d in
 lowest terms: `3/4`, `-1/2`, or a whole number.

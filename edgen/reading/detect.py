@@ -162,7 +162,7 @@ def _nearly(a: list[str], b: list[str]) -> bool:
     most = max(len(a), len(b))
     if min(len(a), len(b)) < MIN_LONG or (Counter(a) & Counter(b)).total() < SAME * most:
         return False
-    # An exercise with other numbers is another exercise.
+    # A question with other numbers is another question.
     if [w for w in a if w[0].isdigit()] != [w for w in b if w[0].isdigit()]:
         return False
     same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

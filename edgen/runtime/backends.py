@@ -7,12 +7,13 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
+from edgen.core.options import Via
 from edgen.core.plugin_faults import refuse_value, require_type
 from edgen.core.registry import plugin_of
 from edgen.core.system import limit_open_files
@@ -23,8 +24,6 @@ from edgen.providers import PATIENCE, Backend, make, make_batch_service
 from edgen.providers.batches import BatchService
 from edgen.providers.trust import Consents
 from edgen.runtime.trust import Trust
-
-Via = Literal["online", "batch"]
 
 
 def configs_of(plan: Plan) -> dict[str, BackendConfig]:

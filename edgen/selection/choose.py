@@ -17,7 +17,8 @@ from edgen.core.errors import UsageError
 from edgen.core.values import Role
 from edgen.expressions.conversation import ConversationNames, Facts, Labels, label_value
 from edgen.expressions.language import ExpressionError
-from edgen.selection.options import Limit, SelectOptions, Where, read_limits, read_split, read_where
+from edgen.selection.clauses import Limit, Where, read_limits, read_split, read_where
+from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.layers import LabelsByLayer, LayerJoin
 from edgen.store.ledger import Clause

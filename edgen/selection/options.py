@@ -1,36 +1,40 @@
-"""Options of a selection, read and checked against the run."""
+"""Options of a selection."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from edgen.core.errors import UsageError
-from edgen.core.yaml_values import nearest
-from edgen.expressions.conversation import NEAR_DUPLICATE, ConversationNames, is_ordered
-from edgen.expressions.language import Expression, ExpressionError, Kind, Named
-from edgen.selection.split import NewSplit
-
-MAX_CLAUSES = 100
+from edgen.core.options import option
 
 
 class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a selection.
+    """Options of a selection."""
 
-    `where`: expressions that must all be true. `cap`: NAME=N, at most N conversations of each value of a
-    name. `balance`: names; every value of one is kept as often as the rarest. `draw`: the number drawn at
-    random. `seed` decides the draws of a cap, a balance and `draw`. `split_by`: a name by whose values the
-    kept conversations are split again, `in_order` into earlier and later ones; `test` is the share of the
-    test side, None: as before.
-    """
-
-    where: tuple[str, ...] = ()
-    cap: tuple[str, ...] = ()
-    balance: tuple[str, ...] = ()
-    draw: int | None = None
-    seed: int = 0
-    split_by: str | None = None
-    in_order: bool = False
-    test: float | None = None
+    where: Annotated[
+        tuple[str, ...],
+        option("Keep conversations for which this is true; several must all be true.", metavar="EXPRESSION"),
+    ] = ()
+    cap: Annotated[
+        tuple[str, ...],
+        option("Keep at most N of each value, as in --cap topic=50.", metavar="NAME=N"),
+    ] = ()
+    balance: Annotated[
+        tuple[str, ...],
+        option("Keep as many of each value as of the rarest one.", metavar="NAME"),
+    ] = ()
+    draw: Annotated[int | None, option("Keep N of the rest, drawn at random.", metavar="N", ge=1)] = None
+    seed: Annotated[int, option("Seed of random draws.", metavar="N")] = 0
+    """It decides the draws of a cap, a balance and `draw`."""
+    split_by: Annotated[
+        str | None, option("Split anew: no value is in both train and test.", metavar="NAME")
+    ] = None
+    in_order: Annotated[bool, option("With --split-by: the last values become the test side.")] = False
+    test: Annotated[
+        float | None,
+        option("With --split-by: the test side's share.  [default: as in the run]", metavar="SHARE"),
+    ] = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -43,76 +47,3 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
             words += ["--split-by", self.split_by, *(["--in-order"] if self.in_order else [])]
             words += [] if self.test is None else ["--test", str(self.test)]
         return (*words, "--seed", str(self.seed)) if self.seed else tuple(words)
-
-
-class Where(msgspec.Struct, frozen=True):
-    """A clause that asks something of each conversation."""
-
-    name: str
-    expression: Expression
-
-    @property
-    def is_ordered(self) -> bool:
-        return is_ordered(self.expression)
-
-
-class Limit(msgspec.Struct, frozen=True):
-    """At most `most` of each value of the name `of`; None: as many as the rarest value has."""
-
-    name: str
-    says: str
-    value: Named
-    most: int | None
-    of: str
-
-
-def read_where(options: SelectOptions, names: ConversationNames) -> list[Where]:
-    """Return the clauses, those on near-duplicates last: these are searched among the conversations that
-    remain."""
-    if len(options.where) > MAX_CLAUSES:
-        raise UsageError(f"--where: at most {MAX_CLAUSES} of them; join some with `and`.")
-    found = []
-    for number, text in enumerate(options.where, 1):
-        try:
-            found.append(Where(f"where{number}", Expression(text, names)))
-        except ExpressionError as problem:
-            raise UsageError(f"--where, {problem}") from None
-    return sorted(found, key=lambda one: one.is_ordered)
-
-
-def read_limits(options: SelectOptions, names: ConversationNames) -> list[Limit]:
-    """Return the caps, then the balances. Raises UsageError."""
-    found = []
-    for text in options.cap:
-        name, equals, count = text.rpartition("=")
-        if not equals or not count.strip().isdecimal() or not 0 < int(count) < 2**40:
-            raise UsageError(f"--cap {text}: expected NAME=N, as in --cap topic=50.")
-        found.append(_limit("--cap", name.strip(), text, names, int(count)))
-    return [*found, *(_limit("--balance", text.strip(), text, names, None) for text in options.balance)]
-
-
-def read_split(options: SelectOptions, names: ConversationNames) -> NewSplit | None:
-    """Return the requested new split; None without one. Raises UsageError."""
-    if options.split_by is None:
-        if options.in_order or options.test is not None:
-            raise UsageError("--in-order and --test go with --split-by NAME: say what to split by.")
-        return None
-    if options.test is not None and not 0 <= options.test < 1:
-        raise UsageError(
-            f"--test {options.test}: expected a share of 0 or more and below 1, as in --test 0.2."
-        )
-    name = options.split_by.strip()
-    named = _find("--split-by", name, names, () if options.in_order else ("list",))
-    return NewSplit(name, named, in_order=options.in_order)
-
-
-def _limit(option: str, name: str, says: str, names: ConversationNames, most: int | None) -> Limit:
-    return Limit(f"{option[2:]}_{name}", says, _find(option, name, names), most, name)
-
-
-def _find(option: str, name: str, names: ConversationNames, more: tuple[Kind, ...] = ()) -> Named:
-    named = names.find(tuple(name.split(".")))
-    if named is None or named.kind not in ("text", "truth", "number", "any", *more) or name == NEAR_DUPLICATE:
-        message = f"{option} {name}: there is no such dimension, or it has no single values"
-        raise UsageError(f"{message}{nearest(name, [*names.known()])}.")
-    return named

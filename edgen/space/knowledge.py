@@ -2,7 +2,7 @@
 courses.
 
 Scenarios are not drawn from it and no role sees it: a space's values state what a role knows. Runs keep a
-copy, and formats whose users look facts up (DSTC7's sub-task 5) write it next to their data.
+copy, and formats whose users look facts up write it next to their data.
 """
 
 from __future__ import annotations

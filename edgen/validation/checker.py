@@ -10,14 +10,14 @@ import msgspec
 
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.rules import rule_findings
-from edgen.validation.schema import EDUCATION, conforms, schema_findings
+from edgen.validation.schema import CONVERSATION, conforms, schema_findings
 
 
 def problems(
     record: Any,
     number: int | None = None,
     vocabulary: Vocabulary | None = None,
-    schema: str = EDUCATION,
+    schema: str = CONVERSATION,
     begins_anew: Callable[[Any], bool] = lambda _: False,
 ) -> list[Finding]:
     """Return all problems of one decoded record, including warnings. `begins_anew` as in `rule_findings`."""
@@ -57,7 +57,7 @@ class Checker:
 
     def __init__(
         self,
-        schema_of: Callable[[Any], str] = lambda _: EDUCATION,
+        schema_of: Callable[[Any], str] = lambda _: CONVERSATION,
         more: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: (),
         begins_anew: Callable[[Any, Any], bool] = lambda _record, _turn: False,
     ) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from edgen.core.values import END_MARKER, ROLES
 from edgen.validation.checker import Ids, decode, problems
 from edgen.validation.findings import Vocabulary
-from edgen.validation.schema import EDUCATION
+from edgen.validation.schema import CONVERSATION
 from edgen.validation.speech import clean_fully
 
 
@@ -67,7 +67,7 @@ class Fixer:
             yield result
 
 
-def fix(record: Any, vocabulary: Vocabulary | None = None, schema: str = EDUCATION) -> Fixed | LeftOut:
+def fix(record: Any, vocabulary: Vocabulary | None = None, schema: str = CONVERSATION) -> Fixed | LeftOut:
     """Return the repaired copy of one decoded record. This is idempotent."""
     if not _has_turns(record):
         reason = _first_error(record, vocabulary, schema)

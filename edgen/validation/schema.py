@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 
-EDUCATION = "conversation"  # the file with Education Dialogue's layout
+CONVERSATION = "conversation"  # the file with Education Dialogue's layout
 
 
 @functools.cache
-def schema(name: str = EDUCATION) -> dict[str, Any]:
+def schema(name: str = CONVERSATION) -> dict[str, Any]:
     """Return a shipped schema by name, or one in the file of that path, decoded."""
     decoded: dict[str, Any] = msgspec.json.decode(resources.find("validators", name).read_bytes())
     return decoded
 
 
-def is_valid(data: bytes, schema: str = EDUCATION) -> bool:
+def is_valid(data: bytes, schema: str = CONVERSATION) -> bool:
     """Return whether the bytes are one JSON record that satisfies the schema. Never raises."""
     try:
         return conforms(msgspec.json.decode(data), schema)
@@ -38,7 +38,7 @@ def is_valid(data: bytes, schema: str = EDUCATION) -> bool:
         return False
 
 
-def conforms(record: Any, schema: str = EDUCATION) -> bool:
+def conforms(record: Any, schema: str = CONVERSATION) -> bool:
     """Return whether a decoded JSON value satisfies the schema."""
     return _compile(schema)(record)
 
@@ -57,7 +57,7 @@ def _reference(name: str) -> Draft202012Validator:
     return jsonschema.Draft202012Validator(schema(name))
 
 
-def schema_findings(record: Any, number: int | None = None, schema: str = EDUCATION) -> list[Finding]:
+def schema_findings(record: Any, number: int | None = None, schema: str = CONVERSATION) -> list[Finding]:
     """Return the schema violations of a decoded record, by the reference implementation, in order of path."""
     errors = sorted(
         _reference(schema).iter_errors(record), key=lambda error: list(map(str, error.absolute_path))

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 import edgen
-from edgen.api.asked import ask_run, estimate_asking
 from edgen.api.status import read_status
-from edgen.asking.answering import AskOptions
+from edgen.asking.asked import ask_run, estimate_asking
 from edgen.asking.declared import TurnAsker, Unit
+from edgen.asking.options import AskOptions
 from edgen.core.errors import CallError, FailureKind, ShortError, UsageError
 from edgen.core.values import Rejection, Reply, Request
 from edgen.protocols.base import unread

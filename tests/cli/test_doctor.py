@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from edgen.api.loading import Loading
 from edgen.core.errors import CallError, FailureKind
+from edgen.runtime.loading import Loading
 from tests.execution.service import edgen, job_text, serve, start, write
 from tests.execution.service import end as end_of
 from tests.execution.slotted import SlottedServer

@@ -177,7 +177,7 @@ class TestAJobsOwn:
         self, command: Command, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from edgen.api.generation import JobSource
-        from edgen.api.run_measures import load_job_measures
+        from edgen.evaluation.measure_files import load_job_measures
         from edgen.runtime.trust import Trust
 
         source = JobSource.of(self.job(here))

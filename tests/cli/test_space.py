@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS
 from edgen.cli.app import app
 from edgen.core.errors import DataError, EdgenError, UsageError
 from edgen.core.yaml_values import MAX_BYTES
 from edgen.space import Space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES
+from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS
 
 BACKGROUND = {
     "topic": "Zeus",

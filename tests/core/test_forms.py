@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from edgen.core.forms import (
-    BOUNDS,
     Form,
     form,
     listed,
@@ -20,10 +16,9 @@ from edgen.core.forms import (
     turn_form,
     turns,
     whole_number,
-    without_bounds,
 )
 from edgen.core.forms import text as text_of
-from edgen.core.values import Message, Rejection, Reply
+from edgen.core.values import Message, Reply
 from edgen.domains.education.adherence_protocol import SHEET, read_sheet
 from edgen.protocols.labelling import labels_form
 from edgen.protocols.oracle import VERDICT
@@ -31,7 +26,6 @@ from edgen.protocols.selfplay import CLOSING
 from edgen.protocols.space_growth import VALUES
 from edgen.reading.answers.acted_turn import acted_form, read_acted_turn
 from edgen.reading.answers.choice import choice_form, read_choice
-from edgen.reading.answers.post import post_form, read_post
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.answers.ratings import ratings_form, read_ratings
 from edgen.reading.answers.texts import read_texts
@@ -40,7 +34,7 @@ from edgen.reading.answers.values import read_values
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.conversation import read
 from edgen.reading.one_turn.reader import read_turn
-from edgen.simulator.structured import fit
+from tests.form_checks import check_names_without_bounds, check_what_fits_is_read, check_words
 
 ACTIONS = ("Question", "Hint", "Correction")
 SETS = [Choice(("yes", "no"), False), Choice(("Greetings/Gratitude", "Original Question"), True)]
@@ -59,11 +53,6 @@ CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
     "labels": (labels_form(SETS), lambda text: read_unit_labels(text, SETS)),
     "choice": (choice_form(3), lambda text: read_choice(text, OFFERED, "Wizard", free=False)),
     "free choice": (choice_form(3, free=True), lambda text: read_choice(text, OFFERED, "Wizard")),
-    "question": (post_form((), titled=True), lambda text: read_post(text, "User", (), titled=True)),
-    "post": (
-        post_form([1, 3], may_accept=True),
-        lambda text: read_post(text, "User", [1, 3], may_accept=True),
-    ),
     "ratings": (ratings_form(ITEMS), lambda text: read_ratings(text, ITEMS)),
     "sheet": (SHEET, read_sheet),
     "texts": (form(texts=listed(text_of(), 3, 3)), lambda text: read_texts(text, 3)),
@@ -73,34 +62,17 @@ CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_fits_a_form_is_read(name: str) -> None:
-    """A few may be refused for what they say, not for how."""
-    asked, reader = CASES[name]
-    refused = Counter[str]()
-    for seed in range(100):
-        found = reader(asked.content(Reply(fit("", asked.schema, random.Random(seed)))).text)
-        if found is None or isinstance(found, Rejection):
-            refused["unread" if found is None else found.reason] += 1
-    assert refused.keys() <= {"one_speaker", "empty"}, refused
-    assert refused.total() < 30
+    check_what_fits_is_read(*CASES[name])
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_form_without_bounds_has_the_same_names(name: str) -> None:
-    asked, _ = CASES[name]
-    loose = msgspec.json.decode(without_bounds(asked.schema))
-    assert loose["required"] == msgspec.json.decode(asked.schema)["required"]
-    assert not any(f'"{word}"' in without_bounds(asked.schema).decode() for word in BOUNDS)
-    for seed in range(20):
-        fit(fit("", asked.schema, random.Random(seed)), without_bounds(asked.schema), random.Random(0))
+    check_names_without_bounds(CASES[name][0])
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_its_words_name_each_property_and_show_nothing_to_copy(name: str) -> None:
-    asked, _ = CASES[name]
-    for property_ in msgspec.json.decode(asked.schema)["properties"]:
-        assert f'"{property_}"' in asked.words
-    assert "…" not in asked.words
-    assert "..." not in asked.words
+    check_words(CASES[name][0])
 
 
 def test_the_words_end_the_last_message() -> None:

@@ -10,9 +10,9 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from edgen.api.status import Status
 from edgen.core.text import describe_counts, dollars
 from edgen.core.values import Scenario, Turn
+from edgen.runtime.status import Status
 
 if TYPE_CHECKING:
     from edgen.evaluation.comparison.result import Comparison, Metric

@@ -13,7 +13,7 @@ from edgen.api.finished import export_run, write_report
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.objects.runner import Asked
-from edgen.api.status import Status, read_status
+from edgen.api.status import read_status
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
@@ -22,6 +22,7 @@ from edgen.core.values import Event, Scenario, Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
 from edgen.runtime.control import Control
+from edgen.runtime.status import Status
 from edgen.store.layers import LabelsByLayer, cell_of, name_column
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -197,7 +198,8 @@ class Run(Tabular):
             return Pairs(self.folder, None)
         if by not in get_args(Source):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
-        from edgen.api.pairs import PairOptions, make_pairs, require_pairs
+        from edgen.api.pairs import make_pairs, require_pairs
+        from edgen.asking.options import PairOptions
 
         asked = Asked(progress, on_event, trust_hosts, overrides)
         options = PairOptions(
@@ -206,7 +208,7 @@ class Run(Tabular):
             rollouts=rollouts,
             judge=judge,
             prompt=None if prompt is None else str(prompt),
-            human=None if human is None else Path(human),
+            people=() if human is None else (Path(human),),
             min_margin=min_margin,
             max_per_scenario=max_per_scenario,
             min_turns_left=min_turns_left,
@@ -243,8 +245,8 @@ class Run(Tabular):
         """Measure the conversations. `only`: names of measures; `judge`: have the job's judge read so many
         conversations of each arm for adherence, with the template `prompt`. Measures of the run's own job are
         taken if you agreed to run their files."""
-        from edgen.api.run_measures import load_run_measures
         from edgen.api.stats import measure, split_names
+        from edgen.evaluation.measure_files import load_run_measures
 
         asked = Asked(progress, on_event, trust_hosts, overrides)
         chosen = None if only is None else [only] if isinstance(only, str) else [*only]

@@ -89,7 +89,8 @@ def annotate(
     Raises ShortError if a unit got no label for lack of an answer, and the error that stopped the
     annotators.
     """
-    from edgen.api.annotating import AnnotateOptions, annotate_run, require_labels
+    from edgen.api.annotating import annotate_run, require_labels
+    from edgen.asking.options import AnnotateOptions
 
     folder, asked = _folder_of(run), Asked(progress, on_event, trust_hosts, overrides)
     options = AnnotateOptions(
@@ -132,7 +133,8 @@ def candidates(
 
     Raises ShortError where a turn got no answer, and what stopped the writer.
     """
-    from edgen.api.candidates import CandidateOptions, require_candidates, write_for_run
+    from edgen.api.candidates import require_candidates, write_for_run
+    from edgen.asking.options import CandidateOptions
 
     folder, asked = _folder_of(run), Asked(progress, on_event, trust_hosts, overrides)
     options = CandidateOptions(

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space
 from edgen.space.entries import dimension_problem, field_problem, likeness
+from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.space.parse import default_roles
 
 Weights = Literal["counts", "equal"]

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from edgen.api.spaces.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space, SpaceRole
 from edgen.space.entries import is_blank, likeness
 from edgen.space.model import DIMENSIONS, LISTS, TOPIC_FIELDS
+from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.space.parse import default_roles
 
 # A space's dimension -> the key of `background_info` that it is counted from: ED's own spelling

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from edgen.asking.answering import Answerer, AskOptions
+from edgen.asking.answering import Answerer
 from edgen.asking.needs import NeededCalls
+from edgen.asking.options import AskOptions
 from edgen.asking.places import open_for_reading
 from edgen.asking.start import Start
 from edgen.core.errors import RunError, TemplateError

@@ -28,11 +28,11 @@ from edgen.plugin import (
     scenario_variables,
 )
 from edgen.plugin.forms import form_of, one_of
-from edgen.protocols.base import Protocol, transcript_of
-from edgen.protocols.fence import FENCED, fence_turns
+from edgen.plugin.protocols import DEFAULT_VARIABLES, FENCED, Protocol
+from edgen.protocols.base import transcript_of
+from edgen.protocols.fence import fence_turns
 from edgen.reading.answers.body import object_in
 from edgen.reading.text.thinking import drop_thinking
-from edgen.space.model import DEFAULT_VARIABLES
 
 VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgen.core.values import Role
 from edgen.domains.education.keywords import MEASURES, verdicts
 from edgen.plugin import Message, Scenario, Simulation, Turn
+from edgen.plugin.families import Role
 from edgen.reading.detect import spoken, words
 from edgen.simulator.judge import find_fenced
 from edgen.space.model import five_list_scenario

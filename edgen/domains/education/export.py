@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import Shards
-from edgen.export.files import Patterns
-from edgen.export.format import DEFAULT, SplitName, tried
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RowFiles, RunReader, Staging
+from edgen.plugin.formats import DEFAULT, Patterns, SplitName, tried
 from edgen.store.shards import MANIFEST, Counts, write_shards
 from edgen.validation.schema import conforms
 

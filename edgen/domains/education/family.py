@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.values import Role
-from edgen.families.base import filed_index, with_marker, without_marker
+from edgen.families.base import with_marker, without_marker
 from edgen.plugin import (
     Conversation,
     Family,
@@ -31,7 +30,9 @@ from edgen.plugin import (
     read_values,
     write_values,
 )
-from edgen.space.model import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
+from edgen.plugin.families import Role, filed_index
+from edgen.plugin.protocols import DIMENSIONS, ROLES, has_five_dimensions
+from edgen.space.model import TOPIC_FIELDS, five_list_scenario
 
 
 class BackgroundInfo(msgspec.Struct, frozen=True):

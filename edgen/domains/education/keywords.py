@@ -33,8 +33,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.core.values import Role
 from edgen.plugin import Estimate, Sample, Scenario, Turn, Words
+from edgen.plugin.families import Role
 from edgen.reading import phrase_kinds as ways
 from edgen.stats.intervals import ShareCount
 

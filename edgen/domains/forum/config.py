@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.plugin import Text
-from edgen.protocols.fence import FENCED
+from edgen.plugin.protocols import FENCED
 
 MODERATOR = "moderator"  # the role whose backend chooses who speaks next
 NOBODY = "nobody"  # what a moderator says where the thread is over

@@ -14,6 +14,7 @@ import msgspec
 
 from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
 from edgen.domains.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
+from edgen.domains.forum.post import Post, post_form, read_post
 from edgen.plugin import (
     Conversation,
     Conversing,
@@ -36,7 +37,6 @@ from edgen.protocols.base import ended
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.stage import append_message
 from edgen.reading.answers.choice import Chosen, choice_form, read_choice
-from edgen.reading.answers.post import Post, post_form, read_post
 from edgen.reading.detect import loops
 
 # Why a thread ends.

@@ -19,6 +19,39 @@ _ABOUT = re.compile(r"(?m)^- ([^:\n]{1,80}): (.+)$")
 _POST = re.compile(r"(?m)^#(\d+) (\S.*) \((User|Agent), .*\):$")
 _NAMES = re.compile(r"(?m)^(\d+)\. (.+)$")
 
+# What the simulator says; some lines are beginnings of a sentence.
+_ASKS = (
+    "Hello, I am stuck.",
+    "Can somebody help me?",
+    "I hope that this is the right place to ask.",
+    "Hi all!",
+)
+_THANKS = (
+    "Thank you, that was it:",
+    "That helped, I mark",
+    "Now I see, thanks for",
+)
+_WONDERS = (
+    "I read that, and am not sure yet. What about",
+    "Sorry, I do not follow. How does that go with",
+    "That did not work for me. Is it because of",
+    "Can you say more about",
+)
+_SAME = (
+    "I have the same question, with",
+    "Same here:",
+    "I would like to know that, too. In my case:",
+)
+_ANSWERS = (
+    "I would say:",
+    "As far as I know:",
+    "Have a look at this:",
+    "In short:",
+    "That comes up often:",
+    "You asked about it, so:",
+    "Try it like this:",
+)
+
 
 def respond(request: Simulation) -> str | None:
     """Return the answer to a prompt of forum; None where it is none."""
@@ -61,7 +94,7 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]]) -> dict[str
     """Return a question that tells something of everything in the brief."""
     told = [f"{label}: {value.rstrip('.?')}." for label, value in about]
     title = max((value for _, value in about[:3]), key=len, default="A question")
-    return {"title": title, "text": " ".join((request.say("forum.asks"), *told))}
+    return {"title": title, "text": " ".join((request.pick(_ASKS), *told))}
 
 
 def _follow_up(
@@ -74,7 +107,7 @@ def _follow_up(
     if answers and drawn < 0.35 + 0.1 * len(answers):
         accepted = answers[int(request.random() * len(answers))]
         return {
-            "text": f"{request.say('forum.thanks')} #{accepted}.",
+            "text": f"{request.pick(_THANKS)} #{accepted}.",
             "votes": [accepted],
             "accept": accepted,
         }
@@ -84,7 +117,7 @@ def _follow_up(
     new = [value for _, value in about if value not in own]
     if not new:
         return {"pass": True}
-    text = f"{request.say('forum.wonders')} {request.pick(new)}?"
+    text = f"{request.pick(_WONDERS)} {request.pick(new)}?"
     return {"text": text, **({"votes": [latest]} if request.random() < 0.2 else {})}
 
 
@@ -102,5 +135,5 @@ def _helper(
         return {"pass": True, **marks}
     known = request.pick(new or [value for _, value in about] or ["the manual"])
     if user:
-        return {"text": f"{request.say('forum.same')} {known}.", "same_question": True, **marks}
-    return {"text": f"{request.say('forum.answers')} {known}", **marks}
+        return {"text": f"{request.pick(_SAME)} {known}.", "same_question": True, **marks}
+    return {"text": f"{request.pick(_ANSWERS)} {known}", **marks}

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from edgen.config.backends import Share
 from edgen.plugin import Text
-from edgen.protocols.fence import FENCED
+from edgen.plugin.protocols import FENCED
 
 PARAPHRASER = "paraphrase"  # the role whose backend rewords
 

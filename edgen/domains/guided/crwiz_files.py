@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.families.event_log import text
+from edgen.domains.guided.events import text
 from edgen.plugin import Event, FiledRecord, Scenario, Turn, filed_record
 
 SCHEMA = "crwiz_log"

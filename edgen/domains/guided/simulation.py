@@ -29,6 +29,77 @@ _YES_OR_NO = re.compile(
 _SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 _NO_ANSWER = "(Nobody says anything.)"
 
+# What the simulator says; some lines are beginnings of a sentence.
+_LEADS = (
+    "Listen:",
+    "All right,",
+    "Well,",
+    "So,",
+    "Look,",
+)
+_OWN = (
+    "Give me a moment, please.",
+    "Thank you for telling me.",
+    "Let me think about that.",
+    "I hear you.",
+    "One thing after the other.",
+    "I will come back to that.",
+)
+_BEGINS = (
+    "Hello, what is it?",
+    "Yes, I am here.",
+    "Hello!",
+    "Good to hear you.",
+)
+_FOLLOWS = (
+    "Okay, go on.",
+    "I see.",
+    "All right.",
+    "Thank you. What is next?",
+    "Understood.",
+    "Good to know.",
+    "What should I do?",
+    "How long will that take?",
+)
+_YES = (
+    "Yes, please.",
+    "Yes, do that.",
+    "Yes, I think so.",
+    "Sure.",
+    "Okay, go ahead.",
+    "Yes, that is fine.",
+)
+_NO = (
+    "No, not yet.",
+    "No, wait a moment.",
+    "I don't think so.",
+)
+_THINKS = (
+    "I think",
+    "Was it that",
+    "I remember:",
+    "You said that",
+    "Maybe",
+)
+_UNSURE = (
+    "I don't know.",
+    "I am not sure, can you tell me more?",
+    "Hm, what do you mean?",
+    "I would have to guess.",
+)
+_LIKED = (
+    "It went well.",
+    "I always knew where we were.",
+    "Clear and quick.",
+    "Nothing else, thank you.",
+)
+_DISLIKED = (
+    "We lost time.",
+    "I did not get what I needed.",
+    "It could have been clearer.",
+    "Too slow for me.",
+)
+
 
 def respond(request: Simulation) -> str | None:
     """Return the answer to a prompt of guided; None where it is none."""
@@ -38,7 +109,7 @@ def respond(request: Simulation) -> str | None:
     if "You may say:" in last or "Nothing is offered to you now." in last:
         return _garbage(request) or _choose(request, last)
     if reworded := _REWORD.search(last):
-        return _garbage(request) or f"{request.say('guided.leads')} {_lower(reworded[1].strip())}"
+        return _garbage(request) or f"{request.pick(_LEADS)} {_lower(reworded[1].strip())}"
     if "\nQuestions:\n" in last and (rated := [*_RATED.finditer(last)]):
         return _garbage(request) or _rate(request, last, rated)
     if "You do not see what " in brief and _PARTNER.search(brief):
@@ -57,7 +128,7 @@ def _choose(request: Simulation, asked: str) -> str:
     numbers = lists[-1] if lists and request.random() < 0.06 else lists[0] if lists else []
     free, drawn = '"Say:"' in asked, request.random()
     if free and (not numbers or drawn > 0.93):
-        return f"Say: {request.say('guided.own')}"
+        return f"Say: {request.pick(_OWN)}"
     hints: list[str] = _HINT.findall(asked)
     if hints and drawn < 0.6:
         return hints[-1]
@@ -71,7 +142,7 @@ def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> st
     answers: dict[str, int | str] = {}
     for name, low, high in (one.groups() for one in rated):
         if low is None:
-            answers[name] = request.say("guided.liked" if middle > 0.5 else "guided.disliked")
+            answers[name] = request.pick(_LIKED if middle > 0.5 else _DISLIKED)
             continue
         place = min(1.0, max(0.0, middle + 0.5 * (request.random() - 0.5)))
         answers[name] = round(int(low) + place * (int(high) - int(low)))
@@ -91,16 +162,16 @@ def _answer(request: Simulation, brief: str) -> str:
 def _say(request: Simulation, heard: Sequence[str]) -> str:
     last = heard[-1] if heard else ""
     if "?" not in last:
-        return request.say("guided.follows" if heard else "guided.begins")
+        return request.pick(_FOLLOWS if heard else _BEGINS)
     if found := [*_EITHER.finditer(last)]:
         return f"{request.pick(found[-1].groups())}, {request.pick(_PLEASE)}"
     drawn = request.random()
     if _YES_OR_NO.search(last):
-        return request.say("guided.yes" if drawn < 0.8 else "guided.no")
+        return request.pick(_YES if drawn < 0.8 else _NO)
     told = [one.strip() for text in heard[-6:] for one in _SENTENCE.findall(text) if "?" not in one]
     if told and drawn < 0.75:
-        return f"{request.say('guided.thinks')} {_lower(request.pick(told[-4:]))}"
-    return request.say("guided.unsure")
+        return f"{request.pick(_THINKS)} {_lower(request.pick(told[-4:]))}"
+    return request.pick(_UNSURE)
 
 
 def _lower(text: str) -> str:

@@ -11,8 +11,11 @@ from typer import Argument, Option
 from edgen.cli import options as o
 from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
+from edgen.core.options import CallVia, Overrides, template
+from edgen.core.options import backend as backend_option
 from edgen.core.text import describe_counts
 from edgen.plugin import UsageError
+from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.ranking import Baseline
@@ -24,6 +27,7 @@ def command(
         Path,
         Argument(metavar="EXAMPLES", help="A file in DSTC7's layout, with the candidates of each example."),
     ],
+    *,
     output: Annotated[Path, o.output("FILE", "The ranking, as JSON.")],
     method: Annotated[
         Literal["chance", "tfidf", "bm25", "model"],
@@ -32,25 +36,20 @@ def command(
     seed: Annotated[int, Option(metavar="N", help="Seed of random draws.")] = 0,
     backend: Annotated[
         str | None,
-        o.backend(
+        backend_option(
             "With --method model.  [default: `default` of ./job.yaml if it exists, else the simulator]",
             metavar="JOB[:ROLE]",
         ),
     ] = None,
-    prompt: Annotated[str | None, o.prompt("rank_candidates")] = None,
+    prompt: Annotated[str | None, template("rank_candidates")] = None,
     with_none: Annotated[
         bool,
         Option("--with-none", help='With --method model: rank NONE ("no candidate is right") as well.'),
     ] = False,
-    set_: o.SetOption = None,
-    trust_host: o.TrustOption = None,
+    overrides: Overrides = (),
     dry_run: o.DryRunOption = False,
-    via: o.ViaOption = "online",
-    until: o.UntilOption = None,
-    for_: o.ForOption = None,
-    log_format: o.LogFormatOption = "text",
-    metrics: o.MetricsOption = None,
-    notify: o.NotifyOption = None,
+    via: CallVia = "online",
+    work: WorkOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Rank candidate replies by chance, shared words or a model.
@@ -63,12 +62,8 @@ def command(
     from edgen.cli.control import make_control
     from edgen.domains.retrieval.ranking import ModelOptions, estimate_ranking, rank_examples
 
-    control = make_control(
-        trust_host=trust_host, until=until, for_=for_, log_format=log_format, metrics=metrics, notify=notify
-    )
-    options = ModelOptions(
-        backend=backend, prompt=prompt, none=with_none, overrides=o.read_overrides(set_), via=via
-    )
+    control = make_control(work)
+    options = ModelOptions(backend=backend, prompt=prompt, none=with_none, overrides=overrides, via=via)
     if dry_run:
         if method != "model":
             raise UsageError("--dry-run goes with --method model: the other methods call no model.")

@@ -31,7 +31,7 @@ class Bm25:
     """An index of texts, which are known by their numbers. Raises UsageError where bm25s is not installed."""
 
     def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
-        require_extra("retrieval", "candidates by BM25")
+        require_extra("retrieval", "candidates by BM25", "bm25s")
         self._vocabulary: dict[str, int] = {}
         numbers: list[int] = []
         documents: list[list[int]] = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.asking.answering import AskOptions, load_asked_job
+from edgen.asking.answering import load_asked_job
 from edgen.asking.needs import NeededCalls, needs_of
+from edgen.asking.options import AskOptions
 from edgen.asking.places import Place
 from edgen.asking.start import ask_for_file
 from edgen.core.errors import DataError
@@ -33,16 +33,13 @@ MODEL = "model"
 WAYS = (*BASELINES, MODEL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOptions(AskOptions):
-    """The options of a model that ranks.
-
-    backend: `JOB[:ROLE]`; None for ./job.yaml, else the simulator. none: rank "no candidate is right" as
-    well.
-    """
+class ModelOptions(AskOptions, frozen=True, kw_only=True):
+    """The options of a model that ranks."""
 
     backend: str | None = None
+    """`JOB[:ROLE]`; None for ./job.yaml, else the simulator."""
     none: bool = False
+    """Whether "no candidate is right" is ranked as well."""
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from edgen.plugin import (
     ask,
 )
 from edgen.plugin.forms import form, listed, whole_number
-from edgen.protocols.base import Protocol
+from edgen.plugin.protocols import Protocol
 from edgen.protocols.fence import fence_text, guarded_lines, make_mark
 from edgen.reading.detect import words
 

@@ -13,10 +13,10 @@ from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
 from edgen.domains.retrieval.intents import Key, Labelled, named, read_labels, read_true_labels
 from edgen.domains.retrieval.pools import Pools
+from edgen.domains.retrieval.ranking_figures import RankingFigures, ranking_figures
 from edgen.domains.retrieval.submission import plain, read_ranking
 from edgen.domains.retrieval.truth import Truth, read_truth
 from edgen.stats.label_figures import LabelCounts, LabelFigures
-from edgen.stats.ranking_figures import RankingFigures, ranking_figures
 from edgen.validation.reading import lines_of, read_data
 
 

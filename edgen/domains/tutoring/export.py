@@ -17,9 +17,9 @@ from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_AC
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
-from edgen.export.files import SplitFiles, WriteRow
-from edgen.export.format import tried
+from edgen.export.format import Tried
 from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
+from edgen.plugin.formats import SplitFiles, WriteRow
 
 PICTURES = "pictures"  # the folder of them
 MOST_TURNS = 10  # of a context, as in the release
@@ -161,6 +161,11 @@ FORMAT = CimaFormat(
     name="cima",
     summary="Contexts of exercises with the tutors' responses and their actions, in the layout of CIMA's released data.",
     rows=rows,
+    reasons={
+        "actions": "an utterance takes actions that this format cannot express",
+        "long_context": "more was said before than this format holds",
+        "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be read back",
+    },
     tables={
         "past_convo": "what was said of the exercise, the tutor first, the student last; of shapes: pastConvo, one text",
         "tutorResponses": "the tutors' responses, the one that went on first",
@@ -184,6 +189,13 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
         ),
         "The prepositions are the space's (`dietro`), not with the verb as in the release (`e dietro`).",
     ),
-    tried=tried("cima"),
+    tried=(
+        Tried(
+            library="MastersThesis",
+            version="8815371",
+            day="2026-11-22",
+            what="the data_processing.py and transform_cima.py of github.com/AayushKucheria/MastersThesis, written for the release, read every entry with the run's own texts and actions.",
+        ),
+    ),
     tags=("tutoring", "conversational"),
 )

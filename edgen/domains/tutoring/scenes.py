@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.values import Role
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
 from edgen.families.base import Scene, Scenes
 from edgen.plugin import Scenario, Space, Turn
+from edgen.plugin.families import Role
 
 
 class ExerciseScenes(Scenes):

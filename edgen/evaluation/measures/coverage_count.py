@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from edgen.evaluation.sample import PlannedOutcome
 from edgen.plugin import Estimate, Sample, Space, SpaceRole, Words, share
+from edgen.plugin.protocols import ROLES
 from edgen.space.cells import AllowedCells
-from edgen.space.model import ROLES, TOPIC_FIELDS
+from edgen.space.model import TOPIC_FIELDS
 from edgen.stats.significance import fisher, holm, log_factorials
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30

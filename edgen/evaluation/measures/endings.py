@@ -1,13 +1,13 @@
-"""Ends of guided conversations: whether the task was done, why they ended, and after how long."""
+"""Ends of conversations whose record has an event `end`: why, after how long, whether the task was done."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from edgen.families.event_log import GuidedEvents
 from edgen.plugin import (
     Columns,
     Compared,
+    Event,
     Histogram,
     Measure,
     Panel,
@@ -24,13 +24,13 @@ from edgen.plugin import (
 class EndingsMeasure(Measure[Any]):
     name = "endings"
     definition = (
-        "Conversations whose end is told (`protocol: guided` and `forum`) by why they ended, as their machine or the protocol "
-        "calls it, the share in which the task was done or the question answered, and the seconds of the conversation's clock until then: the outcomes of CRWIZ (Chiyah "
-        "Garcia, Lopes, Liu and Hastie, LREC 2020)."
+        "Conversations whose record tells how they ended, by the reason, the share in which the task was done or the "
+        "question answered, and the seconds of the conversation's clock until then (outcomes as in Chiyah Garcia, "
+        "Lopes, Liu and Hastie, LREC 2020)."
     )
     order = 15
     section = "task"
-    nothing = "No record tells how a guided conversation ended."
+    nothing = "No record tells how its conversation ended."
     figures = figure_kinds("seconds", truths=("done",), texts=("reason",))
     aggregates = (
         Total("conversations", "ended"),
@@ -51,28 +51,30 @@ class EndingsMeasure(Measure[Any]):
     compares = (
         Compared(
             name="task_done", title="task done", kind="share", top="done",
-            over="guided conversations whose end says", definition="Guided conversations in which the task was done.",
+            over="conversations whose end says", definition="Conversations in which the task was done.",
         ),
         Compared(
             name="duration", title="seconds until the end", kind="number", top="seconds",
-            over="guided conversations", definition="Seconds of the conversation's clock until it ended.",
+            over="conversations whose end is told", definition="Seconds of the conversation's clock until it ended.",
         ),
         Compared(
             name="ended_{key}", title="ended: {key}", kind="share", top="reason",
-            over="guided conversations", definition="Guided conversations that ended for this reason: {key}.",
+            over="conversations whose end is told", definition="Conversations that ended for this reason: {key}.",
         ),
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
         """Return why and after how long it ended, and whether the task was done, if known."""
-        events = GuidedEvents(sample.events, len(sample.turns))
-        if events.end is None:
+        end: Event = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
+        reason, success = end.get("reason"), end.get("success")
+        seconds: Any = end.get("time")
+        if not reason or not isinstance(reason, str):  # records may have any origin
             return {}
         return {
             "ended": 1,
-            "reason": events.end.reason,
-            "done": events.end.success,
-            "seconds": events.duration,
+            "reason": reason,
+            "done": success if isinstance(success, bool) else None,
+            "seconds": float(seconds) if type(seconds) in (int, float) and seconds >= 0 else 0.0,
         }
 
 

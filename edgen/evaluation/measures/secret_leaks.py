@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from edgen.core.registry import find
 from edgen.core.text import readable_name
-from edgen.core.values import Role
 from edgen.evaluation.figures import Block
 from edgen.evaluation.panels import draw_panels
 from edgen.evaluation.terminal import join_counts, rows, wrap
@@ -39,11 +38,12 @@ from edgen.plugin import (
     Words,
     figure_kinds,
 )
+from edgen.plugin.families import Role
+from edgen.plugin.protocols import ROLES
 from edgen.reading import phrase_kinds as ways
 from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.detect import words as cut_words
 from edgen.reading.phrase_kinds import MOST
-from edgen.space.model import ROLES
 
 _LEADING = re.compile(r"(?:(?:and|but|or|then|who|might|may|he|she|they|will)\s+){1,5}", re.IGNORECASE)
 _TRAILING = re.compile(r"\s+otherwise\W{0,5}\Z", re.IGNORECASE)

@@ -1,5 +1,5 @@
-"""One row per turn with its acts: the dialogue acts of any protocol that labels its turns, and the state of a
-guided one."""
+"""One row per turn with its acts: the dialogue acts of any protocol that labels its turns, and the state
+of those that have one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FORMAT = Format(
         "role": "who speaks",
         "text": "what is said, without the end marker",
         "acts": "the turn's labels as they stand in the record; none where nobody labelled it",
-        "state": "the state of the machine that was said; empty for fixed replies, for what is typed, and where nobody is guided",
+        "state": "the state of the machine that was said; empty for fixed replies, for what is typed, and where nobody chose one",
     },
     use="""\
 from datasets import load_dataset
@@ -47,7 +47,7 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
     needs=("labels",),
     chat=False,
     notes=(
-        "Of a turn with alternatives, as tutoring has them, the one that went on is here.",
+        "Of a turn with alternatives, the one that went on is here.",
         "A conversation without any label is left out; of the others all turns are here, as the context of those with acts.",
     ),
     tags=("dialogue-acts",),

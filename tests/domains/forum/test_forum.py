@@ -18,12 +18,12 @@ import edgen
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError, ShortError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
+from edgen.domains.forum.post import TITLE_FROM_TEXT, UNKNOWN_POST, Post, read_post
 from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
-from edgen.reading.answers.post import TITLE_FROM_TEXT, UNKNOWN_POST, Post, read_post
 from edgen.simulator.text import respond
 from edgen.validation.checker import problems
 from tests.cli.command import Command

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from edgen.core import resources
 from edgen.core.values import Conversation, Scenario, Turn
+from edgen.domains.guided.events import ACTS, GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.evaluation.figures import Drawing, Picture
 from edgen.evaluation.measure import ArmResult
@@ -21,7 +22,6 @@ from edgen.evaluation.sample import DataSet, Sample, Words
 from edgen.expressions.conversation import ConversationNames, Facts
 from edgen.expressions.language import Expression
 from edgen.families.dialogue import DIALOGUE
-from edgen.families.event_log import ACTS, GuidedEvents
 from edgen.report.canvas import drawing
 from edgen.report.charts import draw
 from edgen.space import load_space

@@ -21,7 +21,7 @@ from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.panels import share_intervals
 from edgen.evaluation.terminal import row, share_with_interval, wrap
 from edgen.plugin import ArmResult, Estimate, Measure, Sample, Space, Value, Words, figure_kinds
-from edgen.space.model import DIMENSIONS
+from edgen.plugin.protocols import DIMENSIONS
 
 if TYPE_CHECKING:
     from edgen.asking.needs import NeededCalls

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from edgen.families.event_log import GuidedEvents
+from edgen.domains.guided.events import GuidedEvents
 
 HELPER, WIZARD, PARTNER = 2, 3, 4
 """The users' numbers: CRWIZ's programs take those up to 2 for its own bots."""

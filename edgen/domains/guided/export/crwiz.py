@@ -9,13 +9,11 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import protocol_of
-from edgen.core.files import write_new
+from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
 from edgen.domains.guided.machines.model import Machine
-from edgen.export.files import Patterns
-from edgen.export.format import tried
-from edgen.families.event_log import GuidedEvents
+from edgen.export.format import Tried
 from edgen.plugin import (
     AcceptedConversation,
     Chat,
@@ -27,6 +25,7 @@ from edgen.plugin import (
     Row,
     RunReader,
 )
+from edgen.plugin.formats import Patterns, write_new
 
 LOGS, ANSWERS = "logs", "questionnaires"
 STATES = "dialogue_states"
@@ -99,6 +98,7 @@ FORMAT = Format(
     name="crwiz",
     summary="Guided conversations as CRWIZ logs them: a file for each room with all its events, and the states.",
     rows=rows,
+    reasons={"no_events": "the record tells of no states and choices, as those of `protocol: guided` do"},
     tables=(
         DataTable(
             {
@@ -147,5 +147,12 @@ logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDE
         ),
     ),
     tags=("wizard-of-oz",),
-    tried=tried("crwiz"),
+    tried=(
+        Tried(
+            library="crwiz",
+            version="28ee52c",
+            day="2026-11-22",
+            what="its post_task_analysis, with logs in the place of its database, found in each what the log's own analysis says; its load_dialogue_states read the states.",
+        ),
+    ),
 )

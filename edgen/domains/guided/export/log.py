@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from edgen.domains.guided import events as guided
+from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.analysis import HELPER, PARTNER, WIZARD, analyse
-from edgen.families import event_log as guided
-from edgen.families.event_log import GuidedEvents
 from edgen.plugin import Event, Turn
 
 START = 1_577_836_800.0

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 
 import msgspec
 
+from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
 from edgen.evaluation.aggregates import ByKey
-from edgen.families.event_log import ACTS, GuidedEvents, acts_of
 from edgen.plugin import Histogram, Measure, Panel, Sample, Tally, Total, Words
 from edgen.stats.distributions import Distribution, summarize_counts
 

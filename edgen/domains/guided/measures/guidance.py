@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.families.event_log import GuidedEvents
+from edgen.domains.guided.events import GuidedEvents
 from edgen.plugin import (
     Columns,
     Compared,

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from edgen.core.text import number, quantity, shorten, signed_number
+from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
 from edgen.evaluation.figures import (
     SHARES,
     Axis,
@@ -27,7 +28,6 @@ from edgen.evaluation.figures import (
     series_colour,
 )
 from edgen.evaluation.terminal import SUMMARY_HEAD, summary, wrap
-from edgen.families.event_log import ACTS, GuidedEvents, acts_of
 from edgen.plugin import ArmResult, Measure, Sample, Table, Words
 from edgen.stats.distributions import Distribution, summarize_counts
 from edgen.stats.ranks import RankTest, spearman, superiority

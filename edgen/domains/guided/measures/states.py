@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.evaluation.aggregates import Aggregate
 from edgen.evaluation.figures import Block, Drawing, label_with_arm
-from edgen.families.event_log import GuidedEvents
 from edgen.plugin import ArmResult, Measure, Sample, Shared, Table, Words
 
 MOST = 100_000  # transitions that are counted

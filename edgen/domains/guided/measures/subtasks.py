@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 
+from edgen.domains.guided.events import GuidedEvents
 from edgen.evaluation.aggregates import MOST_NUMBER, ByKey
-from edgen.families.event_log import GuidedEvents
 from edgen.plugin import Estimate, Histogram, Measure, Panel, Sample, Share, Words, share
 from edgen.stats.distributions import Distribution, summarize_counts
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from edgen.core.digest import hash64
 from edgen.domains.retrieval.export.msdialog import LABELS, WHO, actor_of, one_line, tags_of
-from edgen.export.files import SplitFiles, WriteRow
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import SplitFiles, WriteRow
 
 DROPPED = ("GG", "O", "JK")
 KEPT = 32

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.export.files import SplitFiles, WriteRow
 from edgen.export.format import Rows
 from edgen.plugin import AcceptedConversation, Chat, Item, LeftOut, Row, RunReader, Turn
+from edgen.plugin.formats import SplitFiles, WriteRow
 
 Actor = Literal["User", "Agent"]
 

@@ -9,13 +9,14 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 
-from edgen.core.extras import install_command, missing_modules
+from edgen.core.extras import missing_modules
 from edgen.domains.tutoring.measures.best_of_others import SEED, Overlap, reference_overlap
 from edgen.domains.tutoring.served import responses_to
 from edgen.evaluation.aggregates import Aggregate
 from edgen.evaluation.figures import Block
 from edgen.evaluation.terminal import wrap
 from edgen.plugin import ArmResult, Mean, Measure, Panel, Sample, Total, Words
+from edgen.plugin.formats import install_command
 
 MOST_TURNS = 2000
 VARIABLE = "EDGEN_BERTSCORE_MODEL"  # names the model, without which there is no BERTScore

@@ -13,14 +13,13 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.forms import Form, form, form_of, listed, one_of
 from edgen.core.forms import text as text_of
 from edgen.core.text import shorten
-from edgen.core.values import Rejection, RejectionReason
+from edgen.plugin import Rejection, RejectionReason, read_turn
+from edgen.plugin.forms import Form, form, form_of, listed, one_of
 from edgen.reading.answers.body import body_of, object_in, unfenced
 from edgen.reading.assistant_words import find_service_refusal
 from edgen.reading.loose_json.parser import Pairs, parse
-from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text.characters import excerpt, replace_surrogates
 

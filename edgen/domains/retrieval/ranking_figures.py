@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from edgen.stats.intervals import Estimate
+from edgen.plugin import Estimate
 from edgen.stats.resampling import bootstrap, interval, round_number
 
 CUTS = (1, 2, 5, 10, 50, 100)

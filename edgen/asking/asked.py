@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.api.status import AskerStatus
-from edgen.asking.answering import AskOptions
 from edgen.asking.declared import DeclaredAsker, DeclaredStart
 from edgen.asking.needs import NeededCalls
+from edgen.asking.options import AskOptions
 from edgen.asking.places import open_for_reading, open_for_work
 from edgen.core.errors import EdgenError
 from edgen.runtime.control import Control
+from edgen.runtime.status import AskerStatus
 
 
 @dataclass(frozen=True, slots=True)

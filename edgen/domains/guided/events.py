@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from edgen.core.values import Event, Role
+from edgen.plugin import Event
+from edgen.plugin.families import Role
 
 ACTS = ("Request", "Interaction", "Action", "Update")
 """The four types of dialogue acts (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."""

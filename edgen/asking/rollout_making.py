@@ -14,12 +14,13 @@ from edgen.asking.rollouts import Rollouts
 from edgen.asking.work import AtWork, ask
 from edgen.config import backend_name
 from edgen.core.errors import DamagedError, RunError, UsageError
+from edgen.core.options import Via
 from edgen.core.pair import Source
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.preferences.choice import PairChoice
-from edgen.runtime.backends import Via, configs_of
+from edgen.runtime.backends import configs_of
 from edgen.runtime.control import Control
 
 _LOOKED_AT = 50  # conversations in which a probability is looked for

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.annotation.layer import Noted, read_noted
-from edgen.annotation.people import read_person
 from edgen.config import is_input, load_job
 from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
 from edgen.core.files import read_regular
@@ -32,6 +30,11 @@ from edgen.validation.reading import printable
 
 _LARGE = 1 << 26  # bytes of a ledger that takes seconds to look through
 _LARGEST = 1 << 30  # bytes of a comparison
+
+
+Reader = tuple[Path, str, Callable[[Path], object]]
+"""A folder, the pattern of its files, and what reads one of them."""
+FindReaders = Callable[[RunFolder], Iterable[Reader]]
 
 
 class _Found(NamedTuple):
@@ -56,14 +59,15 @@ class RunCheck(NamedTuple):
         return any(one.severity == "error" for report in self.reports for one in report.problems)
 
 
-def check_run(run: RunFolder, note: Callable[[str], None]) -> RunCheck:
+def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) -> RunCheck:
     """Look through all that a run and its arms contain but the records of its finished files. `note` hears of
-    long work. Nothing is changed."""
+    long work; `others` returns readers of further files.
+    Nothing is changed."""
     folders = [run, *(RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir())]
     found = [*_missing_arms(run), *_ledgers(folders, note)]
     for folder in folders:
-        found += _digests(folder, run)
-    found += _unreadable(folders)
+        found += _digests(folder, run, others)
+    found += _unreadable(folders, others)
     if not any(one.kind in ("ledger", "damaged") for one in found):
         if sum(_size(folder.ledger) for folder in folders) > _LARGE:
             note(f"{run.path}: holding the finished files against the ledger …")
@@ -130,7 +134,7 @@ def _asked_ledgers(folder: RunFolder) -> Iterator[Path]:
                 yield path.with_name(path.name.removesuffix(ACKNOWLEDGED)).with_suffix(".db")
 
 
-def _digests(folder: RunFolder, run: RunFolder) -> Iterator[_Found]:
+def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator[_Found]:
     """Yield the files that differ from their digests; those without one are counted."""
     if not (folder.path / DIGESTS).is_file():
         problem = "there are no digests, so nothing says whether the run's files are as edgen wrote them"
@@ -145,7 +149,7 @@ def _digests(folder: RunFolder, run: RunFolder) -> Iterator[_Found]:
         kept = (
             folder.job,
             *sorted(folder.inputs.glob("*")),
-            *(path for path, _ in _derived(folder) if folder.comparisons not in path.parents),
+            *(path for path, _ in _derived(folder, others) if folder.comparisons not in path.parents),
         )
         without = [path for path in kept if path.is_file() and not has_digest(path)]
         if without:
@@ -159,16 +163,15 @@ def _digests(folder: RunFolder, run: RunFolder) -> Iterator[_Found]:
     yield from told
 
 
-def _derived(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], object]]]:
+def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield the files made of a run's answers, or given by people, each with its reader."""
     if folder.pairs.exists():
         yield folder.pairs, lambda: _exhaust(read_pairs(folder))
     if folder.votes.exists():
         yield folder.votes, lambda: stored_votes(folder)
-    readers: tuple[tuple[Path, str, Callable[[Path], object]], ...] = (
+    readers: tuple[Reader, ...] = (
         (folder.layers, "*/labels.jsonl", lambda path: _exhaust(read_layer(path))),
-        (folder.layers, "*/layer.json", lambda path: read_noted(path, Noted)),
-        (folder.layers, "*/annotators/*.jsonl", read_person),
+        *others(folder),
         (folder.candidates, "*.jsonl", lambda path: _exhaust(read_written(path))),
         (folder.comparisons, "*.json", lambda path: msgspec.json.decode(read_regular(path, _LARGEST))),
     )
@@ -177,10 +180,10 @@ def _derived(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], object]]]:
             yield path, partial(read, path)
 
 
-def _unreadable(folders: Iterable[RunFolder]) -> Iterator[_Found]:
+def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:
     """Yield the files that no command could read. Damaged ones are reported by their digests."""
     for folder in folders:
-        for path, read in _derived(folder):
+        for path, read in _derived(folder, others):
             try:
                 read()
             except DamagedError:  # reported by its digest

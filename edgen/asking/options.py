@@ -1,0 +1,143 @@
+"""Options of what asks about a run: pairs, annotators, writers. Each is declared here, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.options import (
+    AllowOutside,
+    CallVia,
+    Overrides,
+    People,
+    Sample,
+    TurnsLeft,
+    backend,
+    option,
+    template,
+)
+from edgen.core.pair import Source
+
+Unit = Literal["turn", "conversation"]
+AFTER = 3  # turns before those that something is written for
+
+
+class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that every asker takes."""
+
+    prompt: str | None = None
+    """The template; None for the asker's own."""
+    overrides: Overrides = ()
+    """Keys of the job: backends, limits, asks."""
+    via: CallVia = "online"
+
+
+class PairOptions(AskOptions, frozen=True, kw_only=True):
+    """The options of pairs. `by` is the source of the labels."""
+
+    by: Source = "oracle"
+    credit: Annotated[
+        Literal["whole", "response", "rollouts"] | None,
+        option(
+            "How to compare two responses to one turn. whole: by the whole conversations. response: by the two "
+            "responses alone. rollouts: by the mean of conversations in which the run's own agents continue from each "
+            "response.  [default: the job's, else whole]"
+        ),
+    ] = None
+    rollouts: Annotated[
+        int | None,
+        option(
+            "With --credit rollouts: continue K times from each response.  [default: 4]", metavar="K", ge=1
+        ),
+    ] = None
+    judge: Annotated[str | None, backend("It judges.  [default: judge, else default]")] = None
+    prompt: Annotated[str | None, template("the job's, else oracle_guarded or oracle_roles")] = None
+    people: People = ()
+    """A file of votes."""
+    min_margin: Annotated[
+        float | None,
+        option("Leave out pairs less clear than M, from 0 to 1.", metavar="M", ge=0, le=1),
+    ] = None
+    max_per_scenario: Annotated[
+        int | None, option("Keep the N clearest pairs of each scenario.", metavar="N", ge=1)
+    ] = None
+    min_turns_left: TurnsLeft = None
+    allow_outside: AllowOutside = False
+
+    @property
+    def human(self) -> Path | None:
+        """The file of votes. Raises UsageError for more than one."""
+        if len(self.people) > 1:
+            raise UsageError(f"--people {self.people[1]}: this command takes one file; join the files.")
+        return self.people[0] if self.people else None
+
+
+class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
+    """The options of annotators."""
+
+    labels: Annotated[
+        str | None,
+        option(
+            "The label set: a shipped one's name, or a file.", metavar="NAME|FILE", completes="label_sets"
+        ),
+    ] = None
+    """None for that of an existing layer."""
+    by: Annotated[
+        tuple[str, ...],
+        backend(
+            "Give it again for more annotators; NAME= names one.  [default: annotator or writer, else default]",
+            metavar="[NAME=][JOB:]ROLE",
+        ),
+    ] = ()
+    annotators: Annotated[
+        int, option("Make N annotators of each backend, each with its own seed.", metavar="N", ge=1)
+    ] = 1
+    unit: Annotated[Unit, option("What to label.")] = "turn"
+    together: Annotated[
+        bool, option("Label all turns of a conversation in one request, which is cheaper.")
+    ] = False
+    sample: Sample = None
+    layer: Annotated[
+        str | None,
+        option(
+            "A layer of labels.  [default: the label set's name]",
+            metavar="NAME",
+            completes="layers",
+        ),
+    ] = None
+    people: People = ()
+    """Files of labels."""
+    gold: Annotated[
+        str | None,
+        option(
+            "Score the labels against these right ones: a file, or another layer of the run.",
+            metavar="FILE|LAYER",
+            completes="layers",
+        ),
+    ] = None
+    prompt: Annotated[str | None, template("label_turns, paraphrase or wrong_reply")] = None
+
+    @property
+    def asks(self) -> bool:
+        """True if models are asked: with people's labels, only the named ones."""
+        return bool(self.by) or self.annotators > 1 or (self.labels is not None and not self.people)
+
+
+class CandidateOptions(AskOptions, frozen=True, kw_only=True):
+    """The options of a writer."""
+
+    write: Literal["paraphrases", "wrong"]
+    """The kind of texts."""
+    count: int = 3
+    """Texts for each turn."""
+    agent: str | None = None
+    """The role whose turns get texts; None for the space's first role."""
+    after: int = AFTER
+    """Only turns after that many others get texts."""
+    by: str = ""
+    """`[JOB:]ROLE` of the backend that writes."""
+    sample: int | None = None
+    """Conversations of each arm; None for all."""

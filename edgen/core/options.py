@@ -1,0 +1,123 @@
+"""Options that are declared once, as fields of a struct.
+
+A field's annotation holds the help text, the flags and the bounds. Commands get their flags from it
+(`edgen.cli.declared`), and Python callers pass the struct's fields by name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+Via = Literal["online", "batch"]
+
+
+def option(
+    help_: str,
+    *flags: str,
+    metavar: str | None = None,
+    completes: str | None = None,
+    ge: float | None = None,
+    le: float | None = None,
+) -> msgspec.Meta:
+    """Declare an option by its field's annotation.
+
+    `help_`: its help text. `flags`: as typed, such as "--set"; without any, the field's name makes one.
+    `metavar`: what stands for its value in help texts. `completes`: what a shell completes its value with:
+    a function of `edgen.cli.complete`. `ge`, `le`: the lowest and the highest value.
+
+    >>> from typing import Annotated
+    >>> class Wishes(msgspec.Struct):
+    ...     most: Annotated[int | None, option("Keep the N best.", metavar="N", ge=1)] = None
+    """
+    extra = {"flags": flags, "metavar": metavar, "completes": completes, "ge": ge, "le": le}
+    return msgspec.Meta(description=help_, extra=extra)
+
+
+# -- options of several commands
+
+Overrides = Annotated[
+    tuple[str, ...],
+    option("Override a job key, as in --set limits.in_flight=8.", "--set", metavar="KEY=VALUE"),
+]
+CallVia = Annotated[
+    Via,
+    option(
+        "How to call models. online: call by call. batch: by the provider's batch service, which is cheaper.",
+        "--via",
+    ),
+]
+AllowOutside = Annotated[
+    bool, option("Also read files that the job names outside its project.", "--allow-outside")
+]
+TrustHost = Annotated[
+    tuple[str, ...],
+    option(
+        "Let the key in VAR (without VAR: any key of the job) go to HOST; see docs/trust.md.",
+        "--trust-host",
+        metavar="HOST[=VAR]",
+    ),
+]
+TrustCode = Annotated[
+    tuple[Path, ...],
+    option("Run this Python file if the job names it under `measures`.", "--trust-code", metavar="FILE"),
+]
+OwnMeasures = Annotated[
+    tuple[str, ...],
+    option(
+        "A Python function as a measure, as in ./mine.py:words; runs the file.",
+        "--measure",
+        metavar="FILE:FUNCTION",
+    ),
+]
+Sample = Annotated[
+    int | None,
+    option(
+        "Use N conversations of the run (of each arm), drawn by hash.",
+        "--sample",
+        metavar="N",
+        ge=1,
+    ),
+]
+Agent = Annotated[
+    str | None,
+    option(
+        "The role that answers users, where turns do not say who does.  [default: the space's first role]",
+        "--agent",
+        metavar="ROLE",
+    ),
+]
+TurnsLeft = Annotated[
+    int | None,
+    option(
+        "Leave out pairs that part where fewer than N turns follow, in either of the two.",
+        "--min-turns-left",
+        metavar="N",
+        ge=0,
+    ),
+]
+People = Annotated[
+    tuple[Path, ...], option("What people said; it is kept with the run.", "--people", metavar="FILE")
+]
+
+
+def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> msgspec.Meta:
+    """Declare the option --backend; `more` says what the backend does, and its default."""
+    return option(
+        f"The backend to ask: a role, or a job's role. {more}",
+        "--backend",
+        metavar=metavar,
+        completes="backends",
+    )
+
+
+def template(default: str) -> msgspec.Meta:
+    """Declare the option --prompt."""
+    return option(
+        f"The template: a shipped name, or a .j2 file.  [default: {default}]",
+        "--prompt",
+        metavar="NAME|FILE",
+        completes="templates",
+    )

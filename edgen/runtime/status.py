@@ -1,0 +1,351 @@
+"""Status of a run from its ledgers: the values that `edgen status --json` prints.
+
+A key that does not apply is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from edgen.core.errors import ShortError
+from edgen.core.text import describe_counts
+from edgen.runtime.budget_status import BudgetStatus
+from edgen.runtime.snapshot import Amount, Calls, Tokens, Usage, add_amounts, add_usage
+from edgen.store.layers import layer_names
+from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
+from edgen.store.ledger.facts import END, RETRIES, ended_rounds, read_end, read_retries, read_timeouts
+from edgen.store.run_folder import RunFolder
+
+State = Literal["complete", "short", "running", "stopped"]
+
+
+class ScenarioRange(msgspec.Struct, frozen=True):
+    """The scenarios of a piece of its job, half open."""
+
+    first: int
+    end: int
+    of: int
+
+
+class RoundStatus(msgspec.Struct, frozen=True):
+    """The present round of a run, from 1, and their number."""
+
+    number: int
+    of: int
+
+
+class OpenBatch(msgspec.Struct, frozen=True):
+    """A provider's batch that is out."""
+
+    number: int
+    state: str
+    backend: str
+    id: str | None
+    requests: int
+    sent_at: str | None
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """The reason why the last start ended before all was made.
+
+    `reason` in one word: useless, budget, deadline, interrupted, killed, refused, failures, short, bug, or
+    another error's; `at`: the time, ISO 8601, UTC.
+    """
+
+    reason: str
+    detail: str
+    at: str
+
+
+class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Status of the tasks of an asker's ledger. done: the key that counts answered tasks. parts: the place of
+    each name in the ledger's path, without its suffix.
+    """
+
+    done: ClassVar[str]
+    parts: ClassVar[dict[str, int]]
+
+    planned: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    pending: int
+    calls: Calls
+    tokens: Tokens
+    cost_usd: float | None
+    out: Amount | UnsetType = UNSET
+    unanswered: Amount | UnsetType = UNSET
+    lost_replies: int | UnsetType = UNSET
+    retried: dict[str, int] | UnsetType = UNSET
+    timeouts: int | UnsetType = UNSET
+    stopped: Stopped | UnsetType = UNSET
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+
+    @classmethod
+    def at(cls, ledger: Path) -> Self:
+        """Return how the tasks of this ledger stand."""
+        status = _ledger_status(str(ledger.parent), ledger, held=False)
+        facts: dict[str, Any] = {key: getattr(status, key) for key in TasksStatus.__struct_fields__}
+        path = ledger.with_suffix("").parts
+        facts |= {key: path[part] for key, part in cls.parts.items()}
+        return cls(**{**facts, cls.done: status.accepted})
+
+    def require_answers(self, what: str) -> None:
+        """Raise ShortError where some of them got no answer; `what` they are."""
+        if failed := sum(self.failed.values()) + self.pending:
+            raise ShortError(
+                f"{failed} of {self.planned:,} {what} got no answer ({describe_counts(self.failed)}). "
+                "Run the same command again to retry them."
+            )
+
+
+class JudgeStatus(TasksStatus, frozen=True, kw_only=True):
+    """Status of the pairs of one judge."""
+
+    done = "judged"
+    parts = {"judge": -1}
+
+    judge: str
+    judged: int
+
+
+class RolloutStatus(TasksStatus, frozen=True, kw_only=True):
+    """Status of the rollouts of one run, or arm. `agents` names the players, in 16 hex digits."""
+
+    done = "played"
+    parts = {"agents": -1}
+
+    agents: str
+    played: int
+
+
+class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
+    """Status of the labels of one annotator of a layer: `labelled` of its `planned` requests."""
+
+    done = "labelled"
+    parts = {"layer": -3, "annotator": -1}
+
+    layer: str
+    annotator: str
+    labelled: int
+
+
+class WriterStatus(TasksStatus, frozen=True, kw_only=True):
+    """Status of the texts of one writer: those for `written` of its `planned` turns.
+
+    `writer` names the writer and the request in 16 hex digits; `writes` is the kind.
+    """
+
+    done = "written"
+    parts = {"writer": -1, "writes": -2}
+
+    writer: str
+    writes: str
+    written: int
+
+
+class AskerStatus(TasksStatus, frozen=True, kw_only=True):
+    """Status of another asker: `answered` of its `planned` units. `answerer` names the answering party and
+    its settings in 16 hex digits."""
+
+    done = "answered"
+    parts = {"asker": -2, "answerer": -1}
+
+    asker: str
+    answerer: str
+    answered: int
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
+
+    `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
+    aside for what is out; `unanswered`: what is charged for calls without a kept answer; `budget`: the one
+    that it shares with other runs; `lost_replies`: those that were stored once, and are missing from the
+    ledger; `last`: what the last session of a run that is not complete ended with; `judges`: how each judge
+    of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how those
+    of its layers stand; `layers`: those that have labels; `writers`: how those of its candidates stand;
+    `asked`: how other askers stand.
+    """
+
+    run: str
+    state: State
+    range: ScenarioRange | UnsetType = UNSET
+    round: RoundStatus | UnsetType = UNSET
+    planned: int
+    accepted: int
+    rejected: dict[str, int]
+    failed: dict[str, int]
+    pending: int
+    calls: Calls
+    tokens: Tokens
+    cost_usd: float | None
+    out: Amount | UnsetType = UNSET
+    unanswered: Amount | UnsetType = UNSET
+    budget: BudgetStatus | UnsetType = UNSET
+    lost_replies: int | UnsetType = UNSET
+    retried: dict[str, int] | UnsetType = UNSET
+    timeouts: int | UnsetType = UNSET
+    stopped: Stopped | UnsetType = UNSET
+    last: str | UnsetType = UNSET
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+    arms: dict[str, Status | None] | UnsetType = UNSET
+    judges: tuple[JudgeStatus, ...] | UnsetType = UNSET
+    rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET
+    annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET
+    layers: tuple[str, ...] | UnsetType = UNSET
+    writers: tuple[WriterStatus, ...] | UnsetType = UNSET
+    asked: tuple[AskerStatus, ...] | UnsetType = UNSET
+
+    def begun_arms(self) -> dict[str, Status]:
+        """Return the arms that began, by name; none for a run without arms."""
+        return {name: arm for name, arm in (self.arms or {}).items() if arm is not None}
+
+    def with_calls_now(self, made: dict[str, int]) -> Status:
+        """Return the status with the calls of this start, by arm, besides those of all starts."""
+        arms = self.arms
+        if arms is not UNSET:
+            arms = {name: arm and arm.with_calls_now({"": made.get(name, 0)}) for name, arm in arms.items()}
+        calls = msgspec.structs.replace(self.calls, now=sum(made.values()))
+        return msgspec.structs.replace(self, arms=arms, calls=calls)
+
+
+def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
+    """Return the status of a run; `held`: a live process works on it."""
+    status = _run_status(rundir, held=held)
+    asked = {
+        key: tuple(map(kind.at, find_ledgers(rundir))) or UNSET
+        for key, (kind, find_ledgers) in _ASKERS.items()
+    }
+    return msgspec.structs.replace(status, layers=tuple(layer_names(rundir)) or UNSET, **asked)
+
+
+_ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] = {
+    "judges": (JudgeStatus, RunFolder.judge_ledgers),
+    "rollouts": (RolloutStatus, RunFolder.rollout_ledgers),
+    "annotators": (AnnotatorStatus, RunFolder.annotator_ledgers),
+    "writers": (WriterStatus, RunFolder.writer_ledgers),
+    "asked": (AskerStatus, RunFolder.asked_ledgers),
+}  # what the status of a run has of its askers, by key
+
+
+def _run_status(rundir: RunFolder, *, held: bool) -> Status:
+    arms = dict(rundir.arms())
+    if "" in arms:
+        return _ledger_status(str(rundir.path), rundir.ledger, held=held)
+    each: dict[str, Status | None] = dict.fromkeys(arms)
+    for name, arm in rundir.begun_arms():
+        each[name] = _ledger_status(str(arm.path), arm.ledger, held=held and arm.is_locked())
+    begun_arms = [status for status in each.values() if status is not None]
+    states = {"stopped" if status is None else status.state for status in each.values()}
+    state: State = "stopped" if "stopped" in states else "short" if "short" in states else "complete"
+    ranges = {status.range for status in begun_arms}
+    return msgspec.structs.replace(
+        _add_up(begun_arms),
+        run=str(rundir.path),
+        state="running" if held else state,
+        range=ranges.pop() if len(ranges) == 1 else UNSET,
+        stopped=UNSET if held else _last_stop(each),
+        arms=each,
+    )
+
+
+def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
+    """Return the status by one ledger of its run."""
+    kept = summary_at(ledger)
+    status, plan, usage = kept.status, kept.status.plan, Usage.of(kept.status.counts)
+    return Status(
+        run=run,
+        state=cast(State, status.state(held=held)),
+        range=UNSET if plan.of is None else ScenarioRange(plan.first, plan.scenarios, plan.of),
+        round=_round_of(kept, ledger),
+        planned=status.planned,
+        accepted=status.accepted,
+        rejected=status.rejected,
+        failed=status.failed,
+        pending=status.pending,
+        **msgspec.structs.asdict(usage),
+        out=Amount.of(*kept.out) if any(kept.out) else UNSET,
+        unanswered=Amount.of(*kept.unanswered) if any(kept.unanswered) else UNSET,
+        lost_replies=kept.lost_replies or UNSET,
+        retried=read_retries(kept.facts.get(RETRIES), ledger) or UNSET,
+        timeouts=read_timeouts(kept.facts.get, ledger) or UNSET,
+        stopped=_why_stopped(kept, ledger, held=held),
+        last=status.last(held=held) or UNSET,
+        batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
+    )
+
+
+def _why_stopped(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopped | UnsetType:
+    """Return why the last session ended before all was made; UNSET during work, or if nothing is missing."""
+    status = kept.status
+    detail = status.last(held=held)
+    if detail is None or status.ended_at is None:
+        return UNSET
+    reason = read_end(kept.facts.get(END), status.session, ledger) or status.state(held=held)
+    if status.session_state == "running":
+        reason = "killed"
+    return Stopped(reason, detail, _iso(status.ended_at))
+
+
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _last_stop(arms: dict[str, Status | None]) -> Stopped | UnsetType:
+    """Return why the arm with the last session stopped, with the arm's name."""
+    stops = [
+        (name, arm.stopped) for name, arm in arms.items() if arm is not None and arm.stopped is not UNSET
+    ]
+    if not stops:
+        return UNSET
+    name, last = max(stops, key=lambda stop: stop[1].at)
+    return msgspec.structs.replace(last, detail=f"{name}: {last.detail}")
+
+
+def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
+    plan = kept.status.plan
+    if plan.rounds == 1:
+        return UNSET
+    ended = ended_rounds(kept.facts, plan.fingerprint, ledger)
+    return RoundStatus(min(ended + 1, plan.rounds), plan.rounds)
+
+
+def _open_batch(batch: Batch, ledger: Path) -> OpenBatch:
+    requests, sent_at = out_at(ledger, batch.number), None
+    if batch.sent_at is not None:
+        sent_at = _iso(batch.sent_at)
+    return OpenBatch(batch.number, batch.state, batch.backend, batch.remote_id, requests, sent_at)
+
+
+def _add_up(arms: list[Status]) -> Status:
+    """Return the sums over the arms."""
+    usage = add_usage(arms)
+    return Status(
+        run="",
+        state="complete",
+        planned=sum(arm.planned for arm in arms),
+        accepted=sum(arm.accepted for arm in arms),
+        rejected=dict(sum((Counter(arm.rejected) for arm in arms), Counter[str]())),
+        failed=dict(sum((Counter(arm.failed) for arm in arms), Counter[str]())),
+        pending=sum(arm.pending for arm in arms),
+        **msgspec.structs.asdict(usage),
+        out=add_amounts([arm.out for arm in arms if arm.out is not UNSET]),
+        unanswered=add_amounts([arm.unanswered for arm in arms if arm.unanswered is not UNSET]),
+        lost_replies=sum(arm.lost_replies or 0 for arm in arms) or UNSET,
+        retried=dict(sum((Counter(arm.retried or {}) for arm in arms), Counter[str]())) or UNSET,
+        timeouts=sum(arm.timeouts or 0 for arm in arms) or UNSET,
+    )
+
+
+def last_messages(status: Status) -> list[str]:
+    """Return the last messages of sessions, of a run that is not complete, and of its arms."""
+    own = [status.last] if status.last is not UNSET else []
+    arms = status.begun_arms().items()
+    return own + [f"{name}: {text}" for name, arm in arms for text in last_messages(arm)]
