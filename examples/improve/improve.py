@@ -133,7 +133,12 @@ def pairs_by_key(run: edgen.Run, file: Path) -> int:
 def train(trainer: str, model: Path, rows: Path, output: Path, *options: str) -> dict[str, Any]:
     """Train a GGUF file's weights by train.py, in the trainer's environment."""
     command = [trainer, str(HERE / "train.py"), str(model), str(rows), "-o", str(output), *options]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    try:
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(
+            f"Training failed ({error}). --trainer names a Python with torch, transformers, trl and gguf."
+        )
     return json.loads(said.splitlines()[-1])
 
 
@@ -171,7 +176,12 @@ def improve(folder: Path, size: Size, trainer: str, *, dpo: bool) -> Iterator[tu
         made.pairs("human", human=folder / "votes.jsonl", progress=False)
         made.export("trl-dpo", folder / "dpo", train="Tutor", opening_prompt=str(HERE / "tutor.j2"))
         better = folder / "dpo.gguf"
-        yield "dpo", train(trainer, trained, folder / "dpo", better, "--method", "dpo", "--rate", "1e-5")
+        yield (
+            "dpo",
+            train(
+                trainer, trained, folder / "dpo", better, "--method", "dpo", "--rate", "1e-5", "--epochs", "1"
+            ),
+        )
         yield "after dpo", test(folder / "after_dpo", size, _own(better))
 
 
