@@ -37,6 +37,11 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/providers/llamacpp/online.py": ("edgen.providers.openai",),
     # The embedded model is a layer: it knows how the engine words prompts and reads replies.
     "edgen/simulator/provider.py": ("edgen.simulator",),
+    # Its sentences come from a section of the space file; the scene is what the simulator speaks of.
+    "edgen/simulator/phrases_section.py": ("edgen.space",),
+    "edgen/domains/*/simulation.py": ("edgen.protocols.parts", "edgen.space.scene"),
+    "edgen/evaluation/measures/mentioned.py": ("edgen.space.phrases",),
+    "edgen/evaluation/measures/recited.py": ("edgen.space.phrases",),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
     "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),

@@ -44,7 +44,7 @@ def command(
         list[str] | None,
         Option(
             metavar="ROLE=WORD",
-            help="What a data set calls a role of the run, as in Tutor=Agent; may be repeated.",
+            help="What the texts call a role, as in Teacher=Tutor; may be repeated. For data sets.",
         ),
     ] = None,
     output: Annotated[

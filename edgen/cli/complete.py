@@ -86,7 +86,7 @@ def _find_arms(ctx: Any, _incomplete: str) -> Iterator[str]:
 
 def _find_backends(ctx: Any, incomplete: str) -> Iterator[str]:
     """Yield the roles of a run's job; for a command without a run, jobs."""
-    if "run" in ctx.params:
+    if "run" in ctx.params or "runs" in ctx.params:
         for run in _runs_of(ctx):
             yield from _keys_of(run / "job.yaml", "backends")
     else:

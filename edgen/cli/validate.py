@@ -50,7 +50,7 @@ RoleOption = Annotated[
     list[str] | None,
     Option(
         metavar="ROLE=WORD",
-        help="With --replies: what they call a role, as in Teacher=Tutor; may be repeated. Words of many "
+        help="What the texts call a role, as in Teacher=Tutor; may be repeated. With --replies; words of many "
         "languages are known.",
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typer import Argument, Option
 
 from edgen.cli import complete
 from edgen.cli import options as o
+from edgen.cli.errors import ending_signals
 from edgen.cli.output import print_value
 
 
@@ -24,16 +26,18 @@ def command(
         ),
     ] = None,
     port: Annotated[
-        int, Option("--port", metavar="PORT", min=0, max=65535, help="The port to listen on; 0: a free one.")
+        int, Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = 0,
-    browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser on the pages.")] = True,
+    no_browser: Annotated[
+        bool, Option("--no-browser", help="Open no browser; print the link alone.")
+    ] = False,
     json: o.JsonOption = False,
 ) -> None:
-    """Look at runs in a browser: how they stand, their conversations, their pairs.
+    """Look at runs and their conversations in a browser.
 
-    Pages are served on this machine alone, to the browser that opens the printed link. They show runs live,
-    search and filter conversations, and show all that a run knows of one: scenario, turns, labels, raw
-    replies, provenance and pairs. Ctrl-C stops the server.
+    Pages are served on this machine alone, to the browser that opens the printed link. They show how runs
+    stand, live; search and filter conversations; and show all that a run knows of one: scenario, turns,
+    labels, raw replies, provenance and pairs. Ctrl-C stops the server.
 
     Example: edgen web outputs
 
@@ -46,12 +50,12 @@ def command(
             {"url": link}, [f"edgen shows {_named(paths)} at {link}", "Press Ctrl-C to stop."], json=json
         )
         sys.stdout.flush()
-        if browser:
+        if not no_browser:
             import webbrowser
 
             webbrowser.open(link)
 
-    serve(paths or [Path("outputs")], port, opened)
+    serve(paths or [Path("outputs")], port, opened, (signal.SIGINT, *ending_signals()))
 
 
 def _named(paths: list[Path] | None) -> str:

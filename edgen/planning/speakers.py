@@ -41,9 +41,8 @@ def find_doubts(plans: Iterable[Plan]) -> list[str]:
 
 def describe_templates(plan: Plan) -> list[str]:
     """Return the doubts about a plan's templates whose answers hold turns."""
-    if (sentence := _describe_conversation(plan)) is not None:
-        return [sentence]
-    return [*_describe_turns(plan)]
+    found = _describe_conversation(plan)
+    return [*_describe_turns(plan)] if found is None else found
 
 
 def _describe_turns(plan: Plan) -> Iterator[str]:
@@ -52,10 +51,13 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
 
     own = dict(plan.rules.words)
     speakers = tuple((role, *own.get(role, ())) for role in plan.job.speakers)
-    kinds = answer_kinds()
+    own_kinds = {kind.name: kind for kind in plan.protocol.answers}
     for use, messages in plan.opening(plan.scenario(0)).items():
         template = plan.templates.get(use)
-        if template is None or template.expects not in kinds or not kinds[template.expects].spoken:
+        if template is None or template.expects is None:
+            continue
+        kind = own_kinds.get(template.expects) or answer_kinds().get(template.expects)
+        if kind is None or not kind.spoken:
             continue
         text = "\n".join(message.content for message in messages)
         shown = {*_SHOWN.findall(text), *_KEYED.findall(text)}
@@ -67,16 +69,17 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
             )
 
 
-def _describe_conversation(plan: Plan) -> str | None:
-    """Return the doubt about a plan's template of whole conversations; None without a doubt, or if the
-    protocol has no such template."""
+def _describe_conversation(plan: Plan) -> list[str] | None:
+    """Return the doubts about a plan's template of whole conversations; None if the protocol has no such
+    template."""
     work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
     request = next(work, None)
     work.close()
     if not isinstance(request, Request) or not request.speakers:
         return None
     simulated = provider_of(backend_of(plan.job, request.role)).simulated
-    return (_explain_unanswered(plan, request) if simulated else None) or _explain_strangers(plan, request)
+    found = (_explain_unanswered(plan, request) if simulated else None) or _explain_strangers(plan, request)
+    return [] if found is None else [found]
 
 
 def _explain_unanswered(plan: Plan, request: Request) -> str | None:

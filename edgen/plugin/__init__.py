@@ -21,8 +21,8 @@ Values that pass between edgen and a plugin
     Text: a text that is not empty, for fields of settings.
 A provider
     Provider, Backend, BackendConfig, Key, KeyRequest, Link, Price.
-    lower_pictures, PromptPicture, PictureTokens: for a service that sees pictures. pictures_in, without_pictures:
-        of a text.
+    lower_pictures, PromptPicture, PictureTokens: for a service that sees pictures.
+    pictures_in, without_pictures: of a text.
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind,
         Simulation.

@@ -19,11 +19,12 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.config import BackendConfig, Pairs
+from edgen.config import Pairs
 from edgen.core.pair import UNKNOWN_SIDE, Candidate, Compare, Order, SideName, Verdict
 from edgen.plugin import (
     Address,
     AnswerKind,
+    BackendConfig,
     Message,
     Prompting,
     Question,

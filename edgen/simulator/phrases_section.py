@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.core.errors import Problem, SpaceError, UsageError
-from edgen.core.yaml_values import convert, nearest
+from edgen.plugin import Problem, UsageError
+from edgen.plugin.errors import SpaceError
+from edgen.plugin.files import convert, nearest
 from edgen.space.model import SpaceSection
 from edgen.space.phrases import (
     NAME,
@@ -20,7 +21,7 @@ from edgen.space.phrases import (
 )
 
 if TYPE_CHECKING:
-    from edgen.space.model import Space
+    from edgen.plugin import Space
 
 
 class PhrasesSection(SpaceSection):

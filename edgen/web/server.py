@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from aiohttp import web
 
 from edgen.core.errors import UsageError
+from edgen.core.system import handling
 from edgen.web import pages
 from edgen.web.guard import Guard
 from edgen.web.sources import Sources
@@ -28,17 +27,18 @@ def make_app(sources: Sources, guard: Guard) -> web.Application:
     return app
 
 
-def serve(paths: Sequence[Path], port: int, opened: Callable[[str], None]) -> None:
-    """Serve pages of the runs until an interrupt. `opened` gets the owner's link.
+def serve(paths: Sequence[Path], port: int, opened: Callable[[str], None], signals: Collection[int]) -> None:
+    """Serve pages of the runs until one of the signals. `opened` gets the owner's link.
 
     Raises UsageError for a path that is no folder, and for a port that is taken.
     """
     sources = Sources(paths)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(sources, port, opened))
+    asyncio.run(_serve(sources, port, opened, signals))
 
 
-async def _serve(sources: Sources, port: int, opened: Callable[[str], None]) -> None:
+async def _serve(
+    sources: Sources, port: int, opened: Callable[[str], None], signals: Collection[int]
+) -> None:
     guard = Guard(HOST)
     runner = web.AppRunner(make_app(sources, guard), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
@@ -51,10 +51,9 @@ async def _serve(sources: Sources, port: int, opened: Callable[[str], None]) -> 
                 f"--port {port}: this port cannot be opened ({problem.strerror}); leave --port out for a free one."
             ) from None
         taken = runner.addresses[0][1]
-        opened(guard.link(f"http://{HOST}:{taken}"))
         stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await stop.wait()
+        with handling(asyncio.get_running_loop(), signals, lambda _number: stop.set()):
+            opened(guard.link(f"http://{HOST}:{taken}"))
+            await stop.wait()
     finally:
         await runner.cleanup()

@@ -76,7 +76,10 @@ class GuidedProtocol(PlayedProtocol):
             spoken=True,
         ),
         AnswerKind(
-            "turn", "what one side of a self-play conversation says next", (*OF_PARTNER, *OF_PARAPHRASE)
+            "turn",
+            "what one side of a self-play conversation says next",
+            (*OF_PARTNER, *OF_PARAPHRASE),
+            spoken=True,
         ),
         AnswerKind(
             "ratings",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.evaluation.terminal import rows
 from edgen.plugin import Columns, Examples, Measure, Sample, Share, Space, Total, Words, figure_kinds
+from edgen.plugin.measures import rows
 
 _RUN = 4
 _BACK = 3

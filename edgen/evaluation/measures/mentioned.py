@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from edgen.core.text import readable_name
-from edgen.evaluation.terminal import join_counts, rows
 from edgen.plugin import (
     Columns,
     Examples,
@@ -27,7 +25,9 @@ from edgen.plugin import (
     Words,
     figure_kinds,
 )
-from edgen.reading.detect import words as cut_words
+from edgen.plugin.measures import join_counts, rows
+from edgen.plugin.texts import readable_name
+from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or", "other", "our", "out", "she", "should", "so", "some", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "up", "us", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your"])  # fmt: skip

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from edgen.core.text import readable_name
-from edgen.evaluation.terminal import join_counts, rows
 from edgen.plugin import (
     Columns,
     Examples,
@@ -26,8 +24,9 @@ from edgen.plugin import (
     Words,
     figure_kinds,
 )
-from edgen.reading.detect import spoken
-from edgen.reading.detect import words as cut_words
+from edgen.plugin.measures import join_counts, rows
+from edgen.plugin.texts import readable_name, spoken
+from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 
 _FEWEST = 3  # words of a value that are no name of a method or a trait
