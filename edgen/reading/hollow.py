@@ -1,7 +1,7 @@
 """Detection of answers that say nothing of their own: placeholders, echoes of the prompt, one line over and over.
 
-Compared are words, without regard to case and punctuation. What a prompt lists or names with a label are facts, which
-a turn may say word for word; its sentences are instructions. Nothing raises; prompts are analysed once.
+Compared are words, without regard to case and punctuation. What a prompt lists, quotes within a sentence or names with
+a label are facts, which a turn may say word for word; its sentences are instructions. Nothing raises; prompts are analysed once.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ _SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
 _ENDS = "\n.!?…。！？"
 _LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
 _LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
+_QUOTED = re.compile(
+    r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
+)  # in a sentence: words that a side may say
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 _APART = "\0"
 _LONGEST_FIELD = 40  # characters
@@ -234,6 +237,7 @@ def _instruction(line: str) -> tuple[Sequence[str], Sequence[str]]:
     lists something."""
     if _LISTED.match(line):
         return (), ()
+    line = _QUOTED.sub("", line)
     return _sentences(line), _sentences(_without_fact(line))
 
 

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from edgen.core.values import END_MARKER, Message
+from edgen.reading.detect import loops
 from edgen.simulator.agent_prompt import said_so_far
 from edgen.simulator.conversation_prompt import MARKER, ConversationPrompt
 from edgen.simulator.dialogue import Dialogue
@@ -178,7 +179,7 @@ class Talk:
             for one in self.phrases.answers:
                 for words in one.to:
                     wanted = self._fill(words)
-                    if wanted and wanted.lower() in last and (said := self._one(one.says)):
+                    if wanted and wanted.lower() in last and (said := self._fresh(one.says)):
                         return said
         finally:
             self._knows_all = False
@@ -190,12 +191,17 @@ class Talk:
             if number == 0:
                 return self._one(phrases.opens)
             number -= 1
-        if number < len(phrases.says) and (said := self._one(phrases.says[number])):
+        if number < len(phrases.says) and (said := self._fresh(phrases.says[number])):
             return said
-        for ways in phrases.says:  # what was not said yet
-            if (said := self._one(ways)) and said not in self._said:
-                return said
-        return None
+        return next(filter(None, map(self._fresh, phrases.says)), None)  # what was not said yet
+
+    def _fresh(self, ways: Sequence[str]) -> str | None:
+        """Return one of the ways by which the role does not repeat itself, None if there is none."""
+        said = self._one(ways)
+        return None if said is None or self._repeats(said) else said
+
+    def _repeats(self, text: str) -> bool:
+        return text in self._said or (self._depth == 0 and loops(text, self._own))
 
     def _one(self, ways: Sequence[str]) -> str | None:
         if not ways:
@@ -203,7 +209,7 @@ class Talk:
         start, found = int(self._draw() * len(ways)), None
         for i in range(len(ways)):
             text = self._fill(ways[(start + i) % len(ways)])
-            if text and text not in self._said:
+            if text and not self._repeats(text):
                 return text
             found = found or text
         return found

@@ -345,9 +345,9 @@ async def test_a_job_that_is_killed_goes_on_and_ends_with_the_same_files(tmp_pat
     async with serve(Messages(latency=0.05)) as service:
         job, folder = tmp_path / "job.yaml", tmp_path / "run"
         own = {"type": "anthropic", "model": "m", "base_url": service.url.removesuffix("/v1")}
-        job.write_text(
-            job_text(service.url, conversations=24, backends={"default": own}, limits={"in_flight": 4})
-        )
+        changes = {"backends": {"default": own}, "limits": {"in_flight": 4}}
+        # The service ignores schemas; how many calls it takes to notice it is chance.
+        job.write_text(job_text(service.url, conversations=24, forms="prose", **changes))
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         assert (calm.code, calm.facts["accepted"]) == (0, 24), calm.err
         service.asked.clear()

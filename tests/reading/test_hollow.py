@@ -199,3 +199,13 @@ def test_of_real_tutoring_only_turns_that_repeat_the_last_word_for_word_are_echo
                 assert found.reason == "echo"
                 assert text.strip(' ."') == talk[number - 1].strip(' ."')
     assert judged > 5_000
+
+
+@pytest.mark.parametrize("marks", ['""', "“”"])
+def test_what_a_prompt_quotes_within_a_sentence_may_be_said(marks: str) -> None:
+    error = "I have seen the bees yesterday at the lake"
+    brief = f"In this lesson the learner says wrong tenses, as in {marks[0]}{error}.{marks[1]} Nobody laughs about it."
+    messages = (Message("user", brief),)
+    assert reason(f"I can tell you something. “{error}.”", messages, opening=True) is None
+    assert reason(f"“{error}”?", messages, opening=True) is None
+    assert reason("In this lesson the learner says wrong tenses, as in", messages, opening=True) == "echo"

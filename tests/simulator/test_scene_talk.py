@@ -9,6 +9,7 @@ import pytest
 from edgen.core.values import Conversation, Request
 from edgen.planning.load import load_plan
 from edgen.protocols.gated import Passed
+from edgen.reading.detect import loops
 from edgen.simulator.text import respond
 
 pytestmark = pytest.mark.unit
@@ -115,3 +116,23 @@ def test_phrases_change_no_scenario_and_the_same_job_says_the_same(tmp_path: Pat
     first, again = conversations(tmp_path / "a", PHRASES), conversations(tmp_path / "b", PHRASES)
     assert first == again
     assert [one for one, _ in first] == [one for one, _ in conversations(tmp_path / "c")]
+
+
+FEW = """phrases:
+  roles:
+    Doctor:
+      says: ["Then {treatment} will help.", "As I said: {treatment} will help.", "Then {treatment} will help."]
+    Patient:
+      says: ["I have this: {complaint}.", "{complaint.detail}.", "{complaint.detail}."]
+      answers: [{to: [will help], says: ["Is {treatment} enough for it?"]}]
+"""
+
+
+@pytest.mark.parametrize("phrases", ["", FEW])
+def test_nobody_says_a_turn_twice_where_a_talk_is_longer_than_what_there_is_to_say(
+    tmp_path: Path, phrases: str
+) -> None:
+    for _, turns in conversations(tmp_path, phrases, protocol="oneshot", many=20):
+        for role in ("Doctor", "Patient"):
+            said = [turn for turn in turns if turn.startswith(role)]
+            assert not [turn for i, turn in enumerate(said) if loops(turn, said[:i])], turns

@@ -56,7 +56,7 @@ def read_fact(book: CheckedReader, name: str) -> str | None:
     """Return a fact about the run, None if not noted yet. Raises DamagedError unless its checksum matches."""
     rows = dict(book.rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
     if not _is_sound(rows, name):
-        raise _damaged(book, name)
+        raise _damaged(book, name, rows)
     return rows.get(name)
 
 
@@ -65,14 +65,14 @@ def read_facts(book: CheckedReader) -> dict[str, str]:
     rows = dict(book.rows(_ALL, tuple[str, str]))
     for name in _names(rows):
         if not _is_sound(rows, name):
-            raise _damaged(book, name)
+            raise _damaged(book, name, rows)
     return {name: value for name, value in rows.items() if not name.startswith(CHECKSUM)}
 
 
 def find_damaged_facts(book: CheckedReader) -> Iterator[DamagedError]:
     """Yield an error for each fact whose checksum does not fit."""
     rows = _read_leniently(book)
-    return (_damaged(book, name) for name in _names(rows) if not _is_sound(rows, name))
+    return (_damaged(book, name, rows) for name in _names(rows) if not _is_sound(rows, name))
 
 
 def drop_damaged_facts(book: CheckedReader) -> int:
@@ -81,7 +81,7 @@ def drop_damaged_facts(book: CheckedReader) -> int:
     gone = [
         name
         for name in _names(rows)
-        if not _is_sound(rows, name) and not _is_lasting(name) and name.isprintable()
+        if not _is_sound(rows, name) and not _is_lasting(name, rows) and name.isprintable()
     ]
     for name in gone:
         for statement in forget_fact(name):
@@ -95,8 +95,10 @@ def _read_leniently(book: CheckedReader) -> dict[str, Any]:
         return {name: value for name, value in book.connection.execute(_ALL) if isinstance(name, str)}
 
 
-def _is_lasting(name: str) -> bool:
-    return name in _LASTING or name.startswith("end of round ")
+def _is_lasting(name: str, rows: Mapping[str, Any]) -> bool:
+    """Return whether nothing else of the run says a fact. The end of a round that is gone is noted again from
+    the outcomes; a changed one names conversations that no outcome names."""
+    return name in _LASTING or (name.startswith("end of round ") and name in rows)
 
 
 def _names(rows: Mapping[str, Any]) -> list[str]:
@@ -113,10 +115,10 @@ def _checksum(value: Any) -> str:
     return str(crc32(value.encode("utf-8", "surrogateescape"))) if isinstance(value, str) else ""
 
 
-def _damaged(book: CheckedReader, name: str) -> DamagedError:
+def _damaged(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> DamagedError:
     repair = (
         "Restore the ledger from a copy: nothing else in the run says it."
-        if _is_lasting(name)
+        if _is_lasting(name, rows)
         else "Start the command that made this ledger again (`edgen generate`): it notes it anew, without a call."
     )
     return DamagedError(

@@ -225,7 +225,7 @@ def test_long_conversations_are_shown_to_no_tutor() -> None:
 
 def test_a_labeller_says_what_the_turn_does_before_it_is_served() -> None:
     settings = {**POOL, "labelled_by": "labeller", "pool": {"longest": 4, "fallback": {}}}
-    plan = plan_for(space="italian_prepositions", conversations=6, tutoring=settings)
+    plan = plan_for(space="italian_prepositions", conversations=6, seed=10, tutoring=settings)
     plan.prepare_round([play(plan, index)[0] for index in (0, 1)])
     recorded, asked = play(plan, 2)
     assert [request.role for request in asked[-4:]] == ["student", "labeller"] * 2
@@ -286,7 +286,7 @@ def test_wrong_settings_are_refused_with_a_sentence(changes: dict[str, Any], tol
 
 
 def test_a_record_with_all_this_is_read_back() -> None:
-    plan = pooled()
+    plan = pooled(seed=10)
     plan.prepare_round([play(plan, index)[0] for index in (0, 1)])
     recorded, _ = play(plan, 3)
     assert plan.family.read(plan.family.record(recorded)) == recorded

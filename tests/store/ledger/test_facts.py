@@ -59,6 +59,23 @@ async def test_a_fact_that_nothing_else_says_is_kept_and_refused(path: Path, nam
             ledger.fact(name)
 
 
+async def test_the_end_of_a_round_that_is_gone_is_noted_again_and_a_changed_one_refused(path: Path) -> None:
+    name = "end of round 0 of 2, 1 each"
+    async with Ledger(path) as ledger:
+        ledger.set_fact(name, "{}")
+    change(path, f"DELETE FROM meta WHERE name = '{name}'")
+    assert any(name in one and "again" in one for one in find_ledger_damage(path))
+    async with Ledger(path) as ledger:
+        ledger.take_over()
+        assert ledger.fact(name) is None
+        ledger.set_fact(name, "{}")
+    change(path, f"UPDATE meta SET value = '[]' WHERE name = '{name}'")
+    async with Ledger(path) as ledger:
+        ledger.take_over()
+        with pytest.raises(DamagedError, match="from a copy"):
+            ledger.fact(name)
+
+
 async def test_a_fact_of_an_older_edgen_is_read_as_it_is(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM meta WHERE name LIKE 'crc32 of %' OR name = 'seal'")
