@@ -26,6 +26,7 @@ from edgen.plugin import (
     Total,
     Words,
     figure_kinds,
+    pictures_in,
 )
 from edgen.reading.detect import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
@@ -122,7 +123,8 @@ def _mentions(said: set[str], text: str) -> bool:
 
 
 def _is_fact(text: str) -> bool:
-    return (" " in text or any(map(str.isdigit, text))) and bool(_stems(text))
+    told = " " in text or any(map(str.isdigit, text))
+    return told and bool(_stems(text)) and not pictures_in(text)
 
 
 @lru_cache(maxsize=16_384)
