@@ -12,11 +12,13 @@ from functools import lru_cache, partial
 from typing import Any
 
 from edgen.core.text import readable_name
+from edgen.evaluation.measures.mentioned import FOLDED
 from edgen.evaluation.terminal import join_counts, rows
 from edgen.plugin import (
     Columns,
     Examples,
     Measure,
+    Panel,
     Sample,
     Share,
     Shared,
@@ -50,6 +52,23 @@ class RecitedMeasure(Measure[Any]):
         ),
         Tally("by", "dimensions"),
         Examples("examples", "reciting", why="a turn recites how its speaker is described"),
+    )
+    panels = (
+        Panel(
+            "recited",
+            "A persona is recited",
+            ("share",),
+            "Conversations in which a turn says word for word how its speaker is described. Look for any.",
+            folded=FOLDED,
+            told="Conversations in which a turn recites a persona",
+        ),
+        Panel(
+            "recited-by",
+            "Which personas are recited",
+            ("by",),
+            "Conversations by the dimension that is recited in them, with its share of all that are.",
+            folded=FOLDED,
+        ),
     )
     compares = ()
 
