@@ -43,6 +43,11 @@ from edgen.stats.intervals import Estimate
 
 V = TypeVar("V")
 _MOST_BARS = 24
+_CAPTIONS = {  # of a panel without its own
+    Share: "Shares with their 95% intervals.",
+    Mean: "Means with their 95% intervals.",
+    Tally: "How often each of these occurs, the most frequent first.",
+}
 
 
 class ArmResult(NamedTuple, Generic[V]):
@@ -71,6 +76,10 @@ class Panel(msgspec.Struct, frozen=True):
     """Of counts: the figure that bars are shares of."""
     colour_keys: bool = False
     """Whether each key of a figure by key has a colour, in place of each arm."""
+    folded: str = ""
+    """As of a picture: what it is folded away under, with others of the same words."""
+    told: str = ""
+    """Of a folded share, or a mean of shares: what the page says of it all the same, before its values."""
 
 
 def draw_panels(
@@ -83,7 +92,18 @@ def draw_panels(
             by_name |= {f"{one.name}.{inner.name}": inner for inner in one.each}
     for panel in panels:
         shown = [(by_name[name], name) for name in panel.figures]
-        yield from _draw(panel, shown, found)
+        if panel.told and (said := _told(panel.figures[0], found)):
+            yield f"{panel.told}: {said}."
+        for block in _draw(panel, shown, found):
+            yield msgspec.structs.replace(block, folded=panel.folded) if isinstance(block, Picture) else block
+
+
+def _told(figure: str, found: Sequence[ArmResult[Any]]) -> str:
+    """Return the value of a share in each arm that has it."""
+    estimates = [(one.arm, getattr(one.value, figure)) for one in found]
+    return ", ".join(
+        f"{arm} {percent(estimate.value)}".strip() for arm, estimate in estimates if estimate is not None
+    )
 
 
 def _figure(value: Any, path: str) -> Any:
@@ -120,6 +140,7 @@ def _draw(
     panel: Panel, shown: Sequence[tuple[Aggregate, str]], found: Sequence[ArmResult[Any]]
 ) -> Iterator[Block]:
     first, path = shown[0]
+    caption = panel.caption or _CAPTIONS.get(type(first), "")
     if isinstance(first, Share | Mean):
         said = share_of if isinstance(first, Share) else mean_of
         axis = panel.axis or (SHARES if isinstance(first, Share) else Axis())
@@ -127,16 +148,16 @@ def _draw(
             interval_of(label, estimate, said(estimate), colour)
             for label, estimate, colour in _intervals(shown, found)
         ]
-        yield from intervals_picture(panel.name, panel.title, dots, panel.caption, axis)
+        yield from intervals_picture(panel.name, panel.title, dots, caption, axis)
     elif isinstance(first, Histogram):
         axis = panel.axis or (SHARES if first.shares else WHOLE_NUMBERS)
         drawn = [*_histograms(panel, shown, found)]
-        yield from histograms_picture(panel.name, panel.title, drawn, axis, panel.caption)
+        yield from histograms_picture(panel.name, panel.title, drawn, axis, caption)
     elif isinstance(first, Crossed):
         yield from _table(panel, first, found)
     else:
         counted = [(one.arm, *_parts(one.value, path, panel.of)) for one in found]
-        yield from bars_of_counts(panel.name, panel.title, panel.caption, counted)
+        yield from bars_of_counts(panel.name, panel.title, caption, counted)
 
 
 def _intervals(

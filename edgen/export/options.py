@@ -41,7 +41,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
         Opening | None,
         option(
             "How a conversation begins. user: with a line by the other side where the trained side would speak first. "
-            "system: with a system message. both.  [default: user]"
+            "system: with a system message. both.  [default: with what was said; with --opening-prompt: user]"
         ),
     ] = None
     opening_prompt: Annotated[

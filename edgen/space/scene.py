@@ -10,8 +10,11 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
+from edgen.core.pictures import pictures_in
 from edgen.core.values import Scenario
-from edgen.space.model import DIMENSIONS, Space
+from edgen.space.model import DIMENSIONS, PICTURE, Space
 from edgen.space.phrases import Phrases, persona_of, phrases_of
 
 
@@ -86,6 +89,15 @@ def _inside(name: str, label: str | None) -> str:
     return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
+def _without_pictures(scenario: Scenario) -> Scenario:
+    """Return the scenario without the fields that are pictures, which nobody can say."""
+    fields = {
+        name: {key: said for key, said in own.items() if key != PICTURE or not pictures_in(str(said))}
+        for name, own in scenario.fields.items()
+    }
+    return msgspec.structs.replace(scenario, fields=fields)
+
+
 class Scene:
     """A scenario, and the role that speaks; None: one writer speaks for all roles. Two are equal if they are
     of the same space, scenario and role, so that requests can be keys."""
@@ -93,7 +105,8 @@ class Scene:
     __slots__ = ("book", "role", "scenario")
 
     def __init__(self, book: SpaceBook, scenario: Scenario, role: str | None = None) -> None:
-        self.book, self.scenario, self.role = book, scenario, role
+        self.book, self.role = book, role
+        self.scenario = _without_pictures(scenario) if book.space.pictures else scenario
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scene) and self._key == other._key

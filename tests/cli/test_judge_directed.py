@@ -104,9 +104,9 @@ class TestTemplate:
             )
             assert self.name(run, made["judge"]) == "oracle_guarded"
             assert made["judged"] > 0
-        made = facts(
-            command("pairs", run, "--by", "oracle", "--set", "prompts.oracle=oracle_conversation", "--json")
-        )
+        # Each published template is for one way of comparing.
+        published = ("--set", "prompts.oracle=oracle_conversation", "--set", "pairs.compare=conversation")
+        made = facts(command("pairs", run, "--by", "oracle", *published, "--json"))
         assert self.name(run, made["judge"]) == "oracle_conversation"
 
     def test_a_run_that_was_judged_with_the_published_one_is_not_asked_anew_unasked(

@@ -172,6 +172,19 @@ def test_a_measure_may_name_its_pictures(asked: AskedMeasure, monkeypatch: pytes
     assert (picture.name, picture.title, picture.caption) == ("mine", "Mine", "Look.")  # type: ignore[union-attr]
 
 
+def test_a_picture_that_is_folded_away_may_be_told_in_a_line(
+    asked: AskedMeasure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = Panel("mine", "Mine", ("share",), folded="More", told="Asking")
+    monkeypatch.setattr(AskedMeasure, "panels", (panel,))
+    value = value_of(*LESSONS)
+    said, picture = asked.blocks([ArmResult(arm, arm, value, {}) for arm in ("one", "two")])
+    assert said == f"Asking: one {value.share.value:.1%}, two {value.share.value:.1%}."
+    assert (picture.folded, picture.caption) == ("More", "Shares with their 95% intervals.")  # type: ignore[union-attr]
+    said, _ = asked.blocks([ArmResult("", "run", value, {})])
+    assert said == f"Asking: {value.share.value:.1%}."
+
+
 def test_the_conversations_to_read_are_the_examples(asked: AskedMeasure) -> None:
     assert [*asked.examples(value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
 

@@ -169,7 +169,8 @@ class TestOtherWeights:
         generate(command, job(tmp_path, arms=WEIGHED))
         ended = command("compare", tmp_path / "run", "--prompts")
         assert ended.code == 0
-        assert "weighed against plain (not paired: other scenarios)" in ended.out
+        assert "run, no scenario shared: independent samples" in ended.out
+        assert "weighed against plain (not paired: p by a permutation test" in ended.out
         assert "that of the mix of scenarios as well" in ended.out.replace("\n  ", " ")
         assert "the same in all arms" in ended.out, "templates are shown with one scenario"
 

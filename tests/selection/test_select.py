@@ -179,7 +179,7 @@ class TestTheNewRun:
         for words in (
             ["status", again], ["stats", again, "--only", "overview"], ["compare", run, again], ["validate", again],
             ["show", again, "3"], ["runs", tmp_path], ["pairs", new, "--by", "probability"],
-            ["export", new, "--to", "trl-dpo", "-o", tmp_path / "pairs"],
+            ["export", new, "--to", "trl-dpo", "--opening", "user", "-o", tmp_path / "pairs"],
         ):  # fmt: skip
             ended = command(*words)
             assert ended.code == 0, (words, ended.err)

@@ -136,6 +136,8 @@ def test_any_template_can_show_a_picture(tmp_path: Path, shown: str) -> None:
     assert len([*run.conversations()]) == 4
     for conversation in run.conversations():
         assert not any("⟦" in turn.text for turn in conversation.turns)
+    mentioned = run.stats(only=["mentioned"], progress=False).as_json()["mentioned"]
+    assert mentioned["parts"] == 4, "the animals, without their pictures and the persona's mood"
     kept = json.loads((tmp_path / "run" / "inputs" / "space.pictures.json").read_bytes())
     assert [*kept] == ["img/cat.png", "dog.jpg"]
     again = edgen.generate(tmp_path / "run" / "job.yaml", output=tmp_path / "run", progress=False)

@@ -20,7 +20,7 @@ from edgen.plugin import FiledRecord, Scenario, Turn, filed_record
 # The order of the booleans, by the release's README; the paper lists the tutor's otherwise.
 STUDENT_ACTIONS = ("Guess", "Question", "Affirmation", "Other")
 TUTOR_ACTIONS = ("Question", "Hint", "Correction", "Confirmation", "Other")
-_BOOLEANS = {"True": True, "False": False}
+_BOOLEANS = ("True", "False")
 # What an entry says of its exercise: (the dimension, its English word, its Italian one).
 _CONCEPTS = (
     ("preposition", "engPrep", "prep"),
@@ -116,13 +116,15 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     rules = record.get("grammarRules")
     if isinstance(rules, str) and (problem := _rules_problem(rules)):
         yield "$.grammarRules", problem
-    for place, named in enumerate(record.get("tutorActions") or ()):
+    responses, actions = record.get("tutorResponses"), record.get("tutorActions")
+    if not isinstance(actions, list):
+        return  # the schema says what it is instead
+    for place, named in enumerate(actions):
         for i, one in enumerate(named if isinstance(named, list) else ()):
             if not isinstance(one, bool) and one not in _BOOLEANS:
                 yield f"$.tutorActions[{place}][{i}]", f"{one!r:.60} is neither True nor False"
-    responses, named = record.get("tutorResponses"), record.get("tutorActions")
-    if isinstance(responses, list) and isinstance(named, list) and len(responses) != len(named):
-        yield "$.tutorActions", f"{len(named)} lists of actions for {len(responses)} responses"
+    if isinstance(responses, list) and len(responses) != len(actions):
+        yield "$.tutorActions", f"{len(actions)} lists of actions for {len(responses)} responses"
 
 
 def _rules_problem(text: str) -> str | None:

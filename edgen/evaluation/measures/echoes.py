@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.plugin import Columns, Examples, Measure, Sample, Share, Space, Total, Words, figure_kinds
+from edgen.evaluation.measures.mentioned import FOLDED
+from edgen.plugin import Columns, Examples, Measure, Panel, Sample, Share, Space, Total, Words, figure_kinds
 from edgen.plugin.measures import rows
 
 _RUN = 4
@@ -32,6 +33,16 @@ class EchoesMeasure(Measure[Any]):
             "share", "echoes", of="turns", label="turns", says="{it} of {turns}", title="Echoes another role"
         ),
         Examples("examples", "echoes", why="a turn says again what was said to it"),
+    )
+    panels = (
+        Panel(
+            "echoes",
+            "Turns that echo",
+            ("share",),
+            "Turns that say again what another role has just said, and little else. Look for any.",
+            folded=FOLDED,
+            told="Turns that echo another role",
+        ),
     )
     compares = ()
 

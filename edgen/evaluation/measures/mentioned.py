@@ -17,6 +17,7 @@ from edgen.plugin import (
     Examples,
     Mean,
     Measure,
+    Panel,
     Sample,
     Shared,
     Space,
@@ -24,12 +25,14 @@ from edgen.plugin import (
     Total,
     Words,
     figure_kinds,
+    pictures_in,
 )
 from edgen.plugin.measures import join_counts, rows
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 
+FOLDED = "What is mentioned, recited and echoed"  # pictures of this measure, of `recited` and of `echoes`
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or", "other", "our", "out", "she", "should", "so", "some", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "up", "us", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your"])  # fmt: skip
 _STEM = 6
 _ENOUGH = 0.5
@@ -58,6 +61,24 @@ class MentionedMeasure(Measure[Any]):
         ),
         Tally("never", "unmentioned"),
         Examples("examples", "nothing", why="the conversation mentions nothing of its scenario"),
+    )
+    panels = (
+        Panel(
+            "mentioned",
+            "What is mentioned of a scenario",
+            ("share",),
+            "The mean share of its values and key facts. Look for a low one: the talk is about something else.",
+            folded=FOLDED,
+            told="Mentioned of a scenario's values and key facts",
+        ),
+        Panel(
+            "mentioned-never",
+            "Not mentioned",
+            ("never",),
+            "Conversations that do not mention a value or key fact, with their share of all values and key facts.",
+            of="parts",
+            folded=FOLDED,
+        ),
     )
     compares = ()
 
@@ -122,7 +143,8 @@ def _mentions(said: set[str], text: str) -> bool:
 
 
 def _is_fact(text: str) -> bool:
-    return (" " in text or any(map(str.isdigit, text))) and bool(_stems(text))
+    told = " " in text or any(map(str.isdigit, text))
+    return told and bool(_stems(text)) and not pictures_in(text)
 
 
 @lru_cache(maxsize=16_384)

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
+from edgen.evaluation.measures.mentioned import FOLDED
 from edgen.plugin import (
     Columns,
     Examples,
     Measure,
+    Panel,
     Sample,
     Share,
     Shared,
@@ -49,6 +51,23 @@ class RecitedMeasure(Measure[Any]):
         ),
         Tally("by", "dimensions"),
         Examples("examples", "reciting", why="a turn recites how its speaker is described"),
+    )
+    panels = (
+        Panel(
+            "recited",
+            "A persona is recited",
+            ("share",),
+            "Conversations in which a turn says word for word how its speaker is described. Look for any.",
+            folded=FOLDED,
+            told="Conversations in which a turn recites a persona",
+        ),
+        Panel(
+            "recited-by",
+            "Which personas are recited",
+            ("by",),
+            "Conversations by the dimension that is recited in them, with its share of all that are.",
+            folded=FOLDED,
+        ),
     )
     compares = ()
 

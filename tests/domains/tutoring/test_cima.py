@@ -190,6 +190,25 @@ def test_the_release_is_read_in_clusters(shared_data: Path) -> None:
     assert data.family.name == "cima"
 
 
+@pytest.mark.parametrize(
+    ("actions", "found"),
+    [
+        (True, []),
+        (5, []),
+        ({"a": 1}, []),
+        ([[[], {}]], ["$.tutorActions[0][0]", "$.tutorActions[0][1]"]),
+        ([["True", "yes"]], ["$.tutorActions[0][1]"]),
+    ],
+)
+def test_actions_of_any_form_are_findings_and_no_crash(actions: Any, found: list[str]) -> None:
+    record = {
+        "pastConvo": " Tutor: Hello. Student: What?",
+        "tutorResponses": ["It is y."],
+        "tutorActions": actions,
+    }
+    assert [path for path, _ in READER.more_findings(record)] == found
+
+
 @given(data=st.data())
 @settings(max_examples=150)
 def test_a_changed_entry_is_read_or_refused_with_a_reason(data: st.DataObject) -> None:
