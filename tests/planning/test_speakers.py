@@ -85,11 +85,15 @@ Say the next turn."""
 @pytest.mark.parametrize(
     ("job", "use"),
     [
-        ("selfplay", "teacher"),
-        ("selfplay", "student"),
-        ("tutoring", "tutor"),
-        ("homework_help", "tutor"),
-        ("incident_response", "partner"),
+        one
+        for one in (
+            ("selfplay", "teacher"),
+            ("selfplay", "student"),
+            ("tutoring", "tutor"),
+            ("homework_help", "tutor"),
+            ("incident_response", "partner"),
+        )
+        if (ROOT / "jobs" / f"{one[0]}.yaml").exists()  # a copy without a domain has none of its jobs
     ],
 )
 def test_a_template_of_turns_that_shows_others_is_named(tmp_path: Path, job: str, use: str) -> None:
