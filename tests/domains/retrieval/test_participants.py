@@ -12,6 +12,7 @@ from edgen.domains.retrieval.measures.participants import MEASURE
 from tests.cli.command import Command
 
 
+@pytest.mark.integration
 def test_a_forum_has_the_figures_of_msdialogs_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
