@@ -79,7 +79,7 @@ def test_nothing_outside_its_file_or_folder_imports_a_shipped_object() -> None:
     }
     found = {name: those for name, those in outside.items() if those}
     assert {name: those for name, those in found.items() if name not in SHARED} == {}
-    assert sorted(SHARED) == sorted(found), "an exception that is none any more is taken out of the list"
+    assert sorted(SHARED) == sorted(found), "remove exceptions that are no longer needed"
 
 
 @pytest.mark.unit

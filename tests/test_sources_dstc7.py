@@ -1,4 +1,4 @@
-"""What edgen has of DSTC7's track 1, point by point, on one run of the shipped advising job.
+"""Features of DSTC7's track 1, point by point, on one run of the shipped advising job.
 
 One short check for each capability of the source; the domain's own tests have the details. IBM's own programs, ParlAI's and
 others' are run on the same exports in tests/rl/apart.

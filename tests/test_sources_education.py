@@ -1,5 +1,5 @@
-"""What Education Dialogue and MTPO (Shani et al. 2024, arXiv 2405.14655) can do, edgen does: a short check for each of fifteen
-capabilities, by number."""
+"""Capabilities of Education Dialogue and MTPO (Shani et al. 2024, arXiv 2405.14655): a short check for each of the
+fifteen, by number."""
 
 from __future__ import annotations
 

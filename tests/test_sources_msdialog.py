@@ -1,4 +1,4 @@
-"""What edgen has of MSDialog, point by point, on one run of the shipped forum job.
+"""Features of MSDialog, point by point, on one run of the shipped forum job.
 
 One short check for each capability of the source; the domains' own tests have the details. The sources' own programs are run on
 the same exports in tests/rl/apart.

@@ -33,7 +33,7 @@ def compare_runs(
     output: Path | None = None,
 ) -> tuple[Comparison, Path | None]:
     """Compare the arms of a run, or runs, on the scenarios they share, the first with each other; `arms`
-    chooses some. A path without a run is a data set, which is an arm by itself. `prompts`: with how the
+    chooses some. A path without a run is a data set, which is one arm. `prompts`: with how the
     rendered prompts differ. `roles`: what the comparison calls the roles of data sets, by their names there.
 
     Returns the comparison and its file: `output`, or one in the first run's `comparisons/`, None without a

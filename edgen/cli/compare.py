@@ -4,6 +4,7 @@ intervals."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
-from edgen.core.options import OwnMeasures, TrustCode
+from edgen.core.options import OwnMeasures, RoleWords, TrustCode
 
 
 class Command(o.SeveralWords):
@@ -40,13 +41,7 @@ def command(
     prompts: Annotated[
         bool, Option("--prompts", help="Show how the rendered prompts of the first scenario differ.")
     ] = False,
-    role: Annotated[
-        list[str] | None,
-        Option(
-            metavar="ROLE=WORD",
-            help="What the texts call a role, as in Teacher=Tutor; may be repeated. For data sets.",
-        ),
-    ] = None,
+    role: RoleWords = (),
     output: Annotated[
         Path | None, o.output("FILE", "The result as JSON.  [default: RUN/comparisons/<a>-vs-<b>.json]")
     ] = None,
@@ -76,7 +71,7 @@ def command(
     control = make_control(trust_code=trust_code)
     load_run_measures(runs or [], control)
     comparison, file = compare_runs(
-        runs or [], control, arms=arms or [], prompts=prompts, roles=_roles(role or []), output=output
+        runs or [], control, arms=arms or [], prompts=prompts, roles=_roles(role), output=output
     )
     lines = [*render_comparison(comparison, max(80, min(120, shutil.get_terminal_size().columns)))]
     if prompts and not comparison.prompts:
@@ -86,7 +81,7 @@ def command(
     print_value(comparison, lines, json=json)
 
 
-def _roles(given: list[str]) -> dict[str, str]:
+def _roles(given: Sequence[str]) -> dict[str, str]:
     """Return the roles by the data sets' words for them. Raises UsageError."""
     found: dict[str, str] = {}
     for one in given:

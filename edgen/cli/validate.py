@@ -14,6 +14,7 @@ from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import count_noun, note, print_json, print_json_line, print_value
 from edgen.core.errors import UsageError
+from edgen.core.options import RoleWords
 
 if TYPE_CHECKING:
     from edgen.api.validating import Validation
@@ -46,14 +47,6 @@ LinesOption = Annotated[
         "--jsonl", help='With --replies: PATH has one {"id", "reply"} a line; each is answered by a line.'
     ),
 ]
-RoleOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="ROLE=WORD",
-        help="What the texts call a role, as in Teacher=Tutor; may be repeated. With --replies; words of many "
-        "languages are known.",
-    ),
-]
 RestoreOption = Annotated[
     bool,
     Option(
@@ -68,7 +61,7 @@ def command(
     fix: FixOption = None,
     replies: RepliesOption = False,
     jsonl: LinesOption = False,
-    role: RoleOption = None,
+    role: RoleWords = (),
     restore: RestoreOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -91,7 +84,7 @@ def command(
             raise UsageError("--fix repairs records, and --replies reads raw replies; leave one of them out.")
         if len(paths) > 1:
             raise UsageError(f"{paths[1]}: --replies reads one file; with --jsonl it has a reply a line.")
-        _print_replies(paths[0], role or [], jsonl=jsonl)
+        _print_replies(paths[0], role, jsonl=jsonl)
         return
     if jsonl or role:
         raise UsageError(
@@ -105,7 +98,7 @@ def command(
         raise Exit(3)
 
 
-def _print_replies(path: Path, role: list[str], *, jsonl: bool) -> None:
+def _print_replies(path: Path, role: Sequence[str], *, jsonl: bool) -> None:
     """Read raw replies, a file or a line each, and print what they hold."""
     from edgen.api.parsing import parse_file, parse_lines, read_role_words
 

@@ -101,6 +101,14 @@ TurnsLeft = Annotated[
 People = Annotated[
     tuple[Path, ...], option("What people said; it is kept with the run.", "--people", metavar="FILE")
 ]
+RoleWords = Annotated[
+    tuple[str, ...],
+    option(
+        "What the texts call a role, as in Teacher=Tutor; may be repeated. Words of many languages are known.",
+        "--role",
+        metavar="ROLE=WORD",
+    ),
+]
 
 
 def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> msgspec.Meta:

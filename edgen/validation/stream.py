@@ -307,7 +307,7 @@ def _members(window: Window, depth: int, before: str = "") -> Iterator[Piece]:
 
 
 def _depth(window: Window, recognizes: Recognizes, most: int = 2) -> int:
-    """Return how many objects are around the first record: 0 for a record by itself, 1 for records by their
+    """Return how many objects are around the first record: 0 for a single record, 1 for records by their
     ids. Nothing counts as read."""
     begins = [0]
     while len(begins) <= most and (inner := _first_object(window, begins[-1])) is not None:

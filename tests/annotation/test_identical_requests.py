@@ -209,7 +209,7 @@ def test_replicates_carry_seeds_and_a_single_conversation_none(
 def test_an_old_annotator_goes_on_without_seeds(
     command: Command, run: Path, service: tuple[Service, str]
 ) -> None:
-    """What was asked without a seed before is resumed as it was: nothing is asked anew, and no annotator is another one."""
+    """An annotator that began without seeds resumes without them and sends no request twice."""
     one, url = service
     facts(annotate(command, run, backend(url), "--sample", "1", "--json"))
     folder = run / "layers" / "teacher_moves" / "annotators"

@@ -15,6 +15,7 @@ import typer
 
 from edgen.api import validating
 from edgen.cli import validate
+from edgen.cli.declared import with_declared
 from edgen.cli.errors import run_guarded
 from edgen.config import Shards
 from edgen.core import resources
@@ -33,7 +34,7 @@ teacher_preferences: [direct instruction/lecture-based learning]
 teacher_reactions: [but might adapt to the student]
 """
 APP = typer.Typer()
-APP.command()(validate.command)
+APP.command()(with_declared(validate.command))
 
 
 def call(*arguments: object) -> int:

@@ -1,4 +1,4 @@
-"""What a conversation mentions, recites and echoes, of spaces of anybody's own."""
+"""The measures mentioned, recited and echoes, on spaces that are not shipped."""
 
 from __future__ import annotations
 

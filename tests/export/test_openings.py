@@ -113,7 +113,7 @@ def test_a_format_that_keeps_the_roles_trains_nobody(tmp_path: Path) -> None:
 
 
 class TestForum:
-    """Whoever answers is trained: by what the job says of the members, not by a role's name."""
+    """The role that answers is trained, by the job's members and not by a role's name."""
 
     def make(self, folder: Path, *changes: str) -> Path:
         simulator = "backends={default: {type: simulator}}"

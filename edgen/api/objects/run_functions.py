@@ -161,8 +161,8 @@ def compare(
     output: str | Path | None = None,
 ) -> Comparison:
     """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the
-    baseline. A path without a run is a data set, such as a released one: an arm by itself, compared as an
-    independent sample.
+    baseline. A path without a run is a data set, such as a released one. It is one arm, compared as
+    an independent sample.
 
     `roles`: what the comparison calls the roles of data sets, by their names there, as in `{"Agent":
     "Tutor"}`. Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be

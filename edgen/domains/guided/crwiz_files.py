@@ -1,9 +1,9 @@
 """Logs of a room as CRWIZ's server writes them (`log_utils.get_room_logs` of JChiyah/crwiz), and `edgen
 export --to crwiz` too: read as guided conversations, for whoever counts and compares.
 
-What is said is said by the users with numbers above 2; the others are bots, and a sub-task that a bot begins is
-none. Logs have no dialogue acts, and only the operator's answers to questionnaires. Of CRWIZ's own, nothing
-tells a fixed reply from free text: where no change of the state follows, it counts as free.
+Users with numbers above 2 are people; the others are bots. A sub-task that a bot begins does
+not count. Logs have no dialogue acts, and only the operator's answers to questionnaires. CRWIZ's own logs do
+not tell a fixed reply from free text: where no change of the state follows, it counts as free.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _MOST_SHOWN = 20  # problems of a machine in one message
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What all conversations of a job share. `labels` of the partner's turns open locks."""
+    """The parts that all conversations of a job share. `labels` of the partner's turns open locks."""
 
     machine: Machine
     questionnaire: Questionnaire | None
@@ -88,8 +88,8 @@ def players_of(settings: Guided) -> Players | None:
 
 
 def prepare(job: Job, space: Space) -> Prepared:
-    """What all conversations of a job share. Raises JobError with all that keeps the machine from being run
-    on this space."""
+    """Return the parts that all conversations of a job share. Raises JobError with every reason why the machine
+    cannot run on this space."""
     settings: Guided = settings_of(job)
     assert settings.machine is not None
     machine = machine_in(settings.machine)

@@ -80,9 +80,9 @@ def open_comparison(
     baseline. Nobody changes the runs before the context is left, so that what is stored within is about what
     is there. `roles`: what the comparison calls the roles of data sets, by their names there.
 
-    A data set, a path that holds no run, is an arm by itself and compared as an independent sample: intervals
-    by the bootstrap of each arm (Efron and Tibshirani 1993), p by a permutation test of the difference over
-    its standard error (Janssen 1997; Chung and Romano 2013), which is Welch's statistic for a mean.
+    A path that holds no run is a data set. It is one arm, compared as an independent sample: intervals by the
+    bootstrap of each arm (Efron and Tibshirani 1993), p by a permutation test of the difference over its
+    standard error (Janssen 1997; Chung and Romano 2013), which is Welch's statistic for a mean.
 
     Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
     where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.

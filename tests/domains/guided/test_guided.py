@@ -305,7 +305,7 @@ def test_a_rewording_that_is_cut_off_is_kept_asked_for_again_or_rejects(desk: Pa
     assert attempts[0] == 0
     assert attempts[1] == 0
     lost, attempts = played(Reply(f"So. You are in {where} an", "length"))
-    assert lost.turns[0].text == f"Hello, you are at {where}.", "what has to stay was cut off with the rest"
+    assert lost.turns[0].text == f"Hello, you are at {where}.", "a part that must stay was cut off"
     assert attempts[:3] == [0, 1, 2]
     again, attempts = played(cut, too_long="ask")
     assert CUT_OFF not in again.flags
