@@ -199,7 +199,7 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
         return
     try:
         identity = backend.identity
-        address = identity.get("base_url", "")
+        address = getattr(config, "base_url", None) or identity.get("base_url", "")
         diagnosis.add(role, f"{identity['type']} {backend.model} {address}".rstrip())
         for decision in trust.judge(config):
             match decision:
@@ -231,7 +231,7 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, tr
 
     async def ask() -> Reply:
         nonlocal started
-        await client.learn_slots()
+        await client.servers.learn()
         started = time.monotonic()
         return await client.ask_once(request)
 

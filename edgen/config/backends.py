@@ -164,6 +164,11 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
         inner = extra.get("generationConfig")
         return extra | inner if isinstance(inner, dict) else extra
 
+    @classmethod
+    def given(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of a job in the form of the fields, if it may state them in another one."""
+        return values
+
     def located(self, folder: Path) -> Self:  # noqa: ARG002 - most name no files
         """Return the settings with files named from anywhere. `folder`: that of relative names."""
         return self
