@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [damages] [--large]   (all of them without a name)
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [damages] [fleet] [--large]   (all of them without a name)
 
 python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
 python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py

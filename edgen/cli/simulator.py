@@ -37,6 +37,9 @@ def command(
         float, Option(metavar="SECONDS", min=0.01, max=604_800, help="Seconds after which a batch expires.")
     ] = 86_400.0,
     allow_host: AllowHost = None,
+    slots: Annotated[
+        int | None, Option(metavar="N", min=1, help="Calls worked on at once; others wait. Default: all.")
+    ] = None,
     list_faults: Annotated[
         bool, Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
     ] = False,
@@ -69,6 +72,6 @@ def command(
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
 
     options = Options(
-        host, port, latency_ms, faults, seed, batch_seconds, batch_window, tuple(allow_host or ())
+        host, port, latency_ms, faults, seed, batch_seconds, batch_window, tuple(allow_host or ()), slots
     )
     asyncio.run(serve(options, announce))

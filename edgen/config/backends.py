@@ -89,6 +89,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
+    LISTS: ClassVar[frozenset[str]] = frozenset()  # keys whose value may also be a list of such values
     ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
 
     temperature: Temperature | None = None

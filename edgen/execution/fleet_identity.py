@@ -35,12 +35,11 @@ def _keep(config: BackendConfig, before: BackendConfig) -> BackendConfig:
     """Return the settings of a backend with the identity that it had before, if it is still the same
     fleet."""
     ours, theirs = _servers(config), _servers(before)
-    several = len(ours) > 1 or len(theirs) > 1
-    if config.provider != before.provider or not several or not {*ours} & {*theirs}:
+    if config.provider != before.provider or not {*ours} & {*theirs}:
         return config
     new: Any = config
     old: Any = before
-    known = old.known_as or old.base_url
+    known: str = old.known_as or old.base_url
     return config if new.known_as is not None or known == new.base_url else _known_as(new, known)
 
 

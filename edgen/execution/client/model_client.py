@@ -332,8 +332,7 @@ class ModelClient:
         """Count a timeout. If the call waited for others of ours, it uses no attempt, and its time does not
         count."""
         self.timeouts += 1
-        slots = ticket.lane.window.slots
-        if slots is not None and ticket.running > slots:
+        if ticket.running > (ticket.lane.window.slots or ticket.running):
             call.turned_away += 1
             call.queued += seconds
 
@@ -357,11 +356,10 @@ class ModelClient:
             # A service seen before: the connection failed, independent of the prompt.
             call.turned_away += unsent and (others or self.admission.answered)
             return
-        away = lane.circuit.away
-        call.knocks += away and not unsent
+        call.knocks += lane.circuit.away and not unsent
         # If no other call waits, this prompt may be the cause.
         call.turned_away += unsent or ((others or self.admission.waiting > 0) and call.knocks <= _KNOCKS)
-        if not away:
+        if not lane.circuit.away:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:
@@ -396,8 +394,6 @@ class ModelClient:
     def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
         """Return the maximum cost of these tokens, in US dollars to the picodollar, by the job's price; 0
         without one."""
-        return (
-            0.0
-            if self._price is None
-            else to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))
-        )
+        if self._price is None:
+            return 0.0
+        return to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))

@@ -9,12 +9,15 @@ import msgspec
 from edgen.plugin import BackendConfig, Text
 from edgen.plugin.providers import EnvName, Penalty, Url
 
+
 class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
     """Address and dialect of such a service. These settings are all that distinguishes services."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {
         "api_key_env", "auth", "headers", "key_command", "known_as", "max_tokens_field", "more_base_urls", "tokenizer",
     }  # fmt: skip
+
+    LISTS: ClassVar[frozenset[str]] = frozenset({"base_url"})
 
     base_url: Url = "https://api.openai.com/v1"
     """Address of the service, without /chat/completions; a list for several servers of the same model, which
