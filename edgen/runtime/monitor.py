@@ -129,14 +129,15 @@ class Monitor:
     def _look_at_circuit(self, role: str, server: str, admission: Admission, lane: Lane) -> None:
         pause, name = admission.pause_of(lane), (role, server)
         named = {"role": role} | ({"server": server} if server else {})
-        if pause > 0 and name not in self._open:
+        left_out = not lane.usable if server else pause > 0
+        if left_out and name not in self._open:
             self._open.add(name)
             if server:
                 text = f"{server} does not answer; its calls go to the other servers, and it is tried again."
             else:
                 text = f"The service asks to wait {pause:.0f} s; nothing is sent to it meanwhile."
             self._tell("circuit_opened", text, **named, seconds=round(pause, 1))
-        elif pause <= 0 and name in self._open and lane.usable:
+        elif not left_out and name in self._open and lane.usable:
             self._open.discard(name)
             self._tell("circuit_closed", f"Calls go to {server or 'the service'} again.", **named)
 

@@ -5,7 +5,6 @@ A key that does not apply is left out.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -355,7 +354,7 @@ def _add_up(arms: list[Status]) -> Status:
         lost_replies=sum(arm.lost_replies or 0 for arm in arms) or UNSET,
         retried=dict(sum((Counter(arm.retried or {}) for arm in arms), Counter[str]())) or UNSET,
         timeouts=sum(arm.timeouts or 0 for arm in arms) or UNSET,
-        servers=functools.reduce(add_servers, (arm.servers or {} for arm in arms), {}) or UNSET,
+        servers=add_servers(*(arm.servers or {} for arm in arms)) or UNSET,
     )
 
 

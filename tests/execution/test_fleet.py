@@ -89,14 +89,25 @@ async def test_calls_are_distributed_by_speed_and_nothing_is_lost_with_a_server_
         assert 2.5 * slow < fast < 6 * slow  # a quarter of the speed
         assert files(tmp_path / "run") == files(tmp_path / "one")
 
-        going = await start("generate", job, "-o", tmp_path / "dying", "--json", "--metrics", tmp_path / "m")
+        going = await start(
+            "generate",
+            job,
+            "-o",
+            tmp_path / "dying",
+            "--json",
+            "--metrics",
+            tmp_path / "m",
+            "--log-format",
+            "json",
+        )
         while not (tmp_path / "dying" / "run.db").exists() or len(answered_at(tmp_path / "dying")) < 60:
             await asyncio.sleep(0.1)
         servers[1][0].send_signal(signal.SIGKILL)
         died = await end(going)
         assert (died.code, died.facts["accepted"]) == (0, 300), died.err
         assert died.facts["servers"][urls[1]]["failures"] > 0
-        assert f"{urls[1]} does not answer; its calls go to the other servers" in died.err
+        opened = [json.loads(line) for line in died.err.splitlines() if '"circuit_opened"' in line]
+        assert {event["server"] for event in opened} == {urls[1]}
         assert files(tmp_path / "dying") == files(tmp_path / "one")
         assert f'server="{urls[2]}"' in (tmp_path / "m").read_text()
         status = await edgen("status", tmp_path / "dying")

@@ -179,12 +179,13 @@ class ServerCounts(msgspec.Struct, frozen=True):
         return ServerCounts(self.answers + other.answers, self.failures + other.failures)
 
 
-def add_servers(
-    these: Mapping[str, ServerCounts], those: Mapping[str, ServerCounts]
-) -> dict[str, ServerCounts]:
+def add_servers(*each: Mapping[str, ServerCounts]) -> dict[str, ServerCounts]:
     """Return the sums of counts by server."""
-    none = ServerCounts(0, 0)
-    return {url: these.get(url, none).plus(those.get(url, none)) for url in {**these, **those}}
+    total: dict[str, ServerCounts] = {}
+    for counts in each:
+        for url, one in counts.items():
+            total[url] = total[url].plus(one) if url in total else one
+    return total
 
 
 def note_servers(ledger: NoteTaker, counts: Mapping[str, ServerCounts]) -> None:
