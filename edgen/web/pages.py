@@ -18,14 +18,14 @@ from edgen.evaluation.data_sets.one_conversation import ConversationDetails, fin
 from edgen.preferences.pair_lines import pair_lines
 from edgen.store.conversation_index import ORDERS, Found, Query
 from edgen.store.run_folder import RunFolder
+from edgen.web.guard import Route
+from edgen.web.people import SOURCES
 from edgen.web.rendering import STATIC, render
-from edgen.web.sources import IndexedRun, Sources
+from edgen.web.sources import IndexedRun
 
 PAGE = 50  # conversations of a page
 _MOST_PAGE = 10**6
 _EVERY = 1.0  # seconds between two looks at the runs
-
-SOURCES = web.AppKey("sources", Sources)
 
 
 def _html(text: str, status: int = 200) -> web.Response:
@@ -274,6 +274,8 @@ async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -
     """Show what cannot be read as a page."""
     try:
         answer: web.StreamResponse = await handler(request)
+    except UsageError as problem:
+        return _problem(str(problem), 404)
     except EdgenError as problem:
         return _problem(f"This cannot be read: {problem}", 409)
     return answer
@@ -284,10 +286,10 @@ async def unknown(_request: web.Request) -> web.Response:
     return _problem("There is no such page.", 404)
 
 
-ROUTES: Sequence[tuple[str, Callable[[web.Request], Any]]] = (
-    ("/", runs),
-    ("/events", events),
-    ("/static/{name}", static),
-    ("/run/{run}", browse),
-    ("/run/{run}/{id}", conversation),
+ROUTES = (
+    Route("GET", "/", runs),
+    Route("GET", "/events", events),
+    Route("GET", "/static/{name}", static, "visitor"),
+    Route("GET", "/run/{run}", browse),
+    Route("GET", "/run/{run}/{id}", conversation),
 )

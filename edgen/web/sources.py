@@ -16,6 +16,7 @@ from edgen.core.text import safe
 from edgen.core.user_cache import cache_file
 from edgen.core.values import Turn
 from edgen.store.conversation_index import ConversationIndex, Entry, write_index
+from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -38,6 +39,14 @@ class IndexedRun:
         self._stamp: str | None = None
         self._index: ConversationIndex | None = None
         self._at_work: threading.Thread | None = None
+        self._people: People | None = None
+
+    def people(self, *, create: bool = False) -> People | None:
+        """Return the people of the run; None if nobody was invited. `create`: make their file."""
+        with self._lock:
+            if self._people is None and (create or has_people(self.path)):
+                self._people = People(self.path)
+            return self._people
 
     def index(self) -> ConversationIndex | None:
         """Return the index of the run as it is now; None while it is being built, which this call begins.
