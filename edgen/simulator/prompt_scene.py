@@ -125,5 +125,7 @@ def _only_role(book: SpaceBook, named: dict[str, str]) -> str | None:
 
 def _scenario(book: SpaceBook, named: dict[str, str]) -> Scenario:
     values = {name: named[name] for name in book.space.names if name in named}
-    fields = {name: fields for name, value in values.items() if (fields := book.space[name].entry(value).fields)}
+    fields = {
+        name: fields for name, value in values.items() if (fields := book.space[name].entry(value).fields)
+    }
     return Scenario(0, values, fields)

@@ -175,7 +175,9 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     if mistake and len(heard) == 1:
         return _guess(request, mistake[1].strip()), ["Guess"]
     told_of = " ".join(_told_of(heard[1:], brief))
-    own = [message.content for message in request.messages[-2 * len(heard) :] if message.role == "assistant"]
+    own = [
+        message.content for message in request.messages[1 - 2 * len(heard) :] if message.role == "assistant"
+    ]
     guessed = any(text.startswith(_TRIES) for text in own)
     wonders = _WONDERS[: len(_WONDERS) if guessed else _FIRST_AND_NEXT if told_of else _FIRST]
     draw = request.random()
