@@ -45,5 +45,5 @@ ROUTES: Sequence[tuple[str, Callable[[web.Request], Any]]] = (
     ("/events", runs.events),
     ("/static/{name}", static),
     ("/run/{run}", browse.browse),
-    ("/run/{run}/{id}", conversation.conversation),
+    ("/run/{run}/{id:.+}", conversation.conversation),
 )

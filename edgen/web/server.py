@@ -12,7 +12,7 @@ from edgen.core.errors import UsageError
 from edgen.core.system import handling
 from edgen.web import pages
 from edgen.web.guard import Guard
-from edgen.web.sources import Sources
+from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
 
@@ -56,4 +56,5 @@ async def _serve(
             opened(guard.link(f"http://{HOST}:{taken}"))
             await stop.wait()
     finally:
+        stop_building()
         await runner.cleanup()
