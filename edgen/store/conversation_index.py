@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import re
 import sqlite3
 import struct
@@ -125,7 +126,7 @@ class ConversationIndex:
             return Found(
                 total=matching.bit_count(),
                 entries=self._entries(book, places),
-                facets=self._facets(book, rest, chosen),
+                facets=self._facets(book, rest, chosen, query.facets),
                 cut=cut,
             )
 
@@ -209,17 +210,29 @@ class ConversationIndex:
         return tuple(found[place] for place in places)
 
     def _facets(
-        self, book: sqlite3.Connection, rest: int, chosen: Mapping[str, int]
+        self,
+        book: sqlite3.Connection,
+        rest: int,
+        chosen: Mapping[str, int],
+        values_chosen: Mapping[str, tuple[str, ...]],
     ) -> dict[str, list[tuple[str, int]]]:
-        """Return the counts of listed values. `rest`: the entries that match all but facets."""
+        """Return the counts of listed and of chosen values. `rest`: the entries that match all but facets."""
         found: dict[str, list[tuple[str, int]]] = {}
         whole = rest == everything(self.size) and not chosen
-        rows = book.execute(
-            f"SELECT name, value, entries{'' if whole else ', sparse, places'} FROM facets WHERE listed ORDER BY place"  # noqa: S608
-        )
+        columns = f"name, value, entries{'' if whole else ', sparse, places'}"
+        rows = [
+            row
+            for name, values in values_chosen.items()
+            for value in values
+            for row in book.execute(
+                f"SELECT {columns} FROM facets WHERE name = ? AND value = ? AND NOT listed",  # noqa: S608 - ours
+                (name, value),
+            )
+        ]
+        listed = book.execute(f"SELECT {columns} FROM facets WHERE listed ORDER BY place")  # noqa: S608 - ours
         masks: dict[str, int] = {}
         flags: dict[str, bytes] = {}
-        for name, value, count, *places in rows:
+        for name, value, count, *places in itertools.chain(listed, rows):
             if not whole:
                 if name not in masks:
                     others = (own for other, own in chosen.items() if other != name)

@@ -44,6 +44,8 @@ ROUTES: Sequence[tuple[str, Callable[[web.Request], Any]]] = (
     ("/", runs.runs),
     ("/events", runs.events),
     ("/static/{name}", static),
+    ("/beside", conversation.beside),
+    ("/requests/{run}/{id:.+}", conversation.requests),
     ("/run/{run}", browse.browse),
     ("/run/{run}/{id:.+}", conversation.conversation),
 )

@@ -188,6 +188,10 @@ class Sources:
                 found.append((self._known[place], one))
         return sorted(found, key=lambda pair: pair[1].age_seconds)
 
+    def names(self) -> list[tuple[str, str]]:
+        """Return the short name and the name of every run and data set that was shown."""
+        return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
+
     def find(self, slug: str) -> Shown | None:
         """Return the run or data set of that short name; None if there is none."""
         known = {one.slug: one for one in (*self.data, *self._known.values())}
