@@ -28,7 +28,7 @@ def rows_of(path: Path, source: str) -> Iterator[Piece]:
     a damaged file."""
     try:
         import pyarrow  # type: ignore[import-untyped]
-        from pyarrow import parquet  # type: ignore[import-untyped]
+        from pyarrow import parquet
     except ImportError:
         raise DataError(
             source, 'this is a Parquet file, which needs pyarrow: pip install "edgen-dialogues[parquet]".'
