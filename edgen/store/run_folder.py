@@ -8,6 +8,7 @@
     layers/<layer>/layer.json labels.jsonl annotators/<annotator>.db .json
     candidates/<kind>.jsonl <kind>/<writer>.db .json
     asked/<asker>.jsonl <asker>/<answerer>.db .json
+    people/people.db (see `edgen.store.people`)
     arms/numbers.json  arms/<name>/ (each a run)
     digests.json (of all but ledgers, shards and reports: see `edgen.core.kept_files`)
 
@@ -51,7 +52,17 @@ _IN_PLACE = (
     "run.db-acked",
 )  # written in place
 _MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
-_MADE_OF_IT = (DIGESTS, "pairs", "adherence", "layers", "candidates", "asked", "comparisons", "report.html")
+_MADE_OF_IT = (
+    DIGESTS,
+    "pairs",
+    "adherence",
+    "layers",
+    "candidates",
+    "asked",
+    "comparisons",
+    "people",
+    "report.html",
+)
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
 SAMPLE = "sample"  # in the facts of an asker: conversations of each arm that it is asked about; None: all

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from edgen.web.people import SOURCES as SOURCES
 from edgen.web.rendering import render
-from edgen.web.sources import Shown, Sources
+from edgen.web.sources import IndexedRun
 
-SOURCES = web.AppKey("sources", Sources)
 NO_RUN = "There is no such run here; it may have been moved or removed."
 
 
@@ -21,6 +21,6 @@ def problem_page(message: str, status: int) -> web.Response:
     return html_page(render("problem.html.j2", message=message), status)
 
 
-def run_of(request: web.Request) -> Shown | None:
+def run_of(request: web.Request) -> IndexedRun | None:
     """Return the run that a request's path names; None if there is none."""
     return request.app[SOURCES].find(request.match_info["run"])

@@ -23,7 +23,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.web.answers import NO_RUN, SOURCES, html_page, problem_page, run_of
 from edgen.web.marks import Part, differences, parts_of_reply
 from edgen.web.rendering import render
-from edgen.web.sources import Shown, ShownFiles
+from edgen.web.sources import IndexedFiles, IndexedRun
 
 _SIDES = 6  # colours of speakers
 _MOST_VALUE = 2_000  # characters of a value of a scenario or an event
@@ -52,7 +52,9 @@ async def conversation(request: web.Request) -> web.Response:
     return html_page(text)
 
 
-def conversation_page(run: Shown, named: str, others: Sequence[tuple[str, str]] = (), root: str = "/") -> str:
+def conversation_page(
+    run: IndexedRun, named: str, others: Sequence[tuple[str, str]] = (), root: str = "/"
+) -> str:
     """Return the page of a conversation, or of all of one scenario. Raises UsageError for an unknown name."""
     details = details_of(run, named)
     index = run.index()
@@ -81,7 +83,7 @@ def conversation_page(run: Shown, named: str, others: Sequence[tuple[str, str]] 
 async def requests(request: web.Request) -> web.Response:
     """Show every request of a conversation, as it was sent."""
     run = await asyncio.to_thread(run_of, request)
-    if run is None or isinstance(run, ShownFiles):
+    if run is None or isinstance(run, IndexedFiles):
         return problem_page(NO_RUN, 404)
     named = request.match_info["id"]
     try:
@@ -96,7 +98,7 @@ async def requests(request: web.Request) -> web.Response:
 async def beside(request: web.Request) -> web.Response:
     """Show two conversations or scenarios of any runs and data sets side by side."""
     sources = request.app[SOURCES]
-    halves: list[tuple[Shown, dict[str, Any]]] = []
+    halves: list[tuple[IndexedRun, dict[str, Any]]] = []
     for side in ("left", "right"):
         slug, _, named = request.query.get(side, "").partition(":")
         named = request.query.get(f"{side}_id", named)[:300]
@@ -112,9 +114,9 @@ async def beside(request: web.Request) -> web.Response:
     return html_page(render("beside.html.j2", halves=halves, root="/"))
 
 
-def details_of(run: Shown, named: str) -> Details:
+def details_of(run: IndexedRun, named: str) -> Details:
     """Return what is known of a conversation or a scenario. Raises UsageError for an unknown name."""
-    if isinstance(run, ShownFiles):
+    if isinstance(run, IndexedFiles):
         return _details_of_file(run, named)
     rundir = RunFolder(run.path)
     found, pairs, rollouts, notes = find_conversations(rundir, named)
@@ -130,7 +132,7 @@ def details_of(run: Shown, named: str) -> Details:
     )
 
 
-def _details_of_file(run: ShownFiles, named: str) -> Details:
+def _details_of_file(run: IndexedFiles, named: str) -> Details:
     index = run.wait()
     body = None if index is None else index.body(named)
     if body is None:

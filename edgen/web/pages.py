@@ -4,15 +4,15 @@ run is locked."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
 
-from edgen.core.errors import EdgenError
+from edgen.core.errors import EdgenError, UsageError
 from edgen.web import browse, conversation, runs
-from edgen.web.answers import SOURCES as SOURCES
 from edgen.web.answers import problem_page
+from edgen.web.guard import Route
 from edgen.web.rendering import STATIC
 
 
@@ -30,6 +30,8 @@ async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -
     """Show what cannot be read as a page."""
     try:
         answer: web.StreamResponse = await handler(request)
+    except UsageError as problem:
+        return problem_page(str(problem), 404)
     except EdgenError as problem:
         return problem_page(f"This cannot be read: {problem}", 409)
     return answer
@@ -40,12 +42,12 @@ async def unknown(_request: web.Request) -> web.Response:
     return problem_page("There is no such page.", 404)
 
 
-ROUTES: Sequence[tuple[str, Callable[[web.Request], Any]]] = (
-    ("/", runs.runs),
-    ("/events", runs.events),
-    ("/static/{name}", static),
-    ("/beside", conversation.beside),
-    ("/requests/{run}/{id:.+}", conversation.requests),
-    ("/run/{run}", browse.browse),
-    ("/run/{run}/{id:.+}", conversation.conversation),
+ROUTES = (
+    Route("GET", "/", runs.runs),
+    Route("GET", "/events", runs.events),
+    Route("GET", "/static/{name}", static, "visitor"),
+    Route("GET", "/beside", conversation.beside),
+    Route("GET", "/requests/{run}/{id:.+}", conversation.requests),
+    Route("GET", "/run/{run}", browse.browse),
+    Route("GET", "/run/{run}/{id:.+}", conversation.conversation),
 )

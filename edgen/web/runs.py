@@ -13,7 +13,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 from edgen.api.runs import RunFacts
 from edgen.web.answers import SOURCES, html_page
 from edgen.web.rendering import render
-from edgen.web.sources import Shown
+from edgen.web.sources import IndexedRun
 
 _EVERY = 1.0  # seconds between two looks at the runs
 
@@ -24,7 +24,7 @@ async def runs(request: web.Request) -> web.Response:
     return html_page(render("runs.html.j2", runs=[_run_row(run, facts) for run, facts in found]))
 
 
-def _run_row(run: Shown, facts: RunFacts) -> dict[str, Any]:
+def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
     """Return what a list says of a run, as plain values."""
     row: dict[str, Any] = {"slug": run.slug, "name": facts.name, "run": facts.run, "problem": facts.problem}
     status = facts.status

@@ -20,6 +20,7 @@ from edgen.core.text import safe
 from edgen.core.user_cache import cache_file
 from edgen.families.record_files import open_records, unknown_layout
 from edgen.store.conversation_index import ConversationIndex
+from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.validation.reading import find_inputs
 from edgen.web.indexing import Report
@@ -30,7 +31,7 @@ _MOST_REST = 120.0  # seconds
 _CHILDREN: set[subprocess.Popen[bytes]] = set()
 
 
-class Shown:
+class IndexedRun:
     """A run or a data set, and its index. `done` of `planned` conversations are indexed; `problem` says why
     none are."""
 
@@ -47,6 +48,14 @@ class Shown:
         self._index: ConversationIndex | None = None
         self._at_work: threading.Thread | None = None
         self._began, self._took = 0.0, 0.0
+        self._people: People | None = None
+
+    def people(self, *, create: bool = False) -> People | None:
+        """Return the people of the run; None if nobody was invited. `create`: make their file."""
+        with self._lock:
+            if self._people is None and (create or has_people(self.path)):
+                self._people = People(self.path)
+            return self._people
 
     def index(self) -> ConversationIndex | None:
         """Return the index; None while the first is being built, which this call begins.
@@ -123,7 +132,7 @@ class Shown:
             self._stamp = None if last.problem is None else self._stamp
 
 
-class ShownFiles(Shown):
+class IndexedFiles(IndexedRun):
     """A data set in a file, or in the files of a folder. `title`: its layout."""
 
     kind = "files"
@@ -165,7 +174,7 @@ class Sources:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         """Raise UsageError for a path that does not exist, and DataError for a file of an unknown layout."""
-        self._known: dict[Path, Shown] = {}
+        self._known: dict[Path, IndexedRun] = {}
         self.data = [found for path in paths if (found := _data_at(path)) is not None]
         self._paths = [
             path for path in paths if path.is_dir() and path not in {one.path for one in self.data}
@@ -173,7 +182,7 @@ class Sources:
         for path in self._paths:
             list_runs(path)
 
-    def runs(self) -> list[tuple[Shown, RunFacts]]:
+    def runs(self) -> list[tuple[IndexedRun, RunFacts]]:
         """Return every run with its present state, the newest first."""
         found = []
         for path in self._paths:
@@ -184,7 +193,7 @@ class Sources:
             for one in facts:
                 place = Path(one.run)
                 if place not in self._known:
-                    self._known[place] = Shown(place)
+                    self._known[place] = IndexedRun(place)
                 found.append((self._known[place], one))
         return sorted(found, key=lambda pair: pair[1].age_seconds)
 
@@ -192,13 +201,13 @@ class Sources:
         """Return the short name and the name of every run and data set that was shown."""
         return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
 
-    def find(self, slug: str) -> Shown | None:
+    def find(self, slug: str) -> IndexedRun | None:
         """Return the run or data set of that short name; None if there is none."""
         known = {one.slug: one for one in (*self.data, *self._known.values())}
         return known.get(slug) or {run.slug: run for run, _ in self.runs()}.get(slug)
 
 
-def _data_at(path: Path) -> ShownFiles | None:
+def _data_at(path: Path) -> IndexedFiles | None:
     """Return the data set at a path; None for a folder of runs. Raises UsageError and DataError."""
     if not path.exists():
         raise UsageError(
@@ -213,4 +222,4 @@ def _data_at(path: Path) -> ShownFiles | None:
     readers = [open_records(file).reader for file in files[:1]]
     if not readers or readers[0] is None:
         raise unknown_layout(path)
-    return ShownFiles(path, readers[0].title)
+    return IndexedFiles(path, readers[0].title)
