@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -49,6 +50,7 @@ class IndexedRun:
         self._at_work: threading.Thread | None = None
         self._began, self._took = 0.0, 0.0
         self._people: People | None = None
+        self.pulse: Any = None  # of the page of all runs
 
     def people(self, *, create: bool = False) -> People | None:
         """Return the people of the run; None if nobody was invited. `create`: make their file."""
