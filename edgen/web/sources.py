@@ -76,13 +76,17 @@ class IndexedRun:
         if stamp == self._stamp:
             return
         self._stamp, self.problem, self.done = stamp, None, 0
-        path = _index_file(f"{self.slug}-{stamp}")
+        path = self.index_path(stamp)
         if (index := ConversationIndex(path)).is_finished():
             self._index = index
             return
         self._began = time.monotonic()
         self._at_work = threading.Thread(target=self._build, args=(path,), daemon=True)
         self._at_work.start()
+
+    def index_path(self, stamp: str | None = None) -> Path:
+        """Return the file of the index of a state, the present one by default."""
+        return _index_file(f"{self.slug}-{stamp or self._state()}")
 
     def wait(self) -> ConversationIndex | None:
         """Return the index, once it is built."""
