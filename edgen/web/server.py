@@ -10,10 +10,10 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
-from edgen.web import faces, pages, people
+from edgen.web import faces, pages, people, starting
 from edgen.web.faces import Face
 from edgen.web.guard import Guard
-from edgen.web.sources import Sources
+from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
 FACES: tuple[Face, ...] = ()
@@ -25,7 +25,8 @@ def make_app(sources: Sources, guard: Guard) -> web.Application:
     app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=_MOST_SENT)
     app[people.SOURCES] = sources
     app[people.FACES] = FACES
-    guard.add(app, pages.ROUTES + people.ROUTES + faces.ROUTES)
+    app[starting.STARTER] = starting.Starter(Path.cwd())
+    guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
     app.router.add_route("*", "/{rest:.*}", pages.unknown)
@@ -73,4 +74,5 @@ async def _serve(
             opened(guard.link(f"http://{shown}:{taken}"), sources)
             await stop.wait()
     finally:
+        stop_building()
         await runner.cleanup()
