@@ -7,6 +7,7 @@ a request without. A letter waits in the mailbox of a run (`edgen.store.mailbox`
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 
@@ -35,8 +36,14 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True):
     """Anything else to read before answering: an exercise, a pair, questions."""
     offers: tuple[Offer, ...] = ()
     """Words for values that fields of the answer may take, in the order in which they are offered."""
+    questions: tuple[tuple[str, str], ...] = ()
+    """A field of the answer and the question that it answers, where its name does not say it."""
     closing: str = ""
     """What a text ends with if its speaker closes the conversation; empty: nobody can."""
+
+    def with_(self, **fields: Any) -> View:
+        """Return the view with other values of these fields."""
+        return msgspec.structs.replace(self, **fields)
 
 
 class Letter(msgspec.Struct, frozen=True, omit_defaults=True):

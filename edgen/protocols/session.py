@@ -46,9 +46,9 @@ class Session(ABC):
         """Return the forms of the answers to these messages, by use. Call it after `opening`."""
         return {}
 
-    def view(self, use: str, role: str | None) -> View | None:
-        """Return what a person sees who answers with the template of this use; None: see
-        `edgen.protocols.views`."""
+    def view(self, use: str, backend: str, role: str | None) -> View | None:
+        """Return what a person sees who answers for a backend with the template of this use; None: see
+        `edgen.protocols.views`. `role`: as in `_question`."""
         return None
 
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Session(ABC):
             prompt.schema,
             form=prompt.form(form),
             scene=self._rules.scene(self._scenario, role),
-            view=self.view(use, role) if self._rules.by_people(backend) else None,
+            view=self.view(use, backend, role) if self._rules.by_people(backend) else None,
         )
 
     def _random(self, place: str) -> random.Random:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from edgen.config.backends import Forms
 from edgen.core.durations import seconds
 from edgen.plugin import BackendConfig, Text
-from edgen.config.backends import Forms
 
 
 class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="human"):
