@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [damages] [fleet] [--large]   (all of them without a name)
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [web_pages] [damages] [fleet] [--large]   (all of them without a name)
 
 python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
 python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py
@@ -30,6 +30,7 @@ from bench.measure import ROOT, edgen, machine, run, simulator
 from bench.reading import reading
 from bench.real import real
 from bench.same_bytes.main import same_bytes
+from bench.web_pages import web_pages
 
 QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
 CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
@@ -324,7 +325,9 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "credit": credit,
     "retrieval": retrieval,
     "annotate": annotate,
+    "web_pages": web_pages,
     "damages": damages,
+    "fleet": fleet,
 }
 
 

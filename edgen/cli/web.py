@@ -45,7 +45,7 @@ def command(
     """
     from edgen.web.server import serve
 
-    def opened(link: str) -> None:
+    def opened(link: str, _sources: object) -> None:
         print_value(
             {"url": link}, [f"edgen shows {_named(paths)} at {link}", "Press Ctrl-C to stop."], json=json
         )

@@ -91,6 +91,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
     LISTS: ClassVar[frozenset[str]] = frozenset()  # keys whose value may also be a list of such values
     ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
+    BY_PEOPLE: ClassVar[bool] = False  # people answer: no limit, price or retry of services applies
 
     temperature: Temperature | None = None
     """How much answers vary; null: the service's default."""

@@ -17,6 +17,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -37,6 +38,7 @@ from edgen.simulator import faults as fault
 from edgen.simulator.answering import Answering
 from edgen.simulator.batches import Store
 from edgen.simulator.hosts import Hosts
+from edgen.simulator.prompt_scene import SceneFinder
 from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
 
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
@@ -52,7 +54,8 @@ _ANTHROPIC: Wire = wire_anthropic
 class Options:
     """Options of a server. `port` 0 takes any free one; `faults` as in a job. A batch's requests are answered
     evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are further accepted
-    host names. `slots`: calls worked on at once, while the others wait; None: all of them."""
+    host names; `spaces` are files of spaces of one's own, of whose values it speaks where a prompt names
+    them. `slots`: calls worked on at once, while the others wait; None: all of them."""
 
     host: str = "127.0.0.1"
     port: int = 8377
@@ -62,6 +65,7 @@ class Options:
     batch_seconds: float = 2.0
     batch_window: float = 86_400.0
     allow_hosts: tuple[str, ...] = ()
+    spaces: tuple[Path, ...] = ()
     slots: int | None = None
 
 
@@ -146,7 +150,10 @@ class _Handler:
         self._latency = options.latency_ms / 1000
         self._slots = options.slots
         self._free = contextlib.nullcontext() if options.slots is None else asyncio.Semaphore(options.slots)
-        self._answering = Answering(fault.parse(options.faults), options.seed)
+        scenes = SceneFinder(options.spaces)
+        if options.spaces:
+            scenes.load()
+        self._answering = Answering(fault.parse(options.faults), options.seed, scenes)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
         self._openai = openai_batches.Service(self._store)
         self._gemini = gemini_batches.Service(self._store)
