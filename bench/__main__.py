@@ -22,6 +22,7 @@ from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
 from bench.credit import credit
 from bench.executed import executed
+from bench.fleet import fleet
 from bench.flips import flips
 from bench.flips import main as flips_main
 from bench.kills.campaign import kills

@@ -113,8 +113,7 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
         raise UsageError(
             f"--write-only {options.write_only}: this is not a folder; name one for the request files."
         )
-    if (kept := keep_identities(source.job, _folder_of(source.job, options))) is not source.job:
-        source = source._replace(job=kept)
+    source = source._replace(job=keep_identities(source.job, _folder_of(source.job, options)))
     if source.job.measure_references:
         load_job_measures(source.job, source.reach, control.trust)
     plans = plans_of(source.job, source.name, source.reach)

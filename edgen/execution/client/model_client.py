@@ -27,7 +27,7 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.lane import Lane, Ticket
-from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
+from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries, complete_once
 from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
