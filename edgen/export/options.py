@@ -121,6 +121,10 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             completes="layers",
         ),
     ] = None
+    pairs: Annotated[
+        str | None,
+        option("The pair set to export.  [default: default]", metavar="NAME"),
+    ] = None
     own: Mapping[str, Any] = {}
     """Options of the format only, by name, as given: its `Options` defines them."""
 

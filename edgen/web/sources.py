@@ -54,7 +54,7 @@ class IndexedRun:
         A finished index of an earlier state is returned meanwhile.
         """
         with self._lock:
-            stamp = self._state()
+            stamp = self.state()
             if stamp != self._stamp and (self._at_work is None or not self._at_work.is_alive()):
                 self._stamp, self.problem, self.done = stamp, None, 0
                 path = _index_file(f"{self.slug}-{stamp}")
@@ -72,7 +72,7 @@ class IndexedRun:
             self._at_work.join()
         return self._index or found
 
-    def _state(self) -> str:
+    def state(self) -> str:
         """Return what changes when the run does: sizes and times of its ledgers and labels."""
         digest = hashlib.sha256(_FORMAT.encode())
         rundir = RunFolder(self.path)
