@@ -40,6 +40,14 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Known answers, which check people's attention: a file of votes or of labels.", metavar="FILE"
         ),
     ] = None
+    check_every: Annotated[
+        int | None,
+        option(
+            "Check attention after every N answers, by a known one or an earlier one again; 0: never.  [default: 10]",
+            metavar="N",
+            ge=0,
+        ),
+    ] = None
 
     @property
     def sets_up(self) -> bool:

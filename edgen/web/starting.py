@@ -62,6 +62,8 @@ def _with(setup: Setup, options: PeopleOptions) -> Setup:
     changed: dict[str, Any] = {}
     if options.per_unit is not None:
         changed["per_unit"] = options.per_unit
+    if options.check_every is not None:
+        changed["check_every"] = options.check_every
     if options.guidelines is not None:
         changed["guidelines"] = read_text(options.guidelines, DataError, max_bytes=_MOST_GUIDELINES)
     return msgspec.structs.replace(setup, **changed)
