@@ -87,6 +87,9 @@ def _chosen(reader: RunReader) -> Iterator[VotePair]:
 
 def has_vote_pairs(reader: RunReader) -> bool:
     """Return whether there is a pair to vote on."""
+    single = reader.origin == "replicates" and reader.job.replicates == 1
+    if single and not reader.rundir.pairs.exists():
+        return False  # known without reading
     return any(True for _ in vote_pairs(reader))
 
 

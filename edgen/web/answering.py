@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import EdgenError, UsageError
 from edgen.preferences.vote_units import key_of
 from edgen.store.people import Invitation, People
 from edgen.web.guard import VISITOR, Route, Visitor
@@ -21,6 +21,11 @@ from edgen.web.sources import IndexedRun
 from edgen.web.tasks import Own, Queue, RunUnits, Setup, base_of, own_answers, setup_of, skip_of
 
 QUEUES = web.AppKey("queues", dict[tuple[str, str], "Asked"])
+_UNREADABLE = (
+    "The conversations cannot be read now. Load this page again in a minute; if that does not help, tell the person who "
+    "invited you. Everything that you answered before is stored."
+)
+_UNSTORED = "This answer could not be stored. Go back and send it again, or tell the person who invited you."
 _FORM = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _LONGEST_REASON = 300
 _LONGEST_TIME = 86_400.0  # seconds
@@ -68,7 +73,7 @@ class _Pages:
             raise web.HTTPForbidden(text="This page is not for you.")
         people = run.people()
         if people is None or not people.path.exists():
-            raise RunError("This run was moved or removed; nothing can be answered now.")
+            raise web.HTTPConflict(text=_UNREADABLE)
         known = request.app[QUEUES]
         place = (run.slug, invitation.task)
         if place not in known:
@@ -78,7 +83,10 @@ class _Pages:
 
     async def show(self, request: web.Request) -> web.StreamResponse:
         """Show the unit that the person is to answer now."""
-        return _html(await asyncio.to_thread(self._show, request, request[VISITOR]))
+        try:
+            return _html(await asyncio.to_thread(self._show, request, request[VISITOR]))
+        except EdgenError:  # whose words name places of this machine
+            return _html(render("problem.html.j2", message=_UNREADABLE), 409)
 
     def _show(self, request: web.Request, visitor: Visitor) -> str:
         asked, invitation = self._asked(request)
@@ -126,9 +134,12 @@ class _Pages:
                 value = skip_of(_reason(fields["reason"]))
         except UsageError as problem:
             return _html(render("problem.html.j2", message=str(problem)), 400)
-        new = asked.people.answer(
-            invitation.task, unit, person, form, value, shown, _seconds(fields["since"], now), now
-        )
+        try:
+            new = asked.people.answer(
+                invitation.task, unit, person, form, value, shown, _seconds(fields["since"], now), now
+            )
+        except EdgenError:
+            return _html(render("problem.html.j2", message=_UNSTORED), 409)
         if new and fields["skip"]:
             asked.queue.give_back(unit, person)
         return _to(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")

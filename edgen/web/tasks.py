@@ -174,7 +174,7 @@ class Queue:
     def _open(self, person: str, own: Own, setup: Setup, order: tuple[str, ...], now: float) -> str | None:
         for _ in range(2):
             for unit in _blocks(order, person):
-                if unit in self._full or unit in own.latest or unit in setup.known:
+                if unit in self._full or unit in own.latest or (setup.check_every and unit in setup.known):
                     continue
                 if self._units.content(unit) is None:
                     continue

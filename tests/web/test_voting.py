@@ -99,7 +99,7 @@ class Person(NamedTuple):
 
 
 def hidden(page: str) -> dict[str, str]:
-    form = page[page.index('class="answers"') :]
+    form = page[page.index('class="answers') :]
     found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form.partition("</form>")[0])
     return {name: unescape(value) for name, value in found}
 
