@@ -80,22 +80,27 @@ class Server:
         return True
 
 
-async def _person(url: str, key: str, name: str, votes: int, think: float, told: Told) -> None:
+async def _person(
+    url: str, key: str, name: str, asked: argparse.Namespace, killing: asyncio.Task[None], told: Told
+) -> None:
+    """Vote the asked number of times, and on while the server is being killed."""
     rng = random.Random(name)
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar, timeout=aiohttp.ClientTimeout(60)) as session:
         page = await _ask(session, "GET", f"{url}/enter?key={key}", told)
-        await asyncio.sleep(rng.uniform(0, think))
-        for _ in range(votes):
+        await asyncio.sleep(rng.uniform(0, asked.think))
+        given = 0
+        while given < asked.votes or not killing.done():
             page = await _ask(session, "GET", f"{url}/vote", told)
             form = page[page.find('class="answers') :].partition("</form>")[0]
             fields = {one: html.unescape(value) for one, value in _HIDDEN.findall(form)}
             if "unit" not in fields:
                 return
-            await asyncio.sleep(rng.uniform(0.5, 1.5) * think)
+            await asyncio.sleep(rng.uniform(0.5, 1.5) * asked.think)
             choice = rng.choice(("first", "second", "tie"))
             await _ask(session, "POST", f"{url}/vote", told, {**fields, "choice": choice})
             told.confirmed.append((name, fields["form"]))
+            given += 1
 
 
 async def _ask(
@@ -129,10 +134,10 @@ async def _kill(server: Server, kills: int, pause: float) -> None:
 async def _vote(server: Server, keys: dict[str, str], asked: argparse.Namespace, kills: int) -> Told:
     told = Told([], [])
     url = f"http://127.0.0.1:{server.port}"
-    people = [_person(url, key, name, asked.votes, asked.think, told) for name, key in keys.items()]
     killing = asyncio.create_task(_kill(server, kills, asked.pause))
+    people = [_person(url, key, name, asked, killing, told) for name, key in keys.items()]
     await asyncio.gather(*people)
-    killing.cancel()
+    await killing
     return told
 
 

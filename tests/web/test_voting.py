@@ -486,3 +486,35 @@ def _vote_until_away(served: Served, name: str, confirmed: list[tuple[str, str]]
         while (fields := person.fields("/vote")) is not None:
             if person.post("/vote", {**fields, "choice": "first"}).status == 303:
                 confirmed.append((name, fields["unit"]))
+
+
+def test_a_moved_run_a_rebuilt_pair_and_a_cookie_of_an_earlier_server(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "rated")
+    keys = set_up([run], PeopleOptions(vote=True, invite="ann"))
+    with serve(run) as served:
+        person = served._replace(keys=keys).enter("ann")
+        fields = person.fields("/vote")
+        assert fields is not None
+        owner = served.site.cookie
+    with serve(run) as served:
+        later = Person(served.site, person.cookie)
+        same = later.fields("/vote")
+        assert same is not None
+        assert same["unit"] == fields["unit"]  # a reload, at another start
+        assert served.site.get("/", cookie=owner).status == 403
+        rebuilt = "rated-000000-r0~rated-000000-r1~0123456789abcdef"
+        with People(run) as kept:
+            kept.assign("vote", rebuilt, "ann", 1, 0.0)
+        assert later.fields("/vote") is not None  # the rebuilt pair is passed over
+        sent = {**same, "unit": key_of(rebuilt), "choice": "first"}
+        assert later.post("/vote", sent).status == 303  # kept, and no vote on the present texts
+        moved = run.rename(tmp_path / "away")
+        for answer in (later.get("/vote"), later.post("/vote", {**same, "choice": "first"})):
+            assert answer.status == 409
+            assert str(tmp_path) not in answer.text
+        moved.rename(run)
+        assert later.post("/vote", {**same, "choice": "first"}).headers["location"] == "/vote?again=1"
+        fresh = later.fields("/vote")
+        assert fresh is not None
+        assert later.post("/vote", {**fresh, "choice": "tie"}).status == 303
+    assert len(_answers(run, "ann")) == 2
