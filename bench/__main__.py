@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [damages] [--large]   (all of them without a name)
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [web_pages] [damages] [--large]   (all of them without a name)
 
 python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
 python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py
@@ -32,6 +32,7 @@ from bench.reading import reading
 from bench.real import real
 from bench.same_bytes.main import same_bytes
 from bench.voting import voting
+from bench.web_pages import web_pages
 
 QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
 CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
@@ -326,6 +327,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "credit": credit,
     "retrieval": retrieval,
     "annotate": annotate,
+    "web_pages": web_pages,
     "damages": damages,
 }
 

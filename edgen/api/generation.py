@@ -253,6 +253,8 @@ class _Generation:
                 arms=len(self._plans),
                 at_once=arms_at_once(self._whole, self._plans),
                 functions=self._control.functions,
+                run=self._folder.path,
+                arm=arm,
             )
         )
         scheduler = await stack.enter_async_context(

@@ -56,8 +56,8 @@ def command(
 
     Example: edgen web outputs/selfplay --vote --invite rater1,rater2 --per-unit 2
     """
+    from edgen.web.inviting import is_loopback, require_invitations, set_up
     from edgen.web.server import serve
-    from edgen.web.starting import is_loopback, require_invitations, set_up
 
     places = paths or [Path("outputs")]
     keys = set_up(places, people)

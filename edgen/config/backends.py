@@ -90,6 +90,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
     ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
+    BY_PEOPLE: ClassVar[bool] = False  # people answer: no limit, price or retry of services applies
 
     temperature: Temperature | None = None
     """How much answers vary; null: the service's default."""

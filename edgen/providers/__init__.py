@@ -9,6 +9,7 @@ import msgspec
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
+from edgen.core.letters import AskPeople
 from edgen.core.registry import find
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchService, BatchServices
@@ -48,13 +49,15 @@ def make(
     environ: Mapping[str, str],
     consents: Consents | None = None,
     silent: bool = False,
+    people: AskPeople | None = None,
 ) -> Backend:
     """Build the backend that `config` describes.
 
     `timeout` is seconds per attempt, `connections` the most that are open at once. Keys are looked up in
     `environ`. `consents` lists the hosts besides their own providers' that keys may go to (None: read them
-    from `environ`). `silent`: the backend sends nothing and gets no key. Raises ProviderError if a key is
-    missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
+    from `environ`). `silent`: the backend sends nothing and gets no key. `people`: how people are asked.
+
+    Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
     """
     if len(several := servers(config)) > 1:
         from edgen.providers.spread import SpreadBackend
@@ -69,7 +72,7 @@ def make(
         if consents is None:
             consents = gather_consents(environ)
         key = _PLACEHOLDER if silent else key_of(requests, environ, consents)
-    return provider_of(config).create(config, key, Link(timeout, connections, environ))
+    return provider_of(config).create(config, key, Link(timeout, connections, environ, people))
 
 
 def make_batch_service(

@@ -16,6 +16,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -36,6 +37,7 @@ from edgen.simulator import faults as fault
 from edgen.simulator.answering import Answering
 from edgen.simulator.batches import Store
 from edgen.simulator.hosts import Hosts
+from edgen.simulator.prompt_scene import SceneFinder
 from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
 
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
@@ -51,7 +53,8 @@ _ANTHROPIC: Wire = wire_anthropic
 class Options:
     """Options of a server. `port` 0 takes any free one; `faults` as in a job. A batch's requests are answered
     evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are further accepted
-    host names."""
+    host names; `spaces` are files of spaces of one's own, of whose values it speaks where a prompt names
+    them."""
 
     host: str = "127.0.0.1"
     port: int = 8377
@@ -61,6 +64,7 @@ class Options:
     batch_seconds: float = 2.0
     batch_window: float = 86_400.0
     allow_hosts: tuple[str, ...] = ()
+    spaces: tuple[Path, ...] = ()
 
 
 class _Route(NamedTuple):
@@ -142,7 +146,10 @@ class _Handler:
     def __init__(self, options: Options) -> None:
         self._hosts = Hosts(options.host, options.allow_hosts)
         self._latency = options.latency_ms / 1000
-        self._answering = Answering(fault.parse(options.faults), options.seed)
+        scenes = SceneFinder(options.spaces)
+        if options.spaces:
+            scenes.load()
+        self._answering = Answering(fault.parse(options.faults), options.seed, scenes)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
         self._openai = openai_batches.Service(self._store)
         self._gemini = gemini_batches.Service(self._store)

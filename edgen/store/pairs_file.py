@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -28,7 +29,12 @@ def read_pairs(run: RunFolder) -> Iterator[Pair]:
     path = run.pairs
     if not path.exists():
         raise RunError(f"{path}: there is no such file; `edgen pairs {run.path} --signal oracle` makes it.")
-    require_kept(path, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored.")
+    yield from read_pairs_of(path, run.path)
+
+
+def read_pairs_of(path: Path, run: Path) -> Iterator[Pair]:
+    """Yield every pair of a file in the folder `run`. Raises RunError as `read_pairs`."""
+    require_kept(path, f"Write it again with `edgen pairs {run} --signal …`; all verdicts are stored.")
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -38,7 +44,7 @@ def read_pairs(run: RunFolder) -> Iterator[Pair]:
             except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
                 raise RunError(
                     f"{path}, line {number}: this is not a valid pair ({problem}). Make the file again with "
-                    f"`edgen pairs {run.path} --signal …`; all verdicts are stored."
+                    f"`edgen pairs {run} --signal …`; all verdicts are stored."
                 ) from None
             yield pair
 

@@ -10,30 +10,23 @@ read, generated or asked about.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
-import os
 import re
 import secrets
 import sqlite3
-import stat
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import UsageError
 from edgen.core.text import safe
+from edgen.store.shared_book import SharedBook, as_json
 
-_APPLICATION_ID = 0x65647070  # "edpp"
-_PATIENCE = 30.0  # seconds to wait for another process that is writing
 _LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # also as an annotator's in a layer of labels
-_TABLES = f"""
-PRAGMA application_id = {_APPLICATION_ID};
+_TABLES = """
 CREATE TABLE IF NOT EXISTS invitations (
     n INTEGER PRIMARY KEY, person TEXT NOT NULL, task TEXT NOT NULL, secret TEXT UNIQUE NOT NULL,
     made REAL NOT NULL, revoked REAL
@@ -78,49 +71,13 @@ class Answer(NamedTuple):
     at: float
 
 
-class People:
-    """The people of the run in `folder`; several threads and processes may use it.
+class People(SharedBook):
+    """The people of the run in `folder`."""
 
-    Raises RunError if their file cannot be used.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "people" / "people.db"
-        self._lock = threading.Lock()
-        self._book = self._open()
-
-    def _open(self) -> sqlite3.Connection:
-        try:
-            self.path.parent.mkdir(mode=0o700, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            kind = self.path.lstat()
-        except OSError as problem:
-            raise RunError(f"{self.path}: it cannot be made ({problem.strerror}).") from None
-        if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1 or self.path.parent.is_symlink():
-            raise RunError(f"{self.path}: it is a link or no file; move it away.")
-        with self._explained():
-            book = sqlite3.connect(
-                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            known = book.execute("PRAGMA application_id").fetchone()[0]
-            if known not in (0, _APPLICATION_ID):
-                book.close()
-                raise RunError(f"{self.path}: this is not edgen's file of people; move it away.")
-            book.execute("PRAGMA journal_mode = WAL")
-            book.execute("PRAGMA synchronous = FULL")
-            book.executescript(_TABLES)
-        return book
-
-    def close(self) -> None:
-        with self._lock:
-            self._book.close()
-
-    def __enter__(self) -> People:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    NAME: ClassVar[str] = "people.db"
+    ABOUT: ClassVar[str] = "edgen's file of people"
+    APPLICATION_ID: ClassVar[int] = 0x65647070  # "edpp"
+    TABLES: ClassVar[str] = _TABLES
 
     # -- invitations and sessions
 
@@ -190,7 +147,7 @@ class People:
     def set_up(self, task: str, value: Any) -> None:
         """Store the settings of a task, in place of earlier ones."""
         with self._writing() as book:
-            book.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (task, _json(value)))
+            book.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (task, as_json(value)))
 
     def assign(
         self, task: str, unit: str, person: str, most: int, now: float, patience: float = math.inf
@@ -249,8 +206,8 @@ class People:
             unit,
             person,
             form,
-            _json(value) if value is not None else None,
-            _json(shown),
+            as_json(value) if value is not None else None,
+            as_json(shown),
             seconds,
             now,
         )
@@ -282,31 +239,6 @@ class People:
         found = {(one.unit, one.person): one for one in self.answers(task, person)}
         return {key: one for key, one in found.items() if one.value is not None}
 
-    # -- the file
-
-    def _read(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, self._explained():
-            return self._book.execute(statement, values).fetchall()
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._explained():
-            self._book.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._book
-            except BaseException:
-                self._book.execute("ROLLBACK")
-                raise
-            self._book.execute("COMMIT")
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Report a file that cannot be used."""
-        try:
-            yield
-        except sqlite3.Error as problem:
-            raise RunError(f"{self.path}: it cannot be used ({problem}).") from None
-
 
 def has_people(folder: Path) -> bool:
     """Return whether somebody was ever invited to the run in `folder`."""
@@ -323,10 +255,6 @@ def _has_answered(book: sqlite3.Connection, task: str, unit: str, person: str) -
 def _digest(secret: str) -> str:
     """Return what is kept of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _value(text: str | None) -> Any:

@@ -96,6 +96,10 @@ class RunFolder:
         self.comparisons = path / "comparisons"
         self.report = path / "report.html"
 
+    def pairs_with_others(self) -> list[Path]:
+        """Return the files of pairs between this run and others."""
+        return sorted(self.against.glob("*/pairs.jsonl"))
+
     def arm(self, name: str) -> RunFolder:
         """Return the folder of one arm. The only arm of a job without `arms:` is "", and its folder is this
         one."""

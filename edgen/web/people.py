@@ -11,6 +11,7 @@ from aiohttp import web
 
 from edgen.core.errors import RunError, UsageError
 from edgen.store.people import Invitation, People
+from edgen.store.run_folder import RunFolder
 from edgen.web.faces import Face
 from edgen.web.guard import ENTER, VISITOR, Route
 from edgen.web.progress import Progress, progress_of
@@ -31,7 +32,9 @@ def run_of(request: web.Request) -> IndexedRun:
 
 
 def tasks_of(app: web.Application, run: IndexedRun) -> list[str]:
-    """Return every task to which people can be invited in a run."""
+    """Return every task to which people can be invited in a run; none in a data set of files."""
+    if not RunFolder(run.path).exists:
+        return []
     return [task for face in app[FACES] for task in face.tasks(run)]
 
 

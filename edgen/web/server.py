@@ -10,10 +10,10 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
-from edgen.web import answering, faces, labelling, pages, people, voting
+from edgen.web import answering, faces, labelling, pages, people, starting, voting
 from edgen.web.faces import Face
 from edgen.web.guard import Guard
-from edgen.web.sources import Sources
+from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
 FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE)
@@ -26,7 +26,8 @@ def make_app(sources: Sources, guard: Guard) -> web.Application:
     app[people.SOURCES] = sources
     app[people.FACES] = FACES
     app[answering.QUEUES] = {}
-    guard.add(app, pages.ROUTES + people.ROUTES + faces.ROUTES)
+    app[starting.STARTER] = starting.Starter(Path.cwd())
+    guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
     app.router.add_route("*", "/{rest:.*}", pages.unknown)
@@ -74,4 +75,5 @@ async def _serve(
             opened(guard.link(f"http://{shown}:{taken}"), sources)
             await stop.wait()
     finally:
+        stop_building()
         await runner.cleanup()

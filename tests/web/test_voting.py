@@ -30,9 +30,9 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import filed_votes, stored_votes
 from edgen.web import faces, people, server
+from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
 from edgen.web.pages import ROUTES
-from edgen.web.starting import set_up
 from tests import ROOT
 from tests.cli.command import call
 from tests.web.test_pages import Answer, Site
