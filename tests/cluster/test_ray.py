@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.execution.service import Ended, Service, equation, files, job_text, serve, write
+from tests.execution.service import Ended, Service, edgen, equation, files, job_text, serve, write
 from tests.execution.slotted import SlottedServer
 
 pytestmark = pytest.mark.integration
@@ -87,8 +87,7 @@ def describe(server: SlottedServer, limits: dict[str, float]) -> str:
 async def test_workers_and_heads_may_die(tmp_path: Path, cluster: str) -> None:
     async with serve(SlottedServer(slots=100, latency=0.3)) as server:
         job = write(tmp_path / "job.yaml", describe(server, {}))
-        local = subprocess.Popen([sys.executable, "-m", "edgen", "generate", job, "-o", tmp_path / "local"])
-        assert await asyncio.to_thread(local.wait, 120) == 0
+        assert (await edgen("generate", job, "-o", tmp_path / "local")).code == 0
         expected = files(tmp_path / "local")
 
         server.asked.clear()

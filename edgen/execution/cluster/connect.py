@@ -44,6 +44,7 @@ def connected(address: str) -> Iterator[int]:
             "with the same versions of Ray and Python as here."
         ) from None
     try:
-        yield max(1, int(ray.cluster_resources().get("CPU", 1)))
+        resources: Any = ray
+        yield max(1, int(resources.cluster_resources().get("CPU", 1)))
     finally:
         ray.shutdown()

@@ -60,14 +60,8 @@ class Worker:
     async def begin(self) -> dict[str, Any]:
         """Build plan and backends; return what the head compares, or the sentence that says what is wrong."""
         try:
-            with tempfile.TemporaryDirectory() as folder:
-                for name, data in self._files.items():
-                    path = Path(folder, name)
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(data)
-                source = Path(folder, "job.yaml")
-                job = load_job(source)
-                self._plan = plans_of(job, "job.yaml", Reach.of(source, outside=True))[""]
+            self._plan = _read_plan(self._files)
+            job = self._plan.job
             for name in {backend_name(job, role) for role in self._plan.roles}:
                 self._backends[name] = make(
                     job.backends[name],
@@ -79,7 +73,7 @@ class Worker:
             self._clients = make_clients(self._plan.call_settings, self._backends, self._plan.roles)
         except EdgenError as error:
             return {"problem": str(error)}
-        self._keep(self._watch())
+        self._watch()
         identities = {role: client.backend.identity for role, client in self._clients.items()}
         return {
             "edgen": __version__,
@@ -122,11 +116,11 @@ class Worker:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _watch(self) -> None:
+    def _watch(self) -> None:
         """End the process when the head is gone."""
-        while time.monotonic() - self._heard < _GONE:
-            await asyncio.sleep(1.0)
-        os._exit(0)
+        if time.monotonic() - self._heard > _GONE:
+            os._exit(0)
+        asyncio.get_running_loop().call_later(1.0, self._watch)
 
     async def _call(self, call: Call) -> None:
         """Make one attempt."""
@@ -179,3 +173,14 @@ class Worker:
     async def _wait(self, unit: Unit) -> Reply | Failure:
         waiting = self._answers[unit] = asyncio.get_running_loop().create_future()
         return await waiting
+
+
+def _read_plan(files: Mapping[str, bytes]) -> Plan:
+    """Return the plan of a run's files. Raises JobError, SpaceError, TemplateError."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        source = Path(folder, "job.yaml")
+        return plans_of(load_job(source), "job.yaml", Reach.of(source, outside=True))[""]
