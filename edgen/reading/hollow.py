@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from edgen.core.values import Message, Rejection, RejectionReason
-from edgen.reading.detect import words, words_of_turns
+from edgen.reading.detect import APART, plain_words, words
 from edgen.reading.text.characters import excerpt
 
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
@@ -31,7 +32,8 @@ _FIELDS = frozenset(
     ]
 )  # fmt: skip
 _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
-_SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
+# Begins with all marks that end a sentence, which is how the search is quick.
+_SENTENCE = re.compile(r"[.!?…。！？\n](?:(?<=[。！？\n])|(?=[\s\"')\]*”’]|\Z))")
 _ENDS = "\n.!?…。！？"
 _LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
 _LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
@@ -39,9 +41,8 @@ _QUOTED = re.compile(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
-_APART = "\0"
 _LONGEST_FIELD = 40  # characters
-_HOLDS_PLACE = re.compile(r"\.\.|…|__|\. \.|[<\[{(]")  # what a longer placeholder holds
+_HOLDS_PLACE = ("..", "…", "__", ". .", "<", "[", "{", "(")  # what a longer placeholder holds
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -53,17 +54,33 @@ SAME_LINE = 5  # times
 ALONE = 0.8  # of a text's lines, for a short one
 
 
-class _Told(NamedTuple):
-    """A prompt as it is compared: its sentences between _APART, each of them, its instructions as one run of words,
-    and the texts of its examples."""
+class _Prompt:
+    """A prompt as it is compared. `known`: its words; the rest is made for a text that has a sentence of these."""
 
-    sentences: str
-    each: frozenset[str]
-    run: str
-    examples: frozenset[str]
+    def __init__(self, text: str) -> None:
+        self.lines = [_instruction(line) for line in text.split("\n")]
+        examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(text)} if '"' in text else set()
+        self.examples = examples - {""}
+        shown = [example.split() for example in self.examples]
+        self.known = frozenset().union(*[line.known for line in self.lines], *shown)
+
+    @functools.cached_property
+    def each(self) -> frozenset[str]:
+        """Its sentences."""
+        return frozenset([one for line in self.lines for one in line.said])
+
+    @functools.cached_property
+    def sentences(self) -> str:
+        """Its sentences between marks."""
+        return f"{APART}{APART.join([one for line in self.lines for one in line.said])}{APART}"
+
+    @functools.cached_property
+    def run(self) -> str:
+        """Its instructions as one run of words."""
+        return f" {' '.join([one for line in self.lines for one in line.instructs])} "
 
     def has(self, sentence: str) -> bool:
-        """Whether a sentence of some length is one of the prompt's, or stands in one."""
+        """Return whether a sentence of some length is one of the prompt's, or stands in one."""
         count = 1 + sentence.count(" ")
         return count >= SHORT and (sentence in self.each or (count > SHORT and f" {sentence} " in self.run))
 
@@ -82,7 +99,7 @@ class _Asked(NamedTuple):
 
     heard: str | None
     brief: str
-    prompts: tuple[_Told, ...]
+    prompts: tuple[_Prompt, ...]
 
     @classmethod
     def by(cls, messages: Sequence[Message], *, opening: bool) -> _Asked:
@@ -91,7 +108,7 @@ class _Asked(NamedTuple):
         briefs = briefs or [messages[0].content]
         briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
         heard = spoken[-1] if spoken else None
-        return cls(heard, messages[0].content, tuple(map(_told, briefs)))
+        return cls(heard, messages[0].content, tuple(map(_prompt, briefs)))
 
 
 def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
@@ -125,24 +142,33 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
     """Return why one of a conversation's turns says nothing of its speaker's own, None if all do. A side that is
     silent for a turn (`...`) is part of it."""
-    turns = [(text, said) for text, said in zip(texts, _sentences_of(texts), strict=True) if said]
+    sentences = _sentences_of(texts)
+    turns = [(text, said) for text, said in zip(texts, sentences, strict=True) if said]
     wholes = [" ".join(said) for _, said in turns]
-    counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
-    said, count = next(iter(counts.most_common(1)), ("", 0))
-    if count >= SAME_LINE:
-        return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
+    if len(wholes) - len({*wholes}) >= SAME_LINE - 1:
+        counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
+        said, count = next(iter(counts.most_common(1)), ("", 0))
+        if count >= SAME_LINE:
+            return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
     asked = _Asked.by(messages, opening=True)
-    for number, (text, sentences) in enumerate(turns):
-        if number and wholes[number] == wholes[number - 1] and repeats_the_last(text, turns[number - 1][0]):
+    asked = asked._replace(prompts=_find_near(chain.from_iterable(sentences), asked.prompts))
+    # Most turns are long, and neither the prompt nor a mark of a placeholder is in any.
+    plain = not (asked.heard or asked.prompts or _holds_place("\n".join(texts)))
+    before = before_said = ""
+    for (text, said), whole in zip(turns, wholes, strict=True):
+        if whole == before and repeats_the_last(text, before_said):
             return Rejection(RejectionReason.ECHO, f"a turn repeats the one before it: {excerpt(text)}")
-        if (found := _find(text, sentences, asked)) is not None:
+        before, before_said = whole, text
+        if plain and len(text) > _LONGEST_FIELD and len(said) < SAME_LINE:
+            continue
+        if (found := _find(text, said, asked)) is not None:
             return found
     return None
 
 
 def is_placeholder(text: str) -> bool:
     """Return whether a text only holds the place of one: dots, `Teacher: ...`, `<your answer>`, `text`."""
-    if len(text) > _LONGEST_FIELD and _HOLDS_PLACE.search(text) is None:  # most texts
+    if len(text) > _LONGEST_FIELD and not _holds_place(text):  # most texts
         return False
     lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
     if all(_ONLY_DOTS.match(line) for line in lines):
@@ -153,6 +179,10 @@ def is_placeholder(text: str) -> bool:
     if _BRACKETED.match(whole) and _TO_FILL_IN.search(whole):
         return True
     return len(whole) < _LONGEST_FIELD and " ".join(words(whole)) in _FIELDS
+
+
+def _holds_place(text: str) -> bool:
+    return any(map(text.__contains__, _HOLDS_PLACE))
 
 
 def repeats_a_line(text: str) -> bool:
@@ -188,20 +218,29 @@ def _last_turn(heard: str, brief: str) -> Iterator[str]:
             yield heard[label.end() :].partition("\n")[2]  # behind a title
 
 
-def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Told]) -> bool:
+def _find_near(said: Iterable[str], prompts: Sequence[_Prompt]) -> tuple[_Prompt, ...]:
+    """Return the prompts that may have one of the sentences, as they have all of its words."""
+    if not prompts:
+        return ()
+    apart = [sentence.split() for sentence in said]
+    return tuple([one for one in prompts if any(map(one.known.issuperset, apart))])
+
+
+def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
     """Return whether a text is made of whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
-    if not said:
+    near = _find_near(said, prompts)
+    if not near:  # most texts
         return False
     whole = " ".join(said)
     count = 1 + whole.count(" ")
-    for told in prompts:
+    for told in near:
         if whole in told.examples or (count >= RUN and f" {whole} " in told.run):
             return True
-        if count >= SHORT and f"{_APART}{_APART.join(said)}{_APART}" in told.sentences:
+        if count >= SHORT and f"{APART}{APART.join(said)}{APART}" in told.sentences:
             return True
     if count < COPIED:
         return False
-    copied = sum(1 + one.count(" ") for one in said if any(told.has(one) for told in prompts))
+    copied = sum(1 + one.count(" ") for one in said if any(told.has(one) for told in near))
     return copied >= COPIED and copied >= SHARE * count
 
 
@@ -211,37 +250,37 @@ def _sentences(text: str) -> list[str]:
 
 def _sentences_of(texts: Sequence[str]) -> list[list[str]]:
     """Return the sentences of each text as words with a blank between them."""
-    parts = [_SENTENCE.split(text) for text in texts]
-    said = iter(words_of_turns([part for each in parts for part in each]))
-    found = [[" ".join(next(said)) for _ in each] for each in parts]
-    return [[sentence for sentence in each if sentence] for each in found]
+    marked, ends = _SENTENCE.subn(f" {APART} ", f" {APART}{APART} ".join(texts))
+    said = plain_words(marked)
+    if said is None or said.count(APART) != ends + 2 * (len(texts) - 1):
+        return [
+            [" ".join(found) for part in _SENTENCE.split(text) if (found := words(part))] for text in texts
+        ]
+    return [
+        [found for part in text.split(APART) if (found := part.strip())] for text in said.split(2 * APART)
+    ]
 
 
 @functools.lru_cache(maxsize=512)
-def _told(prompt: str) -> _Told:
-    lines = [_instruction(line) for line in prompt.split("\n")]
-    sentences = [one for said, _ in lines for one in said]
-    run = " ".join(one for _, said in lines for one in said)
-    examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(prompt)}
-    return _Told(
-        f"{_APART}{_APART.join(sentences)}{_APART}",
-        frozenset(sentences),
-        f" {run} ",
-        frozenset(examples - {""}),
-    )
+def _prompt(text: str) -> _Prompt:
+    return _Prompt(text)
+
+
+class _Line(NamedTuple):
+    """A prompt's line: its sentences, those without the fact that it may state, and the words of both."""
+
+    said: Sequence[str] = ()
+    instructs: Sequence[str] = ()
+    known: frozenset[str] = frozenset()
 
 
 @functools.lru_cache(maxsize=4096)  # the prompts of one template share most lines
-def _instruction(line: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the sentences of a prompt's line, and those without the fact that it may state; none of a line that
-    lists something."""
+def _instruction(line: str) -> _Line:
+    """Return a line of a prompt, without sentences if it lists something."""
     if _LISTED.match(line):
-        return (), ()
+        return _Line()
     line = _QUOTED.sub("", line)
-    return _sentences(line), _sentences(_without_fact(line))
-
-
-def _without_fact(line: str) -> str:
-    """Return a line without the text after its label."""
+    said = _sentences(line)
     label = _LABEL.match(line)
-    return line if label is None else label[1]
+    instructs = said if label is None else _sentences(label[1])  # without the text after a label
+    return _Line(said, instructs, frozenset(" ".join((*said, *instructs)).split()))
