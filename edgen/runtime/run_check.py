@@ -22,7 +22,7 @@ from edgen.store.layers import read_layer
 from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import read_test_side
+from edgen.store.split_side import read_test_side
 from edgen.store.votes import stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport
