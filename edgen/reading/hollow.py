@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edgen.core.values import Message, Rejection, RejectionReason
-from edgen.reading.detect import APART, plain_words, words
+from edgen.reading.detect import APART, fold, plain_words, words
 from edgen.reading.text.characters import excerpt
 
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
@@ -42,7 +41,14 @@ _QUOTED = re.compile(
 )  # in a sentence: words that a side may say
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 _LONGEST_FIELD = 40  # characters
-_HOLDS_PLACE = ("..", "…", "__", ". .", "<", "[", "{", "(")  # what a longer placeholder holds
+_HOLDS_PLACE = ("..", "…", "__", ". .", ".\t.", "<", "[", "{", "(")  # what a longer placeholder holds
+
+# Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops; blanks.
+_RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
+_RUNS += b" " * 128
+_STOPPED = bytes(46 if chr(code) in ".!?" else kept for code, kept in enumerate(_RUNS))
+_NO_RUNS = bytes(code for code, kept in enumerate(_RUNS) if kept == 32)
+_FIELDS_RUN = frozenset([b"", *(field.replace(" ", "").encode() for field in _FIELDS)])
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -55,14 +61,22 @@ ALONE = 0.8  # of a text's lines, for a short one
 
 
 class _Prompt:
-    """A prompt as it is compared. `known`: its words; the rest is made for a text that has a sentence of these."""
+    """A prompt as it is compared. `known`: the runs of letters and digits in it; the rest is made for a text whose
+    sentence has only such runs."""
 
     def __init__(self, text: str) -> None:
-        self.lines = [_instruction(line) for line in text.split("\n")]
-        examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(text)} if '"' in text else set()
-        self.examples = examples - {""}
-        shown = [example.split() for example in self.examples]
-        self.known = frozenset().union(*[line.known for line in self.lines], *shown)
+        self._text = text
+        self.known = frozenset((text if text.isascii() else fold(text)).encode().translate(_RUNS).split())
+
+    @functools.cached_property
+    def examples(self) -> frozenset[str]:
+        """The texts of its examples."""
+        return frozenset(" ".join(words(match[1])) for match in _EXAMPLE.finditer(self._text)) - {""}
+
+    @functools.cached_property
+    def lines(self) -> list[_Line]:
+        """Its lines."""
+        return [_instruction(line) for line in self._text.split("\n")]
 
     @functools.cached_property
     def each(self) -> frozenset[str]:
@@ -121,7 +135,7 @@ def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
         repeats_the_last(text, heard) for heard in _last_turn(asked.heard, asked.brief)
     ):
         return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
-    if _repeats_prompts(said, asked.prompts):
+    if _repeats_prompts(text, said, asked.prompts):
         return Rejection(RejectionReason.ECHO, f"the answer repeats its prompt: {excerpt(text)}")
     return None
 
@@ -142,28 +156,35 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
     """Return why one of a conversation's turns says nothing of its speaker's own, None if all do. A side that is
     silent for a turn (`...`) is part of it."""
-    sentences = _sentences_of(texts)
-    turns = [(text, said) for text, said in zip(texts, sentences, strict=True) if said]
-    wholes = [" ".join(said) for _, said in turns]
-    if len(wholes) - len({*wholes}) >= SAME_LINE - 1:
-        counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
-        said, count = next(iter(counts.most_common(1)), ("", 0))
-        if count >= SAME_LINE:
-            return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
     asked = _Asked.by(messages, opening=True)
-    asked = asked._replace(prompts=_find_near(chain.from_iterable(sentences), asked.prompts))
-    # Most turns are long, and neither the prompt nor a mark of a placeholder is in any.
-    plain = not (asked.heard or asked.prompts or _holds_place("\n".join(texts)))
-    before = before_said = ""
-    for (text, said), whole in zip(turns, wholes, strict=True):
-        if whole == before and repeats_the_last(text, before_said):
+    if _is_plain(texts, asked):
+        return None
+    turns = [(text, said) for text, said in zip(texts, _sentences_of(texts), strict=True) if said]
+    wholes = [" ".join(said) for _, said in turns]
+    counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
+    said, count = next(iter(counts.most_common(1)), ("", 0))
+    if count >= SAME_LINE:
+        return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
+    for number, (text, sentences) in enumerate(turns):
+        if number and wholes[number] == wholes[number - 1] and repeats_the_last(text, turns[number - 1][0]):
             return Rejection(RejectionReason.ECHO, f"a turn repeats the one before it: {excerpt(text)}")
-        before, before_said = whole, text
-        if plain and len(text) > _LONGEST_FIELD and len(said) < SAME_LINE:
-            continue
-        if (found := _find(text, said, asked)) is not None:
+        if (found := _find(text, sentences, asked)) is not None:
             return found
     return None
+
+
+def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
+    """Return whether no turn can be hollow, by its letters alone: most conversations. No two turns are equal, none
+    has the letters of a placeholder, few sentences are equal, and none is of the prompt's words."""
+    whole = APART.join(texts)
+    if asked.heard is not None or not whole.isascii() or _holds_place(whole):
+        return False
+    letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
+    if not len({*letters}) == len(letters) == len(texts) or not _FIELDS_RUN.isdisjoint(letters):
+        return False
+    marked = _mark_sentences("\n".join(texts))
+    said = [*filter(None, marked.replace(b" ", b"").split(b"\0"))]
+    return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
 
 
 def is_placeholder(text: str) -> bool:
@@ -218,17 +239,21 @@ def _last_turn(heard: str, brief: str) -> Iterator[str]:
             yield heard[label.end() :].partition("\n")[2]  # behind a title
 
 
-def _find_near(said: Iterable[str], prompts: Sequence[_Prompt]) -> tuple[_Prompt, ...]:
-    """Return the prompts that may have one of the sentences, as they have all of its words."""
-    if not prompts:
-        return ()
-    apart = [sentence.split() for sentence in said]
-    return tuple([one for one in prompts if any(map(one.known.issuperset, apart))])
+def _mark_sentences(text: str) -> bytes:
+    """Return the runs of letters and digits of an ASCII text, with marks between at least its sentences."""
+    stopped = text.replace("\n", ".\n").encode().translate(_STOPPED)
+    return stopped.replace(b". ", b"\0").replace(b".", b" ")
 
 
-def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
+def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
+    """Return the prompts that may have one of these sentences, as they have all of its letters and digits."""
+    apart = [*filter(None, map(bytes.split, marked.split(b"\0")))]
+    return [one for one in prompts if any(map(one.known.issuperset, apart))]
+
+
+def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
     """Return whether a text is made of whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
-    near = _find_near(said, prompts)
+    near = _find_near(_mark_sentences(text), prompts) if text.isascii() else prompts
     if not near:  # most texts
         return False
     whole = " ".join(said)
@@ -267,11 +292,10 @@ def _prompt(text: str) -> _Prompt:
 
 
 class _Line(NamedTuple):
-    """A prompt's line: its sentences, those without the fact that it may state, and the words of both."""
+    """A prompt's line: its sentences, and those without the fact that it may state."""
 
     said: Sequence[str] = ()
     instructs: Sequence[str] = ()
-    known: frozenset[str] = frozenset()
 
 
 @functools.lru_cache(maxsize=4096)  # the prompts of one template share most lines
@@ -283,4 +307,4 @@ def _instruction(line: str) -> _Line:
     said = _sentences(line)
     label = _LABEL.match(line)
     instructs = said if label is None else _sentences(label[1])  # without the text after a label
-    return _Line(said, instructs, frozenset(" ".join((*said, *instructs)).split()))
+    return _Line(said, instructs)
