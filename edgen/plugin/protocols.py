@@ -23,7 +23,7 @@ Prompts that quote what models or people wrote
     TaskId: what a request is about, for the ledger. Share: a number from 0 to 1, as a setting.
     append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
 Values for a space
-    Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists
+    Protocol: the base of all protocols. read_values: a reply that lists
         values.
     LISTS: the five lists. LONGEST: characters of a value. KnownValues, value_problem: values that are old
         or no good.
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from edgen.core.values import TaskId as TaskId
     from edgen.protocols.base import FindFile as FindFile
     from edgen.protocols.base import Protocol as Protocol
-    from edgen.protocols.base import call_seed as call_seed
     from edgen.protocols.base import ended as ended
     from edgen.protocols.base import transcript_of as transcript_of
     from edgen.protocols.cut_turns import ask_turn as ask_turn
@@ -102,7 +101,7 @@ else:
             "edgen.config.backends": "Share",
             "edgen.space.cells": "AllowedCells",
             "edgen.core.values": "Role TaskId",
-            "edgen.protocols.base": "FindFile Protocol call_seed ended transcript_of",
+            "edgen.protocols.base": "FindFile Protocol ended transcript_of",
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"
             ),
