@@ -38,6 +38,7 @@ LEAST_MENTIONED = {
     "lesson_plan": 0.8,
     "math_misconceptions": 0.85,
     "quickstart": 0.95,
+    "rated_pairs": 0.9,
     "selfplay": 0.95,
     "tech_support": 0.75,
     "tutoring": 0.8,

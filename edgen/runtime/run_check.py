@@ -20,10 +20,11 @@ from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finish import find_stale_files
 from edgen.store.layers import read_layer
 from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, is_sealed
-from edgen.store.pairs_file import read_pairs
+from edgen.store.pairs_file import pair_sets, read_pairs, use_pair_set
+from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import read_test_side
-from edgen.store.votes import stored_votes
+from edgen.store.votes import filed_votes, stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport
 from edgen.validation.findings import Finding
@@ -160,7 +161,7 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
             *sorted(folder.inputs.glob("*")),
             *(path for path, _ in _derived(folder, others) if folder.comparisons not in path.parents),
         )
-        without = [path for path in kept if path.is_file() and not has_digest(path)]
+        without = [path for path in kept if path.is_file() and path.suffix != ".db" and not has_digest(path)]
         if without:
             shown = ", ".join(path.relative_to(folder.path).as_posix() for path in without[:3])
             more = f" and {len(without) - 3} more" if len(without) > 3 else ""
@@ -174,10 +175,14 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
 
 def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield the files made of a run's answers, or given by people, each with its reader."""
-    if folder.pairs.exists():
-        yield folder.pairs, lambda: _exhaust(read_pairs(folder))
+    for name in pair_sets(folder):
+        own = RunFolder(folder.path)
+        use_pair_set(own, name)
+        yield own.pairs, partial(_exhaust_pairs, own)
     if folder.votes.exists():
-        yield folder.votes, lambda: stored_votes(folder)
+        yield folder.votes, lambda: filed_votes(folder)
+    if has_people(folder.path):
+        yield folder.path / "people" / "people.db", lambda: stored_votes(folder)
     readers: tuple[Reader, ...] = (
         (folder.layers, "*/labels.jsonl", lambda path: _exhaust(read_layer(path))),
         *others(folder),
@@ -187,6 +192,10 @@ def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Cal
     for place, pattern, read in readers:
         for path in sorted(place.glob(pattern)):
             yield path, partial(read, path)
+
+
+def _exhaust_pairs(folder: RunFolder) -> None:
+    _exhaust(read_pairs(folder))
 
 
 def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:
@@ -235,7 +244,8 @@ def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
     path, suffix = folder.path / name, Path(name).suffix
     if is_input(name):
         return _restore(run)
-    if name == "pairs/pairs.jsonl":
+    parts = Path(name).parts
+    if parts[0] == "pairs" and len(parts) < 4 and path.name == "pairs.jsonl":
         return f"`edgen pairs {folder.path} --signal …` writes {path} again; all verdicts are stored."
     if name.startswith("candidates/") and suffix == ".jsonl":
         return (

@@ -15,8 +15,8 @@ from edgen.core.text import safe
 
 _HERE = Path(__file__).parent
 STATIC = {
-    "style.css": ("text/css", _HERE / "static" / "style.css"),
-    "live.js": ("text/javascript", _HERE / "static" / "live.js"),
+    path.name: ({".css": "text/css", ".js": "text/javascript"}[path.suffix], path)
+    for path in sorted((_HERE / "static").glob("*.*s"))
 }
 """The files that pages load, by name, with their types. Nothing else can be asked for."""
 

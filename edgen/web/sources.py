@@ -72,7 +72,7 @@ class IndexedRun:
             return self._index
 
     def _renew(self) -> None:
-        stamp = self._state()
+        stamp = self.state()
         if stamp == self._stamp:
             return
         self._stamp, self.problem, self.done = stamp, None, 0
@@ -86,7 +86,7 @@ class IndexedRun:
 
     def index_path(self, stamp: str | None = None) -> Path:
         """Return the file of the index of a state, the present one by default."""
-        return _index_file(f"{self.slug}-{stamp or self._state()}")
+        return _index_file(f"{self.slug}-{stamp or self.state()}")
 
     def wait(self) -> ConversationIndex | None:
         """Return the index, once it is built."""
@@ -105,7 +105,7 @@ class IndexedRun:
         yield from sorted(rundir.layers.glob("*/labels.jsonl"))
         yield rundir.pairs
 
-    def _state(self) -> str:
+    def state(self) -> str:
         digest = hashlib.sha256(_FORMAT.encode())
         for file in self.files():
             try:
