@@ -14,22 +14,9 @@ from typing import NamedTuple
 
 from edgen.core.values import Message, Rejection, RejectionReason
 from edgen.reading.detect import APART, fold, plain_words, words
+from edgen.reading.placeholders import is_placeholder
 from edgen.reading.text.characters import excerpt
 
-_DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
-_ONLY_DOTS = re.compile(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
-_BRACKETED = re.compile(r"\A[\"“]?[<\[{(]+[^<>\[\]{}()\"\n]{2,80}[>\]})]+[\"”]?\Z")
-_TO_FILL_IN = re.compile(
-    r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes)\b"
-)
-_FIELDS = frozenset(
-    [
-        "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
-        "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message",
-        "your answer", "your reply", "your response", "your turn here", "your text here", "your message here",
-        "text here", "insert text here", "what you say", "what you write", "what to say",
-    ]
-)  # fmt: skip
 _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
 # Begins with all marks that end a sentence, which is how the search is quick.
 _SENTENCE = re.compile(r"[.!?…。！？\n](?:(?<=[。！？\n])|(?=[\s\"')\]*”’]|\Z))")
@@ -40,15 +27,11 @@ _QUOTED = re.compile(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
-_LONGEST_FIELD = 40  # characters
-_HOLDS_PLACE = ("..", "…", "__", ". .", ".\t.", "<", "[", "{", "(")  # what a longer placeholder holds
-
 # Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops; blanks.
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
 _RUNS += b" " * 128
 _STOPPED = bytes(46 if chr(code) in ".!?" else kept for code, kept in enumerate(_RUNS))
 _NO_RUNS = bytes(code for code, kept in enumerate(_RUNS) if kept == 32)
-_FIELDS_RUN = frozenset([b"", *(field.replace(" ", "").encode() for field in _FIELDS)])
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -175,35 +158,16 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
 
 def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     """Return whether no turn can be hollow, by its letters alone: most conversations. No two turns are equal, none
-    has the letters of a placeholder, few sentences are equal, and none is of the prompt's words."""
+    is a placeholder, few sentences are equal, and none is of the prompt's words."""
     whole = APART.join(texts)
-    if asked.heard is not None or not whole.isascii() or _holds_place(whole):
+    if asked.heard is not None or not whole.isascii() or any(map(is_placeholder, texts)):
         return False
     letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
-    if not len({*letters}) == len(letters) == len(texts) or not _FIELDS_RUN.isdisjoint(letters):
+    if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
     marked = _mark_sentences("\n".join(texts))
     said = [*filter(None, marked.replace(b" ", b"").split(b"\0"))]
     return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
-
-
-def is_placeholder(text: str) -> bool:
-    """Return whether a text only holds the place of one: dots, `Teacher: ...`, `<your answer>`, `text`."""
-    if len(text) > _LONGEST_FIELD and not _holds_place(text):  # most texts
-        return False
-    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
-    if all(_ONLY_DOTS.match(line) for line in lines):
-        return True
-    if len(lines) > 1:
-        return False
-    whole = lines[0] if lines else ""
-    if _BRACKETED.match(whole) and _TO_FILL_IN.search(whole):
-        return True
-    return len(whole) < _LONGEST_FIELD and " ".join(words(whole)) in _FIELDS
-
-
-def _holds_place(text: str) -> bool:
-    return any(map(text.__contains__, _HOLDS_PLACE))
 
 
 def repeats_a_line(text: str) -> bool:
