@@ -242,12 +242,9 @@ def _sentences_of(texts: Sequence[str]) -> list[list[str]]:
     marked, ends = _SENTENCE.subn(f" {APART} ", f" {APART}{APART} ".join(texts))
     said = plain_words(marked)
     if said is None or said.count(APART) != ends + 2 * (len(texts) - 1):
-        return [
-            [" ".join(found) for part in _SENTENCE.split(text) if (found := words(part))] for text in texts
-        ]
-    return [
-        [found for part in text.split(APART) if (found := part.strip())] for text in said.split(2 * APART)
-    ]
+        apart = [map(words, _SENTENCE.split(text)) for text in texts]
+        return [[" ".join(found) for found in each if found] for each in apart]
+    return [[part.strip() for part in text.split(APART) if part.strip()] for text in said.split(2 * APART)]
 
 
 @functools.lru_cache(maxsize=512)
