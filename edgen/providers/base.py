@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.core.errors import Problem
+from edgen.core.letters import AskPeople
 from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.core.values import Reply, Request
 
@@ -86,11 +87,15 @@ class KeyRequest(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Connection settings: seconds per attempt, maximum open connections, environment for proxies."""
+    """Connection settings: seconds per attempt, maximum open connections, environment for proxies.
+
+    `people`: how people are asked; None where nobody can be.
+    """
 
     timeout: float
     connections: int
     environ: Mapping[str, str]
+    people: AskPeople | None = None
 
 
 class ProviderFeatures:
