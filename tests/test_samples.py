@@ -38,6 +38,7 @@ LEAST_MENTIONED = {
     "lesson_plan": 0.8,
     "math_misconceptions": 0.85,
     "quickstart": 0.95,
+    "rated_pairs": 0.9,
     "selfplay": 0.95,
     "tech_support": 0.75,
     "tutoring": 0.8,
@@ -84,7 +85,7 @@ def made(plan: Plan, index: int, *, served: bool = False) -> Conversation | None
         try:
             request = work.send(reply)
         except StopIteration as end:
-            result = end.value.result if isinstance(end.value, Passed) else end.value
+            result = end.value.conversation if isinstance(end.value, Passed) else end.value
             return result if isinstance(result, Conversation) else None
 
 

@@ -10,6 +10,7 @@ from edgen.core.errors import UsageError
 from edgen.core.registry import find, find_all
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import Status, status_of
+from edgen.store.pairs_file import require_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -91,6 +92,7 @@ def export_run(
     else:
         _refer_to_others(RunFolder(run), format_)
         with RunFolder(run).lock_for_reading(), RunReader(run, options.layers) as reader:
+            require_pair_set(reader.rundir, options.pairs)
             exported = export(reader, format_, output, options)
     for remark in exported.remarks:
         control.note(remark)

@@ -118,7 +118,14 @@ async def open_answerers(
     trust = control.trust if send else None
     async with contextlib.AsyncExitStack() as stack:
         opened = await stack.enter_async_context(
-            open_backends(configs, job.limits, trust, arms=len(chosen), functions=functions)
+            open_backends(
+                configs,
+                job.limits,
+                trust,
+                arms=len(chosen),
+                functions=functions,
+                run=run.path if send else None,
+            )
         )
         found: dict[str, tuple[Job, Answering]] = {}
         for name, own in jobs.items():

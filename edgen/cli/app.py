@@ -22,6 +22,7 @@ from edgen.cli import (
     merge,
     old_names,
     pairs,
+    play,
     preview,
     report,
     select,
@@ -47,6 +48,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "estimate": estimate,
         "doctor": doctor,
         "generate": generate,
+        "play": play,
         "batch": batch,
     },
     "Look at runs": {

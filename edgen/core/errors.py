@@ -214,6 +214,7 @@ class FailureKind(enum.StrEnum):
     NOT_FOUND = "not_found"  # unknown model or path
     BAD_REQUEST = "bad_request"  # 400, 422: this request is never accepted
     CONTEXT_OVERFLOW = "context_overflow"  # the prompt does not fit the model
+    LEFT = "left"  # the person who had to answer left the conversation
 
 
 # Waiting may fix it: retried until attempts or time run out.

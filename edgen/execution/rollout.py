@@ -209,6 +209,9 @@ class OutcomeRecorder:
         """Record that a task got no answer; stop the run if the next would get none either."""
         if self.lenient:
             self.note_answer()
+        if failure.kind is FailureKind.LEFT:
+            self._record(unit, rollout, Settled(Status.REJECTED, str(failure.kind), failure.message))
+            return
         if failure.kind in FATAL:
             self._work.ledger.out.forgive(FATAL)  # the next start retries
             role = rollout.request.role if rollout.request is not None else "default"

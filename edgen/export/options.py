@@ -121,6 +121,10 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             completes="layers",
         ),
     ] = None
+    pairs: Annotated[
+        str | None,
+        option("The pair set to export.  [default: default]", metavar="NAME"),
+    ] = None
     against: Annotated[
         str | Sequence[str] | None,
         option(

@@ -22,6 +22,9 @@ Prompts that quote what models or people wrote
         lines.
     TaskId: what a request is about, for the ledger. Share: a number from 0 to 1, as a setting.
     append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
+What a person sees who plays a role
+    View, Offer: the view of a request (`Question.view`, `Session.view`). facts_of: the values that a role
+        sees. said_in: speaker and text of turns. CLOSING: what a text ends with that closes a conversation.
 Values for a space
     Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists
         values.
@@ -36,6 +39,8 @@ from edgen.plugin.lazy import names_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from edgen.config.backends import Share as Share
+    from edgen.core.letters import Offer as Offer
+    from edgen.core.letters import View as View
     from edgen.core.values import Role as Role
     from edgen.core.values import TaskId as TaskId
     from edgen.protocols.base import FindFile as FindFile
@@ -73,6 +78,9 @@ if TYPE_CHECKING:
     from edgen.protocols.stage import in_one_message as in_one_message
     from edgen.protocols.stage import play as play
     from edgen.protocols.stage import too_little as too_little
+    from edgen.protocols.views import CLOSING as CLOSING
+    from edgen.protocols.views import facts_of as facts_of
+    from edgen.protocols.views import said_in as said_in
     from edgen.reading.answers.values import LONGEST as LONGEST
     from edgen.reading.answers.values import read_values as read_values
     from edgen.space.cells import AllowedCells as AllowedCells
@@ -101,7 +109,9 @@ else:
         {
             "edgen.config.backends": "Share",
             "edgen.space.cells": "AllowedCells",
+            "edgen.core.letters": "Offer View",
             "edgen.core.values": "Role TaskId",
+            "edgen.protocols.views": "CLOSING facts_of said_in",
             "edgen.protocols.base": "FindFile Protocol call_seed ended transcript_of",
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"

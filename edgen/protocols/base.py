@@ -23,6 +23,7 @@ import msgspec
 from edgen.config import Job
 from edgen.core.errors import CallError, FailureKind, Problem
 from edgen.core.forms import Form
+from edgen.core.letters import View
 from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,
@@ -256,7 +257,7 @@ class Question(NamedTuple):
     `schema`: that of the template; `logprobs`: see Request; `alike`: where the very same will be asked again,
     for an answer of its own; `speakers`: see Request; `form`: that of the answer, as the template's
     `Prompting.form` returns it; `several`: the same prompt is also sent elsewhere, for an answer of its
-    own; `scene`: see Request."""
+    own; `scene`, `view`: see Request."""
 
     address: Address
     messages: tuple[Message, ...]
@@ -269,6 +270,7 @@ class Question(NamedTuple):
     form: Form | None = None
     several: bool = False
     scene: Scene | None = None
+    view: View | None = None
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
         """Return the request at an address, with this job's seed."""
@@ -290,6 +292,7 @@ class Question(NamedTuple):
             speakers=self.speakers,
             one_of_several=self.several or bool(self.alike),
             scene=self.scene,
+            view=self.view,
         )
 
 

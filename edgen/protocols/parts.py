@@ -76,6 +76,10 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
         """Return the backend that answers a role; None if unknown."""
         return self.backends.get(role, self.backends.get("default"))
 
+    def by_people(self, role: str) -> bool:
+        """Return whether people answer for a role, who need a view of what it knows."""
+        return (backend := self.backend(role)) is not None and backend.BY_PEOPLE
+
     def scene(self, scenario: Scenario, role: str | None = None) -> Scene | None:
         """Return what the simulator knows of a scenario when it speaks for a role, or for all."""
         return None if self.book is None else Scene(self.book, scenario, role)
@@ -195,9 +199,10 @@ class Simulation(Face):
 
     messages: Sequence[Message]
     fault: str | None
-    scene: Scene | None
     confusion: Mapping[str, Mapping[str, float]]
 
+    @property
+    def scene(self) -> Scene | None: ...
     @property
     def text(self) -> str: ...
     def random(self) -> float: ...

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from edgen.core.forms import Form
+from edgen.core.letters import View
 from edgen.core.values import Address, Message, Scenario
 from edgen.prompting import scenario_variables
 from edgen.prompting.prompt import PICTURE, picture_of
@@ -45,6 +46,11 @@ class Session(ABC):
         """Return the forms of the answers to these messages, by use. Call it after `opening`."""
         return {}
 
+    def view(self, use: str, backend: str, role: str | None) -> View | None:
+        """Return what a person sees who answers for a backend with the template of this use; None: see
+        `edgen.protocols.views`. `role`: as in `_question`."""
+        return None
+
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
         """Return the variables of a template on the scenario, for a reader with the role's knowledge."""
         known = scenario_variables(self._scenario)
@@ -81,6 +87,7 @@ class Session(ABC):
             prompt.schema,
             form=prompt.form(form),
             scene=self._rules.scene(self._scenario, role),
+            view=self.view(use, backend, role) if self._rules.by_people(backend) else None,
         )
 
     def _random(self, place: str) -> random.Random:

@@ -16,6 +16,7 @@ import msgspec
 
 from edgen.config import Branch
 from edgen.core.forms import turn_form
+from edgen.core.letters import View
 from edgen.core.values import (
     Address,
     Conversation,
@@ -36,6 +37,8 @@ from edgen.protocols.cut_turns import ask_turn
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.parts import turn_variables
 from edgen.protocols.selfplay import CLOSING, CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
+from edgen.protocols.views import CLOSING as CLOSING_MARK
+from edgen.protocols.views import facts_of, said_in
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
@@ -154,8 +157,14 @@ class Stage:
             prompt.schema,
             form=prompt.form(turn_form()),
             scene=self.rules.scene(self.scenario, role),
+            view=self.view(role, entries) if self.rules.by_people(side) else None,
         )
         return (yield from ask_turn(question, self.rules, read_reply))
+
+    def view(self, role: Role, entries: Sequence[PlayedTurn]) -> View:
+        """Return what a person sees who plays a role."""
+        facts = facts_of(self.scenario, self._sees[role], self.rules.prepared or {})
+        return View(role, facts, said_in(entry.turn for entry in entries), closing=CLOSING_MARK)
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
         """Return a turn in its final form, with the detectors' findings; or a rejection."""
@@ -207,6 +216,11 @@ class Stage:
             return None
         address = Address(self.scenario.index, task, step=CLOSING_STEP)
         prompt = self._prompts["closing"]
+        role, view = self._names.get(asked.lower()), None
+        if role is not None and self.rules.by_people(asked.lower()):
+            asks = prompt.messages(self._variables(self._sees[role]))
+            text = "\n\n".join([message.content for message in asks])
+            view = msgspec.structs.replace(self.view(role, played.entries), text=text, closing="")
         question = Question(
             address,
             self.closing(played.turns),
@@ -214,6 +228,7 @@ class Stage:
             asked.lower(),
             prompt.schema,
             form=prompt.form(CLOSING),
+            view=view,
         )
         answer = yield from ask(question, self.rules, _read_probability)
         return None if isinstance(answer, Rejection) else answer

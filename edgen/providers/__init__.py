@@ -9,6 +9,7 @@ import msgspec
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
+from edgen.core.letters import AskPeople
 from edgen.core.registry import find
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchService, BatchServices
@@ -25,10 +26,13 @@ def provider_of(config: BackendConfig) -> Provider:
 
 
 def servers(config: BackendConfig) -> list[BackendConfig]:
-    """Return one configuration per server if a job names several for one model, else the given one."""
+    """Return one configuration per server if a job names several for one model, else the given one. All have
+    the identity of the first."""
     if not (more := getattr(config, "more_base_urls", ())):
         return [config]
-    alone: Any = msgspec.structs.replace(config, more_base_urls=())
+    given: Any = config
+    known = given.known_as or given.base_url
+    alone: Any = msgspec.structs.replace(given, more_base_urls=(), known_as=known)
     return [alone, *(msgspec.structs.replace(alone, base_url=url) for url in more)]
 
 
@@ -48,20 +52,23 @@ def make(
     environ: Mapping[str, str],
     consents: Consents | None = None,
     silent: bool = False,
+    people: AskPeople | None = None,
 ) -> Backend:
     """Build the backend that `config` describes.
 
     `timeout` is seconds per attempt, `connections` the most that are open at once. Keys are looked up in
     `environ`. `consents` lists the hosts besides their own providers' that keys may go to (None: read them
-    from `environ`). `silent`: the backend sends nothing and gets no key. Raises ProviderError if a key is
-    missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
+    from `environ`). `silent`: the backend sends nothing and gets no key. `people`: how people are asked.
+
+    Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
     """
-    if len(several := servers(config)) > 1:
-        from edgen.providers.spread import SpreadBackend
+    several: list[Any] = servers(config)
+    if len(several) > 1:
+        from edgen.providers.fleet import Fleet
 
         options: dict[str, Any] = {"timeout": timeout, "connections": connections, "environ": environ}
-        return SpreadBackend([make(one, **options, consents=consents, silent=silent) for one in several])
-    (config,) = several
+        made = [make(one, **options, consents=consents, silent=silent) for one in several]
+        return Fleet({one.base_url.rstrip("/"): backend for one, backend in zip(several, made, strict=True)})
     key = Key()
     if requests := key_requests(config):
         from edgen.providers.keys import key_of
@@ -69,7 +76,7 @@ def make(
         if consents is None:
             consents = gather_consents(environ)
         key = _PLACEHOLDER if silent else key_of(requests, environ, consents)
-    return provider_of(config).create(config, key, Link(timeout, connections, environ))
+    return provider_of(config).create(config, key, Link(timeout, connections, environ, people))
 
 
 def make_batch_service(
@@ -87,7 +94,7 @@ def make_batch_service(
     has no batch service or the extra is not installed.
     """
     if len(servers(config)) > 1:
-        raise InputError("a batch goes to one server; leave more_base_urls out, or leave --via batch out.")
+        raise InputError("a batch goes to one server; name one in base_url, or leave --via batch out.")
     service = batch_services(config).open(backend, environ, patience)
     if not offline:
         _ = service.client  # made now, so that a missing extra is reported before any work

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.core.errors import Problem
+from edgen.core.letters import AskPeople
 from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.core.values import Reply, Request
 
@@ -86,11 +87,15 @@ class KeyRequest(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Connection settings: seconds per attempt, maximum open connections, environment for proxies."""
+    """Connection settings: seconds per attempt, maximum open connections, environment for proxies.
+
+    `people`: how people are asked; None where nobody can be.
+    """
 
     timeout: float
     connections: int
     environ: Mapping[str, str]
+    people: AskPeople | None = None
 
 
 class ProviderFeatures:
@@ -159,6 +164,9 @@ class ProviderPrices:
 
     simulated = False
     """Whether its answers are made up, and free."""
+    unpaid = False
+    """Whether an unfinished call loses no money: when a run stops, such calls have seconds to end, not half a
+    minute."""
     prices: PriceList | None = None
     """Prices of its models at its own host."""
 

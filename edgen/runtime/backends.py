@@ -23,6 +23,7 @@ from edgen.planning.plan import Plan
 from edgen.providers import PATIENCE, Backend, make, make_batch_service
 from edgen.providers.batches import BatchService
 from edgen.providers.trust import Consents
+from edgen.runtime.people import Desk
 from edgen.runtime.trust import Trust
 
 
@@ -63,11 +64,13 @@ async def open_backends(
     arms: int = 1,
     at_once: int = 1,
     functions: Mapping[str, Callable[..., Any] | None] | None = None,
+    run: Path | None = None,
+    arm: str = "",
 ) -> AsyncIterator[dict[str, Backend]]:
     """Open a backend for each configuration; without `trust` they send nothing and have no keys.
 
     The backends of so many `arms` are open at once, of which `at_once` are active. `functions`: those that
-    are backends, by their names. Raises ProviderError for a missing key, InputError for a key that may not be
+    are backends, by their names. `run`: the folder of the run that people answer for, in this arm. Raises ProviderError for a missing key, InputError for a key that may not be
     sent to the backend's server.
     """
     if trust is not None:
@@ -77,6 +80,11 @@ async def open_backends(
     backends: dict[str, Backend] = {}
     consents = Consents() if trust is None else trust.settle(configs.values())
     async with contextlib.AsyncExitStack() as stack:
+        ask = None
+        if run is not None and any(config.BY_PEOPLE for config in configs.values()):
+            desk = Desk(run)
+            stack.push_async_callback(desk.close)
+            ask = partial(desk.ask, arm=arm)
         for name, config in configs.items():
             if (function := (functions or {}).get(name)) is not None:
                 from edgen.providers.function import FunctionBackend, config_of
@@ -90,6 +98,7 @@ async def open_backends(
                     environ=os.environ if trust is None else trust.environ,
                     consents=consents,
                     silent=trust is None,
+                    people=ask,
                 )
                 if plugin_of("provider", config.provider) is not None:
                     _require_identity(config.provider, backends[name])

@@ -4,10 +4,12 @@
     comparisons/<a>-vs-<b>.json  report.html
     pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  pairs/rollouts/<agents>.db .json
     pairs/against/<a>-vs-<b>/pairs.jsonl judged/<judge>.db .json (pairs with other runs)
+    pairs/<set>/pairs.jsonl (a named set of pairs; see `edgen.store.pairs_file`)
     adherence/<judge>.db .json
     layers/<layer>/layer.json labels.jsonl annotators/<annotator>.db .json
     candidates/<kind>.jsonl <kind>/<writer>.db .json
     asked/<asker>.jsonl <asker>/<answerer>.db .json
+    people/people.db (see `edgen.store.people`)
     arms/numbers.json  arms/<name>/ (each a run)
     digests.json (of all but ledgers, shards and reports: see `edgen.core.kept_files`)
 
@@ -51,7 +53,17 @@ _IN_PLACE = (
     "run.db-acked",
 )  # written in place
 _MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
-_MADE_OF_IT = (DIGESTS, "pairs", "adherence", "layers", "candidates", "asked", "comparisons", "report.html")
+_MADE_OF_IT = (
+    DIGESTS,
+    "pairs",
+    "adherence",
+    "layers",
+    "candidates",
+    "asked",
+    "comparisons",
+    "people",
+    "report.html",
+)
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
 SAMPLE = "sample"  # in the facts of an asker: conversations of each arm that it is asked about; None: all

@@ -1,22 +1,34 @@
-"""Guards of the web app: who may see a page, and what a page may do.
+"""Guards of the web app: they decide who may ask for what.
 
-The owner enters by a link with a key that is drawn at every start; it is exchanged for a cookie that scripts
-cannot read and other sites cannot send. Requests need a Host that no other machine can own. A content
-security policy lets pages load nothing from elsewhere and run no inline script.
+The owner enters by a link with a key that is drawn at every start; people enter by invitations, which the run
+keeps (`edgen.store.people`). Both are exchanged for a cookie that scripts cannot read and other sites cannot
+send. Each route says who may ask for it. A change needs a token that only a page of this server can hold, and
+the Host and Origin of this server. A content security policy lets pages load nothing from elsewhere and run
+no inline script.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from edgen.core.errors import EdgenError
 from edgen.simulator.hosts import Hosts
+from edgen.store.people import Invitation
+from edgen.web.rendering import render
+from edgen.web.sources import IndexedRun, Sources
 
 COOKIE = "edgen_web"
 ENTER = "/enter"
+TOKEN = "token"  # noqa: S105 - the name of the field that holds it
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -30,17 +42,64 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _MOST_ADDRESS = 8_192  # characters of a request's path and query
+_RATE, _BURST = 20.0, 60.0  # changes per second and visitor
+_MOST_VISITORS = 10_000  # whose rates are remembered
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Who = Literal["owner", "person", "visitor"]
+"""Visitors who may ask for a route: the owner; an invited person, about the own task; or either."""
+
+
+class Route(NamedTuple):
+    """A page or a change, and who may ask for it."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    handler: Handler
+    who: Who = "owner"
+
+
+class Visitor(NamedTuple):
+    """The sender of a request: the owner (`invitation` is None), or an invited person of `run`."""
+
+    secret: str
+    run: IndexedRun | None = None
+    invitation: Invitation | None = None
+
+    @property
+    def kind(self) -> Literal["owner", "person"]:
+        return "owner" if self.invitation is None else "person"
+
+    @property
+    def token(self) -> str:
+        """The token that a form of this visitor's pages has to send."""
+        return hashlib.sha256(f"token of {self.secret}".encode()).hexdigest()
+
+
+VISITOR = web.RequestKey("visitor", Visitor)
 
 
 class Guard:
-    """A guard, whose `admit` is a middleware. `key` is the owner's, for the link that opens the pages."""
+    """A guard, whose `admit` is a middleware. `key` is the owner's, for the link that opens the pages.
 
-    def __init__(self, host: str) -> None:
+    `host` is what the server listens on; `allowed` are further names that it answers to.
+    """
+
+    def __init__(self, host: str, sources: Sources, allowed: tuple[str, ...] = ()) -> None:
         self.key = secrets.token_urlsafe(24)
         self._session = secrets.token_urlsafe(24)
-        self._hosts = Hosts(host)
+        self._sources = sources
+        self._hosts = Hosts(host, allowed)
+        self._who: dict[Handler, Who] = {}
+        self._allowance: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def add(self, app: web.Application, routes: tuple[Route, ...]) -> None:
+        """Add routes to an application, each with who may ask for it."""
+        for route in routes:
+            self._who[route.handler] = route.who
+            app.router.add_route(route.method, route.path, route.handler)
+            if route.method == "GET":
+                app.router.add_route("HEAD", route.path, route.handler)
 
     def link(self, url: str) -> str:
         """Return the owner's link to the server at `url`."""
@@ -50,38 +109,94 @@ class Guard:
     async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request, or refuse it; every answer gets the headers."""
         try:
-            answer = self._refuse(request) or await handler(request)
+            answer = await self._refuse(request) or await handler(request)
         except web.HTTPException as refusal:
             answer = web.Response(status=refusal.status, text=refusal.text, headers=_kept(refusal))
+        except EdgenError as problem:
+            answer = _say(409, str(problem))
         if not answer.prepared:
-            answer.headers.update(_HEADERS)
+            for name, value in _HEADERS.items():
+                answer.headers.setdefault(name, value)
         return answer
 
-    def _refuse(self, request: web.Request) -> web.Response | None:
+    async def _refuse(self, request: web.Request) -> web.Response | None:
         """Return the refusal of a request; None if it may be answered."""
         if len(request.path_qs) > _MOST_ADDRESS:
-            return web.Response(status=414, text="This address is too long.")
+            return _say(414, "This address is too long.")
         if (problem := self._hosts.refusal(request.headers)) is not None:
-            return web.Response(status=403, text=problem)
-        if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, text="These pages are for reading.")
-        if request.path == ENTER:
+            return _say(403, problem)
+        if request.method not in ("GET", "HEAD", "POST"):
+            return _say(405, "Pages answer GET and POST.")
+        if request.path == ENTER and request.method == "GET":
             return self._enter(request)
-        if not hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), self._session.encode()):
-            return web.Response(
-                status=403, text="Open the link that `edgen web` printed: it lets this browser in."
-            )
+        who = self._who.get(request.match_info.handler)
+        visitor = self._visitor(request.cookies.get(COOKIE, ""))
+        if visitor is None:
+            return _say(403, "Open the link that you were given: it lets this browser in.")
+        if who not in (visitor.kind, "visitor") and not (who is None and visitor.kind == "owner"):
+            return _say(403, "This page is not for you.")
+        if request.method == "POST" and who is None:
+            return _say(405, "There is nothing to change at this address.")
+        if request.method == "POST" and (refusal := await self._changes(request, visitor)) is not None:
+            return refusal
+        request[VISITOR] = visitor
         return None
 
+    def _visitor(self, cookie: str) -> Visitor | None:
+        if hmac.compare_digest(cookie.encode("utf-8", "surrogatepass"), self._session.encode()):
+            return Visitor(self._session)
+        slug, dot, session = cookie.partition(".")
+        if not dot or (run := self._sources.find(slug)) is None or (people := run.people()) is None:
+            return None
+        invitation = people.visitor(session)
+        return None if invitation is None else Visitor(cookie, run, invitation)
+
+    async def _changes(self, request: web.Request, visitor: Visitor) -> web.Response | None:
+        """Return the refusal of a change; None if it comes from a page of this server."""
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != request.headers.get("Host"):
+            return _say(403, "This change comes from another page.")
+        if not self._allow(visitor.secret):
+            return _say(429, "Too many answers at once; wait a second.")
+        given = request.headers.get("X-Token")
+        if given is None:
+            if request.content_type not in ("application/x-www-form-urlencoded", "multipart/form-data"):
+                return _say(415, "Send a form, or JSON with the header X-Token.")
+            given = str((await request.post()).get(TOKEN, ""))
+        if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), visitor.token.encode()):
+            return _say(403, "This page is out of date: load it again.")
+        return None
+
+    def _allow(self, secret: str) -> bool:
+        """Return whether a visitor may change one thing more now: a token bucket each."""
+        now = time.monotonic()
+        left, at = self._allowance.pop(secret, (_BURST, now))
+        left = min(_BURST, left + (now - at) * _RATE)
+        self._allowance[secret] = (left - 1 if left >= 1 else left, now)
+        if len(self._allowance) > _MOST_VISITORS:
+            self._allowance.popitem(last=False)
+        return left >= 1
+
     def _enter(self, request: web.Request) -> web.Response:
+        """Exchange a key for a cookie: the owner's key, or an invitation's RUN.SECRET."""
         given = request.query.get("key", "")
-        if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self.key.encode()):
-            return web.Response(
-                status=403, text="This link is of another start; use the one that `edgen web` printed last."
-            )
-        answer = web.Response(status=303, headers={"Location": "/"})
-        answer.set_cookie(COOKIE, self._session, httponly=True, samesite="Strict", path="/")
+        slug, dot, secret = given.partition(".")
+        session, home = None, "/"
+        if hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self.key.encode()):
+            session = self._session
+        elif dot and (run := self._sources.find(slug)) is not None and (people := run.people()) is not None:
+            entered = people.enter(secret, time.time())
+            session, home = f"{slug}.{entered}" if entered else None, "/task"
+        if session is None:
+            return _say(403, "This link is of another start or was revoked; ask for a new one.")
+        # After a redirect from another site's link, the browser would not send this cookie: a page leads on.
+        answer = web.Response(text=render("enter.html.j2", home=home), content_type="text/html")
+        answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", path="/")
         return answer
+
+
+def _say(status: int, text: str) -> web.Response:
+    return web.Response(status=status, text=text)
 
 
 def _kept(refusal: web.HTTPException) -> dict[str, str]:

@@ -10,50 +10,70 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
-from edgen.web import pages
+from edgen.web import answering, faces, labelling, pages, people, starting, voting
+from edgen.web.faces import Face
 from edgen.web.guard import Guard
-from edgen.web.sources import Sources
+from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
+FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE)
+_MOST_SENT = 1 << 16  # bytes of a form
 
 
 def make_app(sources: Sources, guard: Guard) -> web.Application:
     """Return the application that shows these runs."""
-    app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=1 << 16)
-    app[pages.SOURCES] = sources
-    for path, handler in pages.ROUTES:
-        app.router.add_get(path, handler)
+    app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=_MOST_SENT)
+    app[people.SOURCES] = sources
+    app[people.FACES] = FACES
+    app[answering.QUEUES] = {}
+    app[starting.STARTER] = starting.Starter(Path.cwd())
+    guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
+    for face in FACES:
+        guard.add(app, face.routes)
     app.router.add_route("*", "/{rest:.*}", pages.unknown)
     return app
 
 
-def serve(paths: Sequence[Path], port: int, opened: Callable[[str], None], signals: Collection[int]) -> None:
-    """Serve pages of the runs until one of the signals. `opened` gets the owner's link.
+def serve(
+    paths: Sequence[Path],
+    port: int,
+    opened: Callable[[str, Sources], None],
+    signals: Collection[int],
+    host: str = HOST,
+) -> None:
+    """Serve pages of the runs until one of the signals. `opened` gets the owner's link, and the runs.
 
-    Raises UsageError for a path that is no folder, and for a port that is taken.
+    Raises UsageError for a path that is no folder, and for an address that cannot be listened on.
     """
     sources = Sources(paths)
-    asyncio.run(_serve(sources, port, opened, signals))
+    asyncio.run(_serve(sources, host, port, opened, signals))
 
 
 async def _serve(
-    sources: Sources, port: int, opened: Callable[[str], None], signals: Collection[int]
+    sources: Sources,
+    host: str,
+    port: int,
+    opened: Callable[[str, Sources], None],
+    signals: Collection[int],
 ) -> None:
-    guard = Guard(HOST)
+    guard = Guard(host, sources)
     runner = web.AppRunner(make_app(sources, guard), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, HOST, port)
+        site = web.TCPSite(runner, host, port)
         try:
             await site.start()
         except OSError as problem:
             raise UsageError(
-                f"--port {port}: this port cannot be opened ({problem.strerror}); leave --port out for a free one."
+                f"{host}, port {port}: this address cannot be opened ({problem.strerror}); leave --port out for a free "
+                "port, and give --host an address of this machine."
             ) from None
         taken = runner.addresses[0][1]
         stop = asyncio.Event()
         with handling(asyncio.get_running_loop(), signals, lambda _number: stop.set()):
-            opened(guard.link(f"http://{HOST}:{taken}"))
+            shown = f"[{host}]" if ":" in host else host
+            opened(guard.link(f"http://{shown}:{taken}"), sources)
             await stop.wait()
     finally:
+        stop_building()
         await runner.cleanup()

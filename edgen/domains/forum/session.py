@@ -15,6 +15,7 @@ import msgspec
 from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
 from edgen.domains.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
 from edgen.domains.forum.post import Post, post_form, read_post
+from edgen.domains.forum.view import Shown
 from edgen.plugin import (
     Conversation,
     Conversing,
@@ -54,7 +55,7 @@ class Posted(msgspec.Struct):
     is_answer: bool = False
 
 
-class Thread(Session):
+class Thread(Shown, Session):
     """A scenario's thread under way."""
 
     protocol = "forum"

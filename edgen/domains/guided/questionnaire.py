@@ -41,6 +41,13 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     least: _Line | None = None
     most: _Line | None = None
 
+    @property
+    def ends(self) -> str:
+        """What the ends of the scale mean, in brackets; empty for a free answer."""
+        if self.scale is None:
+            return ""
+        return _asked(self)
+
 
 class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
     """Questions in their order. `source` says where they come from."""

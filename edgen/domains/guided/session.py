@@ -16,6 +16,7 @@ from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offe
 from edgen.domains.guided.files import Prepared
 from edgen.domains.guided.machines.slots import as_text
 from edgen.domains.guided.questionnaire import token_of
+from edgen.domains.guided.view import Shown
 from edgen.plugin import (
     Conversation,
     Conversing,
@@ -59,7 +60,7 @@ _NO_ANSWER = "(Nobody says anything.)"
 T = TypeVar("T")
 
 
-class GuidedSession(Session):
+class GuidedSession(Shown, Session):
     """A scenario's conversation under way."""
 
     protocol = "guided"

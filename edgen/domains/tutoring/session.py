@@ -29,6 +29,7 @@ from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, shown_to_la
 from edgen.domains.tutoring.responses import ResponsePool
 from edgen.domains.tutoring.served import LABELLER
 from edgen.domains.tutoring.serving import DRY, Serving
+from edgen.domains.tutoring.view import Shown
 from edgen.plugin import (
     Address,
     Conversation,
@@ -88,7 +89,7 @@ class ExerciseResult(msgspec.Struct):
         }
 
 
-class TutoringSession(Session):
+class TutoringSession(Shown, Session):
     """A scenario's session under way."""
 
     protocol = "tutoring"

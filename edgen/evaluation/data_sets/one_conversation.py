@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.core.errors import InputError, RunError, UsageError
 from edgen.core.pair import Pair
-from edgen.core.values import Reply, Role, Scenario, Turn
+from edgen.core.values import Event, Reply, Role, Scenario, Turn
 from edgen.families.base import record_id
 from edgen.preferences.rollout_evidence import RolloutOutcome, find_rollouts
 from edgen.store.layers import LabelsByLayer, LayerJoin
@@ -53,6 +53,8 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     ended_by: Role | None = None
     simulated: bool = False
     provenance: dict[str, Any] | None = None
+    outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
     replies: tuple[StoredReply, ...] = ()
     labels: LabelsByLayer = {}
 
@@ -146,6 +148,8 @@ def _one(reader: RunReader, arm: str, index: int, replicate: int) -> Conversatio
         ended_by=record.conversation.ended_by,
         simulated=record.provenance.simulated,
         provenance=msgspec.to_builtins(record.provenance),
+        outcome=record.conversation.outcome,
+        events=record.conversation.events,
     )
 
 

@@ -1,0 +1,157 @@
+"""A person plays a role of a job's conversations: the job that this needs, and its run in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from edgen.api.generation import Generated, GenerateOptions, JobSource, generate
+from edgen.core.errors import UsageError
+from edgen.core.values import Scenario
+from edgen.planning.load import plans_of
+from edgen.planning.plan import Plan
+from edgen.protocols.views import facts_of
+from edgen.reading.roles import side_of
+from edgen.runtime.control import Control
+from edgen.store.run_folder import RunFolder
+
+_WRITERS = frozenset({"default"})
+"""Backends of roles that nobody plays: they write whole conversations."""
+
+
+class Game(NamedTuple):
+    """A job in which a person plays `role`; its run is in `folder`."""
+
+    role: str
+    folder: Path
+    source: JobSource
+    plan: Plan
+
+    def secrets(self, scenario: Scenario, name: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+        """Return what each other role of a scenario knew, and the role called `name` did not."""
+        roles, labels = self.plan.rules.roles, self.plan.rules.book.labels if self.plan.rules.book else {}
+        seen = {dimension for one in roles if one.name == name for dimension in one.sees}
+        return [
+            (
+                one.name,
+                facts_of(scenario, [dimension for dimension in one.sees if dimension not in seen], labels),
+            )
+            for one in roles
+            if one.name != name
+        ]
+
+
+def open_game(
+    job: Path,
+    role: str | None,
+    overrides: tuple[str, ...] = (),
+    output: Path | None = None,
+    *,
+    number: int | None = None,
+    allow_outside: bool = False,
+) -> Game:
+    """Return a job of `number` conversations in which a person plays `role`; None: the role that learns, else
+    the last that speaks, and one more conversation than the folder has.
+
+    Raises UsageError for a role that nobody can play.
+    """
+    plan = _plan(job, overrides, allow_outside=allow_outside)
+    playable = [one for one in plan.roles if one not in _WRITERS]
+    spoken = [one.lower() for one in plan.job.speakers]
+    if not playable:
+        raise UsageError(
+            f"{job}: the protocol {plan.job.protocol} has one model write whole conversations, so there is no role to "
+            "play. Take a job in which each side speaks for itself, such as jobs/selfplay.yaml."
+        )
+    if role is None:
+        taught = [one for one in playable if side_of(one) == "Student"]
+        role = [*(one for one in playable if one in spoken), *playable[:1], *taught][-1]
+    role = role.lower()
+    if role not in playable:
+        raise UsageError(f"{job}: there is no role {role} to play (there are: {', '.join(playable)}).")
+    folder = output or Path("outputs") / f"play-{plan.job.name}-{role}"
+    if number is None:
+        number = _made(folder) + 1
+    own = (
+        f"conversations={number}",
+        "replicates=1",
+        "branch=null",
+        "top_up=false",
+        "shards={train: 1, test: 1}",
+        "split.test=0",
+        f"backends.{role}={{type: human}}",
+    )
+    source = JobSource.of(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
+    return Game(
+        role, folder, source, _plan(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
+    )
+
+
+def _plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan:
+    source = JobSource.of(job, overrides, allow_outside=allow_outside)
+    plans = plans_of(source.job, source.name, source.reach)
+    if len(plans) > 1:
+        raise UsageError(f"{job}: this job has several arms; play a job without arms.")
+    return next(iter(plans.values()))
+
+
+def _made(folder: Path) -> int:
+    """Return how many conversations of a folder have ended."""
+    from edgen.runtime.status import status_of
+
+    run = RunFolder(folder)
+    if not run.begun:
+        return 0
+    status = status_of(run)
+    return status.planned - status.pending
+
+
+class Performance(threading.Thread):
+    """The run of a game in a thread of its own, while the person writes in another."""
+
+    def __init__(self, game: Game, trust: Callable[[Control], None] = lambda _: None) -> None:
+        super().__init__(daemon=True, name="edgen-play")
+        self.made: Generated | None = None
+        self.problem: BaseException | None = None
+        self.notes: list[str] = []
+        self._game = game
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: Callable[[int], None] | None = None
+        self.control = Control(interrupts=self._interrupts)
+        self.control.events.listen(
+            lambda event: self.notes.append(event.text) if event.name == "note" else None
+        )
+        trust(self.control)
+
+    @contextlib.contextmanager
+    def _interrupts(self, on_signal: Callable[[int], None]) -> Iterator[None]:
+        self._loop, self._end = asyncio.get_running_loop(), on_signal
+        try:
+            yield
+        finally:
+            self._end = None
+
+    def run(self) -> None:
+        options = GenerateOptions(output=self._game.folder)
+        try:
+            self.made = asyncio.run(generate(self._game.source, options, self.control))
+        except BaseException as problem:  # noqa: BLE001 - raised again by `result`
+            self.problem = problem
+
+    def interrupt(self) -> None:
+        """Stop the run; the same command resumes it."""
+        if self._loop is not None and self._end is not None:
+            self._loop.call_soon_threadsafe(self._end, signal.SIGINT)
+
+    def result(self) -> Generated:
+        """Return what was made, once the thread has ended. Raises what ended it."""
+        self.join()
+        if self.problem is not None:
+            raise self.problem
+        assert self.made is not None
+        return self.made

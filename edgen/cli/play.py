@@ -1,0 +1,129 @@
+"""`edgen play`: play a role of a conversation in the terminal."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from edgen.cli import options as o
+from edgen.core.options import AllowOutside, Overrides
+
+if TYPE_CHECKING:
+    from edgen.api.playing import Game, Performance
+    from edgen.cli.playing import Screen
+    from edgen.store.mailbox import Mailbox
+
+_EVERY = 0.1  # seconds between two looks at what waits
+
+
+def command(
+    job: o.JobArgument,
+    *,
+    role: Annotated[
+        str | None,
+        Option(metavar="ROLE", help="The role to play.  [default: the one that learns, else the last one]"),
+    ] = None,
+    games: Annotated[
+        int | None,
+        Option("--games", metavar="N", min=1, help="Conversations to play.  [default: as many as you like]"),
+    ] = None,
+    output: Annotated[
+        Path | None, o.output("RUN", "The run's folder.  [default: outputs/play-<name>-<role>]")
+    ] = None,
+    overrides: Overrides = (),
+    allow_outside: AllowOutside = False,
+) -> None:
+    """Play a role of a job in the terminal, against its models.
+
+    You see what the role knows, and write its turns; the job's other backends play the rest, the simulator
+    included. The conversation is a run like any other: it is validated, counted, compared and exported, and
+    the same command resumes it. /end says goodbye, /quit leaves.
+
+    Example: edgen play jobs/selfplay.yaml --role student
+
+    Example: edgen play jobs/incident_response.yaml --role operator --games 1
+    """
+    from edgen.api.playing import open_game
+    from edgen.cli.playing import Left, Screen
+    from edgen.core.errors import StoppedError
+
+    screen, played = Screen(), 0
+    while games is None or played < games:
+        game = open_game(job, role, o.read_overrides(overrides), output, allow_outside=allow_outside)
+        screen.begin()
+        try:
+            _play(game, screen)
+        except Left:
+            screen.note(f"The conversation waits in {game.folder}; the same command comes back to it.")
+            raise StoppedError("You left the conversation.") from None
+        played += 1
+        if games is None and not screen.confirms("Another conversation?"):
+            break
+
+
+def _play(game: Game, screen: Screen) -> None:
+    """Play one conversation, to its end. Raises Left."""
+    from edgen.api.playing import Performance
+    from edgen.cli.playing import Left
+
+    performance = Performance(game)
+    performance.start()
+    mailbox: Mailbox | None = None
+    try:
+        while performance.is_alive():
+            with screen.waiting("…"):
+                mailbox = _wait(game, performance, mailbox)
+            waiting = mailbox.waiting(game.role) if mailbox is not None else []
+            if mailbox is not None and waiting:
+                letter = waiting[0].letter
+                text, seconds = screen.answer(letter)
+                mailbox.answer(letter.key, text, "", seconds, time.time())
+    except (Left, KeyboardInterrupt):
+        performance.interrupt()
+        performance.join()
+        raise Left from None
+    finally:
+        if mailbox is not None:
+            mailbox.close()
+    _end(game, screen, performance)
+
+
+def _wait(game: Game, performance: Performance, mailbox: Mailbox | None) -> Mailbox | None:
+    """Wait until a letter waits for the person, or the conversation has ended."""
+    from edgen.store.mailbox import Mailbox, has_mailbox
+
+    while performance.is_alive():
+        if mailbox is None and has_mailbox(game.folder):
+            mailbox = Mailbox(game.folder)
+        if mailbox is not None and mailbox.waiting(game.role):
+            break
+        time.sleep(_EVERY)
+    return mailbox
+
+
+def _end(game: Game, screen: Screen, performance: Performance) -> None:
+    """Show how a conversation ended, and what the others knew."""
+    from edgen.store.run_reader import RunReader
+
+    made = performance.result()
+    if made.ended is not None:
+        raise made.ended
+    with RunReader(made.folder) as reader:
+        conversations = sorted(reader.conversations(), key=lambda one: one.scenario.index)
+        index = made.status.planned - 1
+        last = next((one for one in conversations if one.scenario.index == index), None)
+        if last is None:
+            why = ", ".join(made.status.rejected) or "no reason"
+            screen.note(f"The conversation was not accepted: {why}.", "yellow")
+            return
+        shown = screen.turns
+        own = next((one.name for one in game.plan.rules.roles if one.name.lower() == game.role), game.role)
+        for turn in last.candidate.turns[shown:]:
+            screen.bubble(turn.role, turn.text, own=turn.role == own)
+        by = f" by {last.candidate.ended_by}" if last.candidate.ended_by else ""
+        screen.note(f"The conversation ended{by}, after {len(last.candidate.turns)} turns.")
+        screen.secrets(game.secrets(last.scenario, own))
+    screen.note(f"It is in {made.folder}. Look at it with `edgen show {made.folder} {index}`.")

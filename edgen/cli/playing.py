@@ -1,0 +1,272 @@
+"""A conversation in a terminal: what a role sees, what was said, and a place to write."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.align import Align
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from edgen.core.answer_fields import Field, fields_of, write_answer
+from edgen.core.errors import UsageError
+from edgen.core.letters import Letter, View
+from edgen.core.text import safe
+
+_WIDEST = 88  # columns of a conversation
+_BUBBLE = 64  # columns of what was said
+_COLOURS = ("cyan", "magenta", "yellow", "blue")  # of the others, in the order in which they speak
+_OWN = "green"
+_LONG = 12  # values without words that are not listed, but typed
+END, QUIT, HELP = "/end", "/quit", "/help"
+
+
+class Left(Exception):  # noqa: N818 - it says what happened, and is no fault
+    """The person leaves; the conversation waits."""
+
+
+class Screen:
+    """A terminal, or what stands in for one. `role` is the person's."""
+
+    def __init__(self) -> None:
+        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        self._console = Console(width=width, highlight=False, emoji=False, soft_wrap=False)
+        self._live = sys.stdin.isatty() and sys.stdout.isatty()
+        self._colours: dict[str, str] = {}
+        self._shown = 0  # turns
+        self._facts: tuple[tuple[str, str], ...] | None = None
+        self._text = ""
+        if self._live:
+            with contextlib.suppress(ImportError):
+                import readline  # noqa: F401 - lines can be edited
+
+    def begin(self) -> None:
+        """Begin a conversation."""
+        self._shown, self._facts, self._text = 0, None, ""
+
+    @property
+    def turns(self) -> int:
+        """The number of turns that were shown."""
+        return self._shown
+
+    def confirms(self, question: str) -> bool:
+        """Return whether the person says yes."""
+        with contextlib.suppress(Left):
+            return self._read(f"{question} [Y/n] ").lower() in (
+                ("", "y", "yes") if self._live else ("y", "yes")
+            )
+        return False
+
+    @contextlib.contextmanager
+    def waiting(self, words: str) -> Iterator[None]:
+        """Show that somebody else is at work."""
+        if not self._live:
+            yield
+            return
+        with self._console.status(f"[dim]{words}[/dim]", spinner="dots"):
+            yield
+
+    # -- what is shown
+
+    def show(self, view: View) -> None:
+        """Show what is new in a view."""
+        if self._facts is None:
+            self._brief(view)
+        elif view.facts != self._facts:
+            self._panel(_pairs(view.facts), "Now", "dim")
+        self._facts = view.facts
+        for speaker, text in view.turns[self._shown :]:
+            self.bubble(speaker, text, own=bool(view.role) and speaker == view.role)
+        self._shown = max(self._shown, len(view.turns))
+        if view.text and view.text != self._text:
+            self._console.print(Padding(Text(_lines(view.text)), (0, 2, 1, 2)))
+        self._text = view.text
+
+    def _brief(self, view: View) -> None:
+        title = f"You are the {safe(view.role)}" if view.role else "Your turn"
+        parts: list[Any] = [_pairs(view.facts)] if view.facts else []
+        said = "Say what you would say. The others do not see this card."
+        if view.closing:
+            said += f" {END} says goodbye."
+        parts.append(Text(f"{said} {QUIT} leaves; the same command comes back.", style="dim"))
+        self._panel(Group(*parts), title, _OWN)
+
+    def _panel(self, content: Any, title: str, style: str) -> None:
+        self._console.print(
+            Panel(
+                content,
+                title=Text(title, style="bold"),
+                title_align="left",
+                border_style=style,
+                padding=(0, 2),
+            )
+        )
+        self._console.print()
+
+    def bubble(self, speaker: str, text: str, *, own: bool) -> None:
+        """Show a turn: the person's own at the right, others' at the left."""
+        name = safe(speaker) or "They"
+        colour = _OWN if own else self._colours.setdefault(name, _COLOURS[len(self._colours) % len(_COLOURS)])
+        width = min(_BUBBLE, self._console.width - 6)
+        panel = Panel(
+            Text(_lines(text)),
+            title=Text(f" {name} ", style=f"bold {colour}"),
+            title_align="right" if own else "left",
+            border_style=colour,
+            width=min(width, max(len(line) for line in [*_lines(text).split("\n"), name * 2]) + 6),
+            padding=(0, 1),
+        )
+        self._console.print(Align.right(panel) if own else panel)
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """Show a sentence."""
+        self._console.print(Text(safe(text), style=style))
+
+    def secrets(self, knew: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> None:
+        """Show what the others knew."""
+        for name, facts in knew:
+            if facts:
+                self._panel(_pairs(facts), f"What the {safe(name)} knew", "magenta")
+
+    # -- what is written
+
+    def answer(self, letter: Letter) -> tuple[str, float]:
+        """Return the person's answer to a letter, and the seconds that it took. Raises Left."""
+        self.show(letter.view)
+        if letter.again:
+            reason = letter.again.replace("_", " ").replace(":", ": ")
+            self.note(f"Your answer could not be used ({reason}). Say it in another way.", "yellow")
+        fields, began = fields_of(letter), time.monotonic()
+        while True:
+            given, closing = self._fill(fields, letter.view)
+            if closing:
+                given = _closed(fields, given, letter.view.closing)
+            try:
+                text = write_answer(fields, given)
+            except UsageError as problem:
+                self.note(str(problem), "yellow")
+                continue
+            self._echo(given, fields, letter.view)
+            return text, round(time.monotonic() - began, 1)
+
+    def _fill(self, fields: Sequence[Field], view: View) -> tuple[dict[str, list[str]], bool]:
+        given: dict[str, list[str]] = {}
+        closing = False
+        own = {field.own[0]: field for field in fields if field.own is not None}
+        for field in fields:
+            if field in own.values():
+                continue
+            said = self._ask(field, len(fields) > 1, own.get(field.name))
+            if said == END and view.closing:
+                closing, said = True, ""
+            elif said == END:
+                self.note("Nobody can end this conversation; it ends by itself.", "yellow")
+                return self._fill(fields, view)
+            values = _chosen(field, said)
+            if values is None and field.name in own:
+                given[own[field.name].name] = [said]
+            else:
+                given[field.name] = [said] if values is None else values
+        return given, closing
+
+    def _ask(self, field: Field, named: bool, own: Field | None) -> str:
+        for number, one in enumerate(field.choices if field.worded or len(field.choices) < _LONG else (), 1):
+            hint = Text("  ← hint", style="yellow") if one.hint else Text()
+            self._console.print(Text(f"  {number:>2}  ", style="bold") + Text(safe(one.words)) + hint)
+        ask = "you"
+        if named and not (own and field.kind == "choice"):
+            ask = field.label.lower()
+        if len(field.choices) >= _LONG and not field.worded:
+            ask += f" ({field.choices[0].words} to {field.choices[-1].words})"
+        elif field.kind == "choice":
+            ask += f" (1 to {len(field.choices)}{', or your own words' if own else ''})"
+        elif field.kind == "several":
+            ask += " (numbers, with commas)"
+        elif field.kind == "number":
+            ask += f" ({field.least} to {field.most})"
+        while True:
+            said = self._read(f"{ask} › ")
+            if said == QUIT:
+                raise Left
+            if said != HELP:
+                return said
+            self.note(
+                f"{END} ends the conversation where the role may. {QUIT} leaves: the conversation waits for you."
+            )
+
+    def _read(self, prompt: str) -> str:
+        try:
+            # readline needs to know which characters take no room.
+            if self._live:
+                return input(f"\001\033[1;32m\002{prompt}\001\033[0m\002").strip()
+            line = sys.stdin.readline()
+        except (EOFError, KeyboardInterrupt):
+            raise Left from None
+        if not line:
+            raise Left
+        return line.strip()
+
+    def _echo(self, given: Mapping[str, list[str]], fields: Sequence[Field], view: View) -> None:
+        """Show a turn that was just written as part of the conversation."""
+        said = [given[field.name][0] for field in fields if field.kind == "text" and given.get(field.name)]
+        said += [
+            one.words
+            for field in fields
+            for one in field.choices
+            if field.worded and given.get(field.name) == [msgspec.json.encode(one.value).decode()]
+        ]
+        text = next((one for one in said if one), "").replace(view.closing or "\0", "").strip()
+        if not view.role or not text:
+            return
+        if self._live and len(fields) == 1:
+            columns = shutil.get_terminal_size().columns
+            rows = (len(said[0]) + len("you › ")) // columns + 1
+            sys.stdout.write(f"\033[{rows}A\033[J")
+        self.bubble(view.role, text, own=True)
+        self._shown = len(view.turns) + 1
+
+
+def _closed(fields: Sequence[Field], given: dict[str, list[str]], closing: str) -> dict[str, list[str]]:
+    """Return an answer whose text closes the conversation."""
+    text = next((field.name for field in fields if field.kind == "text"), None)
+    if text is None:
+        return given
+    return given | {text: [f"{(given.get(text) or [''])[0]} {closing}".strip()]}
+
+
+def _chosen(field: Field, said: str) -> list[str] | None:
+    """Return the values that typed numbers name; None if they name none."""
+    if field.kind not in ("choice", "several"):
+        return None
+    numbers = [one.strip() for one in said.split(",") if one.strip()]
+    if len(field.choices) >= _LONG and not field.worded:
+        return [next((one.words for one in field.choices if _same(one.words, said)), "?")]
+    if not all(one.isascii() and one.isdecimal() and 1 <= int(one) <= len(field.choices) for one in numbers):
+        return None if field.kind == "choice" else ["?"]
+    return [msgspec.json.encode(field.choices[int(one) - 1].value).decode() for one in numbers]
+
+
+def _same(value: str, typed: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return float(value) == float(typed)
+    return value == typed
+
+
+def _pairs(facts: Iterable[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for label, value in facts:
+        table.add_row(Text(safe(label), style="dim"), Text(safe(value)))
+    return table
+
+
+def _lines(text: str) -> str:
+    return "\n".join(safe(line) for line in text.split("\n"))

@@ -1,0 +1,167 @@
+"""Fields of an answer that a person gives: what a form's JSON Schema asks for, as places to fill in.
+
+One list of fields serves every page and the terminal, and knows no protocol: a text is written, one of some
+values or a short scale is chosen, several of some values are marked. Words for values come from the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.letters import Letter
+
+_LONGEST_SCALE = 11  # steps of a scale that are shown as choices
+_LONGEST = 20_000  # characters of an answer of any form
+
+Kind = Literal["text", "choice", "several", "number", "json"]
+
+
+class Choice(NamedTuple):
+    """One value of a field, as it is shown. `hint`: it is recommended."""
+
+    value: str | int | float | bool
+    words: str
+    hint: bool = False
+
+
+class Field(NamedTuple):
+    """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a text, or
+    the largest number; `least`: the smallest. `own`: the value of another field if the person writes here
+    instead of choosing there. `asks`: the question that it answers, if there is one."""
+
+    name: str
+    kind: Kind
+    choices: tuple[Choice, ...] = ()
+    least: int = 0
+    most: int = _LONGEST
+    own: tuple[str, Any] | None = None
+    asks: str = ""
+
+    @property
+    def worded(self) -> bool:
+        """Whether its values stand for words that are said."""
+        return any(one.words != str(one.value) and not isinstance(one.value, bool) for one in self.choices)
+
+    @property
+    def label(self) -> str:
+        """The question, else the name in words."""
+        return self.asks or self.name.replace("_", " ").capitalize()
+
+
+def fields_of(letter: Letter) -> tuple[Field, ...]:
+    """Return the fields of the answer to a letter, in the order of its form."""
+    if not letter.schema:
+        return (Field("", "text", least=1),)
+    properties: Mapping[str, Any] = msgspec.json.decode(letter.schema).get("properties") or {}
+    if not properties:
+        return (Field("", "json"),)
+    offers, questions = letter.view.offers, dict(letter.view.questions)
+    own = {one.field: (one.field, one.value) for one in offers if not one.words}
+    found = []
+    for name, part in properties.items():
+        words = {one.value: Choice(one.value, one.words, one.hint) for one in offers if one.field == name}
+        field = _field(name, part, {value: one for value, one in words.items() if one.words})
+        others = [said for there, said in own.items() if there != name]
+        if field.kind == "text" and others and field.least == 0:
+            field = field._replace(own=others[0])
+        found.append(field._replace(asks=questions.get(name, "")))
+    return tuple(found)
+
+
+def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> Field:
+    values = _values(part)
+    if words and part.get("type") != "array":
+        return Field(name, "choice", tuple(words.values()))
+    if values is not None:
+        return Field(name, "choice", tuple(_choice(value) for value in values))
+    kind = part.get("type")
+    if kind == "string":
+        return Field(name, "text", least=part.get("minLength", 0), most=part.get("maxLength", _LONGEST))
+    if kind == "integer":
+        return Field(name, "number", least=part["minimum"], most=part["maximum"])
+    if kind == "array" and (values := _values(part.get("items", {}))) is not None:
+        least, most = part.get("minItems", 0), part.get("maxItems", len(values))
+        return Field(
+            name, "several", tuple(words.get(value) or _choice(value) for value in values), least, most
+        )
+    return Field(name, "json")
+
+
+def _values(part: Mapping[str, Any]) -> Sequence[Any] | None:
+    """Return the values that a part may have, if they are few enough to show."""
+    if "enum" in part:
+        values: Sequence[Any] = part["enum"]
+        return values
+    if part.get("type") == "boolean":
+        return (True, False)
+    low, high = part.get("minimum"), part.get("maximum")
+    if part.get("type") == "integer" and low is not None and high is not None and high - low < _LONGEST_SCALE:
+        return range(low, high + 1)
+    return None
+
+
+def _choice(value: Any) -> Choice:
+    words = {True: "Yes", False: "No"}.get(value) if isinstance(value, bool) else str(value)
+    return Choice(value, words or str(value))
+
+
+def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) -> str:
+    """Return the answer that a person gave, as a reply: the text alone without a form, else a JSON object.
+
+    `given` has the texts of each field by its name; a value is named by its JSON. Raises UsageError, with a
+    sentence for the person, for an answer that does not fit.
+    """
+    if [field.name for field in fields] == [""]:
+        said = (given.get("") or [""])[0].strip()
+        if not said:
+            raise UsageError("Write an answer first.")
+        return said[:_LONGEST]
+    own = {
+        field.own[0]: field.own[1] for field in fields if field.own is not None and _said(given, field.name)
+    }
+    answer: dict[str, Any] = {}
+    for field in fields:
+        answer[field.name] = (
+            own[field.name] if field.name in own else _read(field, given.get(field.name) or [])
+        )
+    return msgspec.json.encode(answer).decode()
+
+
+def _said(given: Mapping[str, Sequence[str]], name: str) -> str:
+    return (given.get(name) or [""])[0].strip()
+
+
+def _read(field: Field, said: Sequence[str]) -> Any:
+    text = said[0].strip() if said else ""
+    if field.kind == "text":
+        if len(text) < field.least:
+            raise UsageError(f"{field.label}: write something first.")
+        if len(text) > field.most:
+            raise UsageError(f"{field.label}: this has {len(text)} characters; at most {field.most} fit.")
+        return text
+    if field.kind == "number":
+        if not (text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) < 12):
+            raise UsageError(f"{field.label}: give a whole number from {field.least} to {field.most}.")
+        if not field.least <= int(text) <= field.most:
+            raise UsageError(f"{field.label}: give a whole number from {field.least} to {field.most}.")
+        return int(text)
+    if field.kind == "json":
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            raise UsageError(f"{field.label}: this is not JSON.") from None
+    named = {msgspec.json.encode(one.value).decode(): one.value for one in field.choices}
+    if any(one not in named for one in said):
+        raise UsageError(f"{field.label}: choose what is offered.")
+    if field.kind == "choice":
+        if not said:
+            raise UsageError(f"{field.label}: choose one.")
+        return named[said[0]]
+    chosen = list(dict.fromkeys(named[one] for one in said))
+    if not field.least <= len(chosen) <= field.most:
+        raise UsageError(f"{field.label}: choose {field.least} to {field.most}.")
+    return chosen

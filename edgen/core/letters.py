@@ -1,0 +1,68 @@
+"""Letters: requests that a person answers, with what that person may see.
+
+A protocol states the `View` of a request that people answer; `view_of` (edgen.protocols.views) makes one for
+a request without. A letter waits in the mailbox of a run (`edgen.store.mailbox`) until somebody answers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Address
+
+
+class Offer(msgspec.Struct, frozen=True, array_like=True):
+    """A value that a field of the answer may take, in words. `hint`: the protocol recommends it."""
+
+    field: str
+    value: str | int | float
+    words: str
+    hint: bool = False
+
+
+class View(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the person who answers a request sees: no more than the role knows."""
+
+    role: str = ""
+    """The role that the person plays, in the space's words; empty for a judge or a labeller."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """What the role knows: a label and a value each."""
+    turns: tuple[tuple[str, str], ...] = ()
+    """What was said so far: speaker and text."""
+    text: str = ""
+    """Anything else to read before answering: an exercise, a pair, questions."""
+    offers: tuple[Offer, ...] = ()
+    """Words for values that fields of the answer may take, in the order in which they are offered."""
+    questions: tuple[tuple[str, str], ...] = ()
+    """A field of the answer and the question that it answers, where its name does not say it."""
+    closing: str = ""
+    """What a text ends with if its speaker closes the conversation; empty: nobody can."""
+
+    def with_(self, **fields: Any) -> View:
+        """Return the view with other values of these fields."""
+        return msgspec.structs.replace(self, **fields)
+
+
+class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request that waits for a person. `key` identifies everything that shapes the answer, `arm` the ledger
+    that it belongs to.
+
+    `schema`: the JSON Schema of the answer; empty: any text. `again`: why the person's last answer could not
+    be used. `wait`: seconds that a person who took the conversation has for the answer.
+    """
+
+    key: str
+    address: Address
+    role: str
+    view: View
+    schema: bytes = b""
+    again: str = ""
+    wait: float = 3600.0
+    arm: str = ""
+
+
+AskPeople = Callable[[Letter], Awaitable[str | None]]
+"""A function that waits for the answer to a letter; None if the person left."""

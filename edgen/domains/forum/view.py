@@ -1,0 +1,46 @@
+"""What people see who post in a forum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from edgen.plugin.protocols import Offer, View
+
+if TYPE_CHECKING:
+    from edgen.domains.forum.session import Thread
+
+
+class Shown:
+    """The views of a thread: who the member is, the posts, and whose post gets a vote."""
+
+    def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
+        """Return what a person sees who answers with the template of this use."""
+        session: Thread = self
+        seat = next((one for one in session.seats if one.use == use), None)
+        if seat is None:
+            return None
+        facts = [tuple(line.split(": ", 1)) for line in session._known(seat)["about"]]
+        facts.append(("you are", seat.shown))
+        if session.title:
+            facts.append(("thread", session.title))
+        turns = tuple(
+            (seat.role.name if post.seat is seat else f"#{number} {post.seat.shown}", post.text)
+            for number, post in enumerate(session.posts, 1)
+        )
+        others = [
+            (number, f"#{number} {post.seat.name}")
+            for number, post in enumerate(session.posts, 1)
+            if post.seat is not seat
+        ]
+        offers = [Offer("votes", number, words) for number, words in others]
+        offers += [Offer("accept", 0, "None yet")] + [
+            Offer("accept", number, words) for number, words in others
+        ]
+        asked = (
+            ("title", "The title of your question"),
+            ("text", "Your post"),
+            ("votes", "Helpful posts"),
+            ("accept", "The answer to your question"),
+        )
+        shown = tuple((label, value) for label, value in facts)
+        return View(seat.role.name, shown, turns, offers=tuple(offers), questions=asked)

@@ -1,0 +1,40 @@
+"""What people see who play in a guided conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from edgen.plugin.protocols import Offer, View, said_in
+
+if TYPE_CHECKING:
+    from edgen.domains.guided.session import GuidedSession
+
+
+class Shown:
+    """The views of a guided conversation: the guided role sees what it may say, each role what it knows."""
+
+    def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
+        """Return what a person sees who answers with the template of this use."""
+        session: GuidedSession = self
+        prepared, course = session._prepared, session.course
+        seat = next((one for one in (prepared.wizard, prepared.partner) if one.name.lower() == backend), None)
+        if seat is None:
+            return None
+        known = session._known(seat)
+        facts = [tuple(line.split(": ", 1)) for line in (*known["about"], *known["world"])]
+        view = View(seat.name, tuple((label, value) for label, value in facts), said_in(course.turns))
+        if use == "questionnaire" and prepared.questionnaire is not None:
+            asked = tuple((item.name, item.text + item.ends) for item in prepared.questionnaire.items)
+            return view.with_(text="The conversation is over. Some questions about it:", questions=asked)
+        if use != "wizard":
+            return view
+        offer = course.offer()
+        states = {option.utterance: option.state for option in offer.options}
+        utterances = [*(option.utterance for option in offer.options), *offer.fixed.values()]
+        offers = [
+            Offer("choice", number, words, offer.hint is not None and states.get(words) == offer.hint)
+            for number, words in enumerate(utterances, 1)
+        ]
+        if session._may_write:
+            offers.append(Offer("choice", 0, ""))
+        return view.with_(offers=tuple(offers))

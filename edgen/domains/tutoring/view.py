@@ -1,0 +1,37 @@
+"""What people see who play in a session of exercises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from edgen.domains.tutoring.exercises.model import SHOWN
+from edgen.plugin.protocols import Offer, View, said_in
+
+if TYPE_CHECKING:
+    from edgen.domains.tutoring.session import TutoringSession
+
+
+class Shown:
+    """The views of a session: the exercise as the role knows it, what was said, and what a turn can do."""
+
+    def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
+        """Return what a person sees who answers with the template of this use."""
+        session: TutoringSession = self
+        prepared = session._prepared
+        if use == prepared.student.name.lower():
+            seat, side = prepared.student, "student"
+        elif use in prepared.uses.values():
+            seat, side = prepared.tutor, "tutor"
+        else:
+            return None
+        known = session._variables(seat, side, None)
+        facts = [tuple(line.split(": ", 1)) for line in known["about"]]
+        facts.append(("exercise", f"{known['exercise_number']}"))
+        for name in SHOWN:
+            if value := known.get(name):
+                facts.append((name, "; ".join(value) if isinstance(value, list | tuple) else str(value)))
+        actions = session._settings.named_actions[side] if session._settings.speaker_names else {}
+        offers = tuple(Offer("actions", name, f"{name}: {what}") for name, what in actions.items())
+        asked = (("actions", "What does your turn do?"),) if actions else ()
+        shown = tuple((label, value) for label, value in facts)
+        return View(seat.name, shown, said_in(session._turns), offers=offers, questions=asked)

@@ -1,0 +1,65 @@
+"""Views of requests that people answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from edgen.core.letters import View
+from edgen.core.values import Message, Request, Scenario, Turn
+from edgen.space.scene import Scene
+
+CLOSING = "[end of conversation]"
+"""What a person's text ends with if it closes a conversation, as templates ask models to end theirs."""
+TURN = frozenset({"text"})  # properties of an answer that is a turn and nothing else
+
+
+def view_of(request: Request) -> View:
+    """Return what the person who answers a request sees: the protocol's own view, else a chat where the
+    answer is a turn, else the texts of the request."""
+    if request.view is not None:
+        view: View = request.view
+        return view
+    messages = request.prose or request.messages
+    scene = request.scene
+    role = (scene.role or "") if isinstance(scene, Scene) else ""
+    if not _is_turn(request):
+        return View(role, text="\n\n".join(message.content for message in messages))
+    facts: tuple[tuple[str, str], ...] = ()
+    if role:
+        facts = facts_of(scene.scenario, scene.visible(role), scene.book.labels)
+    brief, chat = _split(messages)
+    return View(
+        role, facts, tuple((role if one.role == "assistant" else "", one.content) for one in chat), brief
+    )
+
+
+def facts_of(
+    scenario: Scenario, sees: Collection[str], labels: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return a label and a value for each dimension of a scenario that a role sees."""
+    known = [name for name in scenario.values if name in sees]
+    return tuple((labels.get(name, name.replace("_", " ")), scenario.values[name]) for name in known)
+
+
+def said_in(turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
+    """Return speaker and text of turns."""
+    return tuple((turn.role, turn.text) for turn in turns)
+
+
+def _is_turn(request: Request) -> bool:
+    """Return whether the answer is one turn: by its form, or a chat in which somebody answered before."""
+    if request.schema is not None:
+        return {*(msgspec.json.decode(request.schema).get("properties") or ())} == TURN
+    return any(message.role == "assistant" for message in request.messages)
+
+
+def _split(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
+    """Return the brief, and what was said after it."""
+    chat = [*messages]
+    brief = [chat.pop(0).content]
+    # The line that asks the side which opens for its first turn was said by nobody.
+    if chat and chat[0].role == "user" and (len(chat) == 1 or chat[1].role == "assistant") and len(chat) % 2:
+        brief.append(chat.pop(0).content)
+    return "\n\n".join(brief), tuple(chat)

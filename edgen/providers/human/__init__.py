@@ -1,0 +1,86 @@
+"""People as a backend: each request waits in the run's mailbox until a person answers it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from edgen.core.letters import AskPeople, Letter
+from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Price, Problem, Provider, Reply, Request
+from edgen.plugin.providers import scrub
+from edgen.protocols.views import view_of
+from edgen.providers.human.config import HumanConfig
+
+_NOBODY = (
+    "a person answers this role, and people answer within a run: generate the job, then invite somebody with "
+    "`edgen web RUN`, or play it with `edgen play JOB`"
+)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class HumanBackend:
+    """Backend whose answers people give, by way of `ask`; None where nobody can be asked."""
+
+    def __init__(self, config: HumanConfig, ask: AskPeople | None) -> None:
+        self.model = config.model
+        self.identity: dict[str, Any] = {"type": config.provider, "model": config.model}
+        self._config = config
+        self._ask = ask
+
+    def __repr__(self) -> str:
+        return f"HumanBackend({self.model})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Return a person's answer. Raises CallError if the person left, or if nobody can be asked."""
+        if self._ask is None:
+            raise CallError(FailureKind.BAD_REQUEST, _NOBODY)
+        letter = Letter(
+            key=self._key(request),
+            address=request.address,
+            role=request.role,
+            view=view_of(request),
+            schema=request.schema or b"",
+            again=request.retry_reason,
+            wait=self._config.seconds,
+        )
+        text = await self._ask(letter)
+        if text is None:
+            raise CallError(FailureKind.LEFT, f"the person left, and gave no answer in {self._config.wait}")
+        return Reply(text=scrub(text), finish_reason="stop", model=self.model)
+
+    def _key(self, request: Request) -> str:
+        """Return the name of a request's letter: a digest of all that shapes the answer."""
+        shaping = (self.model, request.role, request.address, request.messages, request.schema)
+        return hashlib.sha256(_encode(shaping)).hexdigest()
+
+    async def models(self) -> list[str] | None:
+        """Return None: people cannot be listed."""
+        return None
+
+    async def aclose(self) -> None:
+        """Do nothing: there are no connections."""
+
+
+class HumanProvider(Provider):
+    name = "human"
+    Config = HumanConfig
+    schema_field = "schema"
+    instead_of_batches = "People answer one request at a time: leave --via batch out."
+
+    def problems(self, config: HumanConfig) -> list[Problem]:
+        try:
+            assert config.seconds
+        except ValueError as error:
+            return [Problem("wait", str(error))]
+        return []
+
+    def list_price(self, config: HumanConfig) -> Price:  # noqa: ARG002 - edgen pays nobody
+        return Price(prompt=0, completion=0)
+
+    def create(self, config: HumanConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002 - it has no key
+        return HumanBackend(config, link.people)
+
+
+PROVIDER = HumanProvider()

@@ -1,0 +1,73 @@
+"""Waiting for people: the side of a mailbox that asks, in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.letters import Letter
+from edgen.core.threads import run_in_thread
+from edgen.store.mailbox import Mailbox
+
+_EVERY = 0.15  # seconds between two looks at the mailbox
+_OVERDUE = 1.0  # seconds between two looks for people who left
+
+
+class Desk:
+    """A desk that puts letters into the mailbox of the run in `folder`, and waits for their answers. The
+    mailbox is made with the first letter."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._mailbox: Mailbox | None = None
+        self._waiting: dict[str, asyncio.Future[str | None]] = {}
+        self._watching: asyncio.Task[None] | None = None
+
+    async def ask(self, letter: Letter, arm: str = "") -> str | None:
+        """Wait for the answer to a letter; return None if the person left."""
+        if self._mailbox is None:
+            self._mailbox = Mailbox(self._folder)
+        letter = msgspec.structs.replace(letter, arm=arm)
+        await run_in_thread(self._mailbox.put, letter, time.time())
+        done, text = self._mailbox.done(letter.key)
+        if done:
+            return text
+        waiting = self._waiting.get(letter.key)
+        if waiting is None:
+            waiting = self._waiting[letter.key] = asyncio.get_running_loop().create_future()
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch(self._mailbox))
+        return await asyncio.shield(waiting)
+
+    async def _watch(self, mailbox: Mailbox) -> None:
+        """Hand out answers while anybody waits."""
+        looked, known = 0.0, -1
+        while self._waiting:
+            now = time.time()
+            if now - looked >= _OVERDUE:
+                looked = now
+                for key in mailbox.overdue(now):
+                    if key in self._waiting:
+                        await run_in_thread(mailbox.give_up, key, now)
+                known = -1
+            if (version := mailbox.version()) != known:
+                known = version
+                for key in [*self._waiting]:
+                    done, text = mailbox.done(key)
+                    if done and not (waiting := self._waiting.pop(key)).done():
+                        waiting.set_result(text)
+            await asyncio.sleep(_EVERY)
+
+    async def close(self) -> None:
+        """Stop waiting; letters stay."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        for waiting in self._waiting.values():
+            waiting.cancel()
+        self._waiting.clear()
+        if self._mailbox is not None:
+            self._mailbox.close()

@@ -1,0 +1,245 @@
+"""The mailbox of a run: requests that wait for people, and the answers that they gave.
+
+    people/waiting.db
+
+A letter is put in once, under a key of all that shapes its answer, and answered once: an answer is on the
+disk before the page confirms it, and stays until the run's ledger has it. So a kill of either process loses
+nothing, and nobody is asked the same thing twice. A person gets a seat in a conversation, and answers all its
+letters to the role.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import msgspec
+
+from edgen.core.letters import Letter
+from edgen.core.values import TaskId
+from edgen.store.shared_book import SharedBook, as_json
+
+_decode = msgspec.json.Decoder(Letter).decode
+
+
+class Conversation(NamedTuple):
+    """A conversation of the run: its arm, empty for a job without arms, scenario and task."""
+
+    arm: str
+    scenario: int
+    task: TaskId
+
+    @classmethod
+    def of(cls, letter: Letter) -> Conversation:
+        return cls(letter.arm, letter.address.scenario, letter.address.task)
+
+
+class Waiting(NamedTuple):
+    """A letter without an answer; `since`: when it was put in, in seconds since the epoch."""
+
+    letter: Letter
+    since: float
+
+
+class Given(NamedTuple):
+    """The answer to a letter. `text` is None if the person left. Times are in seconds since the epoch;
+    `seconds`: between page and answer."""
+
+    letter: Letter
+    text: str | None
+    person: str
+    since: float
+    at: float
+    seconds: float | None
+
+
+class Seat(NamedTuple):
+    """A person's place in a conversation. `token`: a word for the game, the same for all its seats."""
+
+    conversation: Conversation
+    role: str
+    person: str
+    token: str
+    at: float
+
+
+class Mailbox(SharedBook):
+    """The mailbox of the run in `folder`."""
+
+    NAME: ClassVar[str] = "waiting.db"
+    ABOUT: ClassVar[str] = "edgen's mailbox of a run"
+    APPLICATION_ID: ClassVar[int] = 0x65646D62  # "edmb"
+    TABLES: ClassVar[str] = """
+CREATE TABLE IF NOT EXISTS letters (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE NOT NULL, role TEXT NOT NULL,
+    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, letter TEXT NOT NULL, put REAL NOT NULL,
+    answer TEXT, person TEXT, seconds REAL, done REAL
+);
+CREATE INDEX IF NOT EXISTS waiting_letters ON letters (role, n) WHERE done IS NULL;
+CREATE INDEX IF NOT EXISTS answered_letters ON letters (done) WHERE done IS NOT NULL;
+CREATE INDEX IF NOT EXISTS letters_of_conversations ON letters (arm, scenario, task);
+CREATE TABLE IF NOT EXISTS seats (
+    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, role TEXT NOT NULL,
+    person TEXT NOT NULL, token TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (arm, scenario, task, role)
+);
+CREATE INDEX IF NOT EXISTS seats_by_person ON seats (person, role, at);
+CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came REAL NOT NULL, seen REAL NOT NULL,
+    PRIMARY KEY (role, person));
+"""
+
+    # -- the side that asks
+
+    def put(self, letter: Letter, now: float) -> None:
+        """Put a letter in, unless it is there."""
+        arm, scenario, task = Conversation.of(letter)
+        with self._writing() as book:
+            book.execute(
+                "INSERT OR IGNORE INTO letters (key, role, arm, scenario, task, letter, put) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (letter.key, letter.role, arm, scenario, as_json(task), as_json(letter), now),
+            )
+
+    def done(self, key: str) -> tuple[bool, str | None]:
+        """Return whether a letter is done, and its answer; None if the person left."""
+        rows = self._read("SELECT answer FROM letters WHERE key = ? AND done IS NOT NULL", key)
+        return (True, rows[0][0]) if rows else (False, None)
+
+    def version(self) -> int:
+        """Return a number that changes whenever another process or connection changed the mailbox."""
+        return int(self._read("PRAGMA data_version")[0][0])
+
+    def overdue(self, now: float) -> list[str]:
+        """Return the keys of letters whose person has had longer than the letter's `wait`."""
+        rows = self._read(
+            "SELECT letter, max(put, at) FROM letters JOIN seats USING (arm, scenario, task, role) WHERE done IS NULL"
+        )
+        letters = [(_decode(letter), since) for letter, since in rows]
+        return [letter.key for letter, since in letters if now > since + letter.wait]
+
+    def give_up(self, key: str, now: float) -> None:
+        """Note that the person left whom a letter waits for, unless it is answered."""
+        with self._writing() as book:
+            book.execute("UPDATE letters SET done = ? WHERE key = ? AND done IS NULL", (now, key))
+
+    # -- the side that answers
+
+    def waiting(self, role: str) -> list[Waiting]:
+        """Return the letters to a role without an answer, the oldest first."""
+        rows = self._read("SELECT letter, put FROM letters WHERE role = ? AND done IS NULL ORDER BY n", role)
+        return [Waiting(_decode(letter), put) for letter, put in rows]
+
+    def letter(self, conversation: Conversation, role: str) -> Waiting | None:
+        """Return the letter of a conversation that waits for a role; None if none does."""
+        arm, scenario, task = conversation
+        rows = self._read(
+            "SELECT letter, put FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NULL"
+            " ORDER BY n LIMIT 1",
+            arm,
+            scenario,
+            as_json(task),
+            role,
+        )
+        return Waiting(_decode(rows[0][0]), rows[0][1]) if rows else None
+
+    def last(self, conversation: Conversation, role: str) -> Given | None:
+        """Return the last letter of a conversation that the role answered; None before the first."""
+        arm, scenario, task = conversation
+        rows = self._read(
+            f"SELECT {_GIVEN} FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
+            " ORDER BY n DESC LIMIT 1",
+            arm,
+            scenario,
+            as_json(task),
+            role,
+        )
+        return Given(_decode(rows[0][0]), *rows[0][1:]) if rows else None
+
+    def answer(self, key: str, text: str, person: str, seconds: float | None, now: float) -> bool:
+        """Store the answer to a letter; return False if it was answered before, or waits no more."""
+        with self._writing() as book:
+            done = book.execute(
+                "UPDATE letters SET answer = ?, person = ?, seconds = ?, done = ? WHERE key = ? AND done IS NULL",
+                (text, person, seconds, now, key),
+            )
+            return done.rowcount == 1
+
+    def given(self) -> list[Given]:
+        """Return all letters that are done, in the order in which they were put in."""
+        rows = self._read(f"SELECT {_GIVEN} FROM letters WHERE done IS NOT NULL ORDER BY n")
+        return [Given(_decode(letter), *rest) for letter, *rest in rows]
+
+    # -- seats
+
+    def seat(self, person: str, role: str) -> Seat | None:
+        """Return the person's latest seat in the role; None without one."""
+        rows = self._read(
+            f"SELECT {_SEAT} FROM seats WHERE person = ? AND role = ? ORDER BY at DESC, rowid DESC LIMIT 1",
+            person,
+            role,
+        )
+        return _seat(*rows[0]) if rows else None
+
+    def seats(self) -> list[Seat]:
+        """Return all seats, in the order in which they were taken."""
+        return [_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]
+
+    def take_seat(
+        self, person: str, role: str, together: tuple[str, ...], now: float, patience: float = 15.0
+    ) -> Seat | None:
+        """Give a person a seat in a conversation that waits for somebody; None while there is none.
+
+        `together`: the roles that people play in one conversation. All of them are seated at once, each with
+        the person who has waited longest and was seen within `patience` seconds.
+        """
+        with self._writing() as book:
+            book.execute(
+                "INSERT INTO lobby VALUES (?, ?, ?, ?) ON CONFLICT (role, person) DO UPDATE SET seen = excluded.seen,"
+                " came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
+                (role, person, now, now, now - patience),
+            )
+            seated = {}
+            for one in together if role in together else (role,):
+                found = book.execute(
+                    "SELECT person FROM lobby WHERE role = ? AND seen >= ? AND person NOT IN"
+                    f" ({', '.join('?' for _ in seated)}) ORDER BY came, rowid LIMIT 1",
+                    (one, now - patience, *seated.values()),
+                ).fetchone()
+                if found is None:
+                    return None
+                seated[one] = found[0]
+            if seated[role] != person and len(seated) > 1:
+                return None  # another person of this role came first; their own page seats them
+            seated[role] = person
+            free = book.execute(
+                "SELECT arm, scenario, task FROM letters WHERE done IS NULL AND role IN"
+                f" ({', '.join('?' for _ in seated)}) AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = letters.arm"
+                " AND seats.scenario = letters.scenario AND seats.task = letters.task AND seats.role = letters.role)"
+                " AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = letters.arm AND seats.scenario = letters.scenario"
+                f" AND seats.task = letters.task AND seats.person IN ({', '.join('?' for _ in seated)}))"
+                " ORDER BY n LIMIT 1",
+                (*seated, *seated.values()),
+            ).fetchone()
+            if free is None:
+                return None
+            token = secrets.token_hex(4).upper()
+            for one, who in seated.items():
+                book.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?)", (*free, one, who, token, now))
+                book.execute("DELETE FROM lobby WHERE role = ? AND person = ?", (one, who))
+            return Seat(_conversation(*free), role, person, token, now)
+
+
+_GIVEN = "letter, answer, coalesce(person, ''), put, done, seconds"
+_SEAT = "arm, scenario, task, role, person, token, at"
+
+
+def has_mailbox(folder: Path) -> bool:
+    """Return whether requests of the run in `folder` ever waited for people."""
+    return (folder / "people" / Mailbox.NAME).exists()
+
+
+def _conversation(arm: str, scenario: int, task: str) -> Conversation:
+    return Conversation(arm, scenario, msgspec.json.decode(task))
+
+
+def _seat(arm: str, scenario: int, task: str, role: str, person: str, token: str, at: float) -> Seat:
+    return Seat(_conversation(arm, scenario, task), role, person, token, at)

@@ -1,0 +1,261 @@
+"""The people of a run: invitations, sessions and what people answered, in a SQLite file of its own.
+
+    people/people.db
+
+Invitations and sessions are kept as digests of their secrets. Answers are only ever appended: a later answer
+of a person to the same unit counts instead of an earlier one, and an answer without a value withdraws it. An
+answer is on the disk before `answer` returns. The file has its own lock, so people answer while the run is
+read, generated or asked about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import secrets
+import sqlite3
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.text import safe
+from edgen.store.shared_book import SharedBook, as_json
+
+_LONGEST_NAME = 60
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # also as an annotator's in a layer of labels
+_TABLES = """
+CREATE TABLE IF NOT EXISTS invitations (
+    n INTEGER PRIMARY KEY, person TEXT NOT NULL, task TEXT NOT NULL, secret TEXT UNIQUE NOT NULL,
+    made REAL NOT NULL, revoked REAL
+);
+CREATE TABLE IF NOT EXISTS sessions (secret TEXT PRIMARY KEY, invitation INTEGER NOT NULL, made REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS assigned (
+    task TEXT NOT NULL, unit TEXT NOT NULL, person TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (task, person, unit)
+);
+CREATE INDEX IF NOT EXISTS assigned_by_unit ON assigned (task, unit);
+CREATE TABLE IF NOT EXISTS answers (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT NOT NULL, unit TEXT NOT NULL, person TEXT NOT NULL,
+    form TEXT UNIQUE NOT NULL, value TEXT, shown TEXT NOT NULL, seconds REAL, at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS answers_by_person ON answers (task, person, n);
+CREATE TABLE IF NOT EXISTS settings (task TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+class Invitation(NamedTuple):
+    """One person's invitation to one task, such as "vote", "label dialogue_acts" or "play student"."""
+
+    n: int
+    person: str
+    task: str
+    made: float
+    revoked: float | None
+
+
+class Answer(NamedTuple):
+    """One person's answer to one unit. `value`: None for an answer that was withdrawn. `shown`: what the
+    person saw, such as the order of two sides. `seconds`: between page and answer; None if the
+    page did not count them."""
+
+    n: int
+    task: str
+    unit: str
+    person: str
+    value: Any
+    shown: Any
+    seconds: float | None
+    at: float
+
+
+class People(SharedBook):
+    """The people of the run in `folder`."""
+
+    NAME: ClassVar[str] = "people.db"
+    ABOUT: ClassVar[str] = "edgen's file of people"
+    APPLICATION_ID: ClassVar[int] = 0x65647070  # "edpp"
+    TABLES: ClassVar[str] = _TABLES
+
+    # -- invitations and sessions
+
+    def invite(self, person: str, task: str, now: float) -> str:
+        """Invite a person to a task, and return the invitation's secret, which is not kept.
+
+        Raises UsageError for a name that cannot be one.
+        """
+        if not _NAME.fullmatch(person):
+            raise UsageError(
+                f"{safe(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to {_LONGEST_NAME} letters, digits and "
+                "signs of _ . -, with a letter or a digit first."
+            )
+        secret = secrets.token_urlsafe(24)
+        with self._writing() as book:
+            book.execute(
+                "INSERT INTO invitations (person, task, secret, made) VALUES (?, ?, ?, ?)",
+                (person, task, _digest(secret), now),
+            )
+        return secret
+
+    def invitations(self) -> list[Invitation]:
+        """Return every invitation, in the order in which they were made."""
+        return [
+            Invitation(*row)
+            for row in self._read("SELECT n, person, task, made, revoked FROM invitations ORDER BY n")
+        ]
+
+    def revoke(self, n: int, now: float) -> None:
+        """Revoke an invitation and its sessions. Answers that were given stay."""
+        with self._writing() as book:
+            book.execute("UPDATE invitations SET revoked = ? WHERE n = ? AND revoked IS NULL", (now, n))
+            book.execute("DELETE FROM sessions WHERE invitation = ?", (n,))
+
+    def enter(self, secret: str, now: float) -> str | None:
+        """Exchange an invitation's secret for that of a new session; None if unknown or revoked."""
+        session = secrets.token_urlsafe(24)
+        with self._writing() as book:
+            found = book.execute(
+                "SELECT n FROM invitations WHERE secret = ? AND revoked IS NULL", (_digest(secret),)
+            ).fetchone()
+            if found is None:
+                return None
+            book.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_digest(session), found[0], now))
+        return session
+
+    def visitor(self, session: str) -> Invitation | None:
+        """Return the invitation that a session was opened with; None for an unknown session."""
+        rows = self._read(
+            "SELECT n, person, task, invitations.made, revoked FROM sessions JOIN invitations"
+            " ON n = invitation WHERE sessions.secret = ? AND revoked IS NULL",
+            _digest(session),
+        )
+        return Invitation(*rows[0]) if rows else None
+
+    # -- units and answers
+
+    def settings(self, task: str) -> Any:
+        """Return the settings of a task; None if it has none."""
+        rows = self._read("SELECT value FROM settings WHERE task = ?", task)
+        return _value(rows[0][0]) if rows else None
+
+    def tasks_set(self) -> list[str]:
+        """Return the tasks that have settings."""
+        return [task for (task,) in self._read("SELECT task FROM settings ORDER BY task")]
+
+    def set_up(self, task: str, value: Any) -> None:
+        """Store the settings of a task, in place of earlier ones."""
+        with self._writing() as book:
+            book.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (task, as_json(value)))
+
+    def assign(
+        self, task: str, unit: str, person: str, most: int, now: float, patience: float = math.inf
+    ) -> bool:
+        """Give a unit to a person unless `most` other people have it; return whether the person has it.
+
+        Who has it for more than `patience` seconds without an answer keeps it, and counts no more.
+        """
+        with self._writing() as book:
+            holders = [
+                name
+                for name, at in book.execute(
+                    "SELECT person, at FROM assigned WHERE task = ? AND unit = ?", (task, unit)
+                )
+                if name == person or now - at <= patience or _has_answered(book, task, unit, name)
+            ]
+            if person in holders:
+                return True
+            if len(holders) >= most:
+                return False
+            book.execute("INSERT INTO assigned VALUES (?, ?, ?, ?)", (task, unit, person, now))
+            return True
+
+    def assigned(self, task: str, person: str | None = None) -> list[tuple[str, str, float]]:
+        """Return unit, person and time of what was given out, by time; of one person, or of all."""
+        return self._read(
+            "SELECT unit, person, at FROM assigned WHERE task = ? AND ? IN (person, '') ORDER BY at, rowid",
+            task,
+            person or "",
+        )
+
+    def release(self, task: str, unit: str, person: str) -> None:
+        """Take a unit back from a person who did not answer it, for others."""
+        with self._writing() as book:
+            book.execute(
+                "DELETE FROM assigned WHERE task = ? AND unit = ? AND person = ?", (task, unit, person)
+            )
+
+    def answer(
+        self,
+        task: str,
+        unit: str,
+        person: str,
+        form: str,
+        value: Any,
+        shown: Any,
+        seconds: float | None,
+        now: float,
+    ) -> bool:
+        """Store an answer on the disk; return False if this form was answered before.
+
+        `form` identifies the page on which it was given, so that a repeated sending counts once.
+        """
+        row = (
+            task,
+            unit,
+            person,
+            form,
+            as_json(value) if value is not None else None,
+            as_json(shown),
+            seconds,
+            now,
+        )
+        with self._writing() as book:
+            done = book.execute(
+                "INSERT OR IGNORE INTO answers (task, unit, person, form, value, shown, seconds, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            return done.rowcount == 1
+
+    def answers(self, task: str, person: str | None = None, after: int = 0) -> list[Answer]:
+        """Return all answers to a task after number `after`, in the order in which they were given; of one
+        person, or of all."""
+        rows = self._read(
+            "SELECT n, task, unit, person, value, shown, seconds, at FROM answers"
+            " WHERE task = ? AND ? IN (person, '') AND n > ? ORDER BY n",
+            task,
+            person or "",
+            after,
+        )
+        return [
+            Answer(n, task, unit, who, _value(value), _value(shown), seconds, at)
+            for n, task, unit, who, value, shown, seconds, at in rows
+        ]
+
+    def latest(self, task: str, person: str | None = None) -> dict[tuple[str, str], Answer]:
+        """Return the answer that counts, by unit and person; withdrawn ones are left out."""
+        found = {(one.unit, one.person): one for one in self.answers(task, person)}
+        return {key: one for key, one in found.items() if one.value is not None}
+
+
+def has_people(folder: Path) -> bool:
+    """Return whether somebody was ever invited to the run in `folder`."""
+    return (folder / "people" / "people.db").exists()
+
+
+def _has_answered(book: sqlite3.Connection, task: str, unit: str, person: str) -> bool:
+    found = book.execute(
+        "SELECT 1 FROM answers WHERE task = ? AND person = ? AND unit = ? LIMIT 1", (task, person, unit)
+    )
+    return found.fetchone() is not None
+
+
+def _digest(secret: str) -> str:
+    """Return what is kept of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else msgspec.json.decode(text)

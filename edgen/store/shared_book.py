@@ -1,0 +1,99 @@
+"""A SQLite file of a run that several processes write at once, apart from the ledger and its lock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import msgspec
+
+from edgen.core.errors import RunError
+
+_PATIENCE = 30.0  # seconds to wait for another process that is writing
+
+
+class SharedBook:
+    """A file with TABLES in the folder `people` of a run; several threads and processes may use it.
+
+    What a method writes is on the disk before it returns. Raises RunError if the file cannot be used.
+    """
+
+    NAME: ClassVar[str]
+    ABOUT: ClassVar[str]
+    """What the file is, for an error message."""
+    APPLICATION_ID: ClassVar[int]
+    TABLES: ClassVar[str]
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "people" / self.NAME
+        self._lock = threading.Lock()
+        self._book = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(mode=0o700, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            kind = self.path.lstat()
+        except OSError as problem:
+            raise RunError(f"{self.path}: it cannot be made ({problem.strerror}).") from None
+        if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1 or self.path.parent.is_symlink():
+            raise RunError(f"{self.path}: it is a link or no file; move it away.")
+        with self._explained():
+            book = sqlite3.connect(
+                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            known = book.execute("PRAGMA application_id").fetchone()[0]
+            if known not in (0, self.APPLICATION_ID):
+                book.close()
+                raise RunError(f"{self.path}: this is not {self.ABOUT}; move it away.")
+            book.execute("PRAGMA journal_mode = WAL")
+            book.execute("PRAGMA synchronous = FULL")
+            if not known:
+                # The number comes last: another process that reads it finds the tables.
+                book.executescript(f"{self.TABLES}\nPRAGMA application_id = {self.APPLICATION_ID};")
+        return book
+
+    def close(self) -> None:
+        with self._lock:
+            self._book.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, statement: str, *values: Any) -> list[Any]:
+        with self._lock, self._explained():
+            return self._book.execute(statement, values).fetchall()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._explained():
+            self._book.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._book
+            except BaseException:
+                self._book.execute("ROLLBACK")
+                raise
+            self._book.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Report a file that cannot be used."""
+        try:
+            yield
+        except sqlite3.Error as problem:
+            raise RunError(f"{self.path}: it cannot be used ({problem}).") from None
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON for a column."""
+    return msgspec.json.encode(value).decode()

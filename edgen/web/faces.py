@@ -1,0 +1,36 @@
+"""Faces: the pages of invited people, one face a kind of task.
+
+A task is a text: the face's word, and what it is about where there is a choice ("vote",
+"label dialogue_acts", "play Student"). The page of a task is at the face's word: /vote, /label, /play.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from aiohttp import web
+
+from edgen.web.guard import VISITOR, Route
+from edgen.web.sources import IndexedRun
+
+
+class Face(NamedTuple):
+    """A kind of task. `tasks` returns the tasks to which people can be invited in a run, none where the run
+    lacks what they need; it may raise EdgenError. `hint` returns a sentence about the use of a task's answers
+    in a run."""
+
+    word: str
+    tasks: Callable[[IndexedRun], Sequence[str]]
+    routes: tuple[Route, ...]
+    hint: Callable[[IndexedRun, str], str] | None = None
+
+
+async def _task(request: web.Request) -> web.StreamResponse:
+    """Lead an invited person to the page of the task."""
+    invitation = request[VISITOR].invitation
+    assert invitation is not None
+    return web.Response(status=303, headers={"Location": f"/{invitation.task.split(' ')[0]}"})
+
+
+ROUTES = (Route("GET", "/task", _task, "person"),)

@@ -1,0 +1,135 @@
+"""The owner's page of a run's people: who is invited to what, new invitations, and their end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from edgen.core.errors import RunError, UsageError
+from edgen.store.people import Invitation, People
+from edgen.store.run_folder import RunFolder
+from edgen.web.faces import Face
+from edgen.web.guard import ENTER, VISITOR, Route
+from edgen.web.progress import Progress, progress_of
+from edgen.web.rendering import render
+from edgen.web.sources import IndexedRun, Sources
+
+FACES = web.AppKey("faces", tuple[Face, ...])
+SOURCES = web.AppKey("sources", Sources)
+_MOST_INVITED = 200  # at once
+
+
+def run_of(request: web.Request) -> IndexedRun:
+    """Return the run that an address of the owner's pages names. Raises UsageError for an unknown one."""
+    run = request.app[SOURCES].find(request.match_info["run"])
+    if run is None:
+        raise UsageError("There is no such run here; it may have been moved or removed.")
+    return run
+
+
+def tasks_of(app: web.Application, run: IndexedRun) -> list[str]:
+    """Return every task to which people can be invited in a run; none in a data set of files."""
+    if not RunFolder(run.path).exists:
+        return []
+    return [task for face in app[FACES] for task in face.tasks(run)]
+
+
+def invite(run: IndexedRun, names: list[str], task: str, now: float) -> dict[str, str]:
+    """Invite people to a task of a run; return the key of each link by name.
+
+    Raises UsageError for no name, too many, a name given twice or one that cannot be a person's, and RunError
+    where nothing can be written.
+    """
+    if not 1 <= len(names) <= _MOST_INVITED or len(set(names)) != len(names):
+        raise UsageError(f"Give 1 to {_MOST_INVITED} different names.")
+    people = run.people(create=True)
+    assert people is not None
+    return {name: f"{run.slug}.{people.invite(name, task, now)}" for name in names}
+
+
+async def page(request: web.Request) -> web.StreamResponse:
+    """Show the people of a run."""
+    return await _show(request, {})
+
+
+async def _show(request: web.Request, keys: Mapping[str, str], problem: str = "") -> web.Response:
+    run = run_of(request)
+    people = run.people()
+    invitations: list[Invitation] = [] if people is None else people.invitations()
+    base = f"{request.scheme}://{request.host}"
+    text = render(
+        "people.html.j2",
+        run=run,
+        token=request[VISITOR].token,
+        tasks=await asyncio.to_thread(tasks_of, request.app, run),
+        invitations=[_row(one, people) for one in invitations],
+        links=[(name, f"{base}{ENTER}?key={key}") for name, key in keys.items()],
+        problem=problem,
+        progress=[] if people is None else await asyncio.to_thread(_progress, people, invitations),
+        hint=_hints(request.app, run),
+    )
+    return web.Response(text=text, content_type="text/html", status=400 if problem else 200)
+
+
+def _progress(people: People, invitations: list[Invitation]) -> list[Progress]:
+    tasks = dict.fromkeys((*people.tasks_set(), *(one.task for one in invitations)))
+    return [one for task in tasks if (one := progress_of(people, task)).people]
+
+
+def _hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
+    """Return a function that says what to do with the answers to a task."""
+    known = {face.word: face.hint for face in app[FACES]}
+
+    def hint(task: str) -> str:
+        own = known.get(task.split(" ")[0])
+        return own(run, task) if own is not None else ""
+
+    return hint
+
+
+def _row(one: Invitation, people: People | None) -> dict[str, Any]:
+    given = 0 if people is None else len(people.latest(one.task, one.person))
+    return {
+        "n": one.n,
+        "person": one.person,
+        "task": one.task,
+        "made": time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.made)),
+        "revoked": one.revoked is not None,
+        "answers": given,
+    }
+
+
+async def change_invite(request: web.Request) -> web.StreamResponse:
+    """Invite people, and show each link once."""
+    form = await request.post()
+    run, task = run_of(request), str(form.get("task", ""))
+    names = [
+        name.strip() for name in str(form.get("names", "")).replace("\n", ",").split(",") if name.strip()
+    ]
+    try:
+        if task not in await asyncio.to_thread(tasks_of, request.app, run):
+            raise UsageError("Choose one of the tasks that are listed.")
+        keys = await asyncio.to_thread(invite, run, names, task, time.time())
+    except (UsageError, RunError) as problem:
+        return await _show(request, {}, str(problem))
+    return await _show(request, keys)
+
+
+async def change_revoke(request: web.Request) -> web.StreamResponse:
+    """Revoke an invitation."""
+    run, number = run_of(request), str((await request.post()).get("n", ""))
+    people = run.people()
+    if people is not None and number.isascii() and number.isdecimal() and len(number) < 10:
+        await asyncio.to_thread(people.revoke, int(number), time.time())
+    return web.Response(status=303, headers={"Location": f"/people/{run.slug}"})
+
+
+ROUTES = (
+    Route("GET", "/people/{run}", page),
+    Route("POST", "/people/{run}/invite", change_invite),
+    Route("POST", "/people/{run}/revoke", change_revoke),
+)
