@@ -1,4 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [web_pages] [damages] [--large]   (all of them without a name)
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [web_pages] [damages] [fleet] [--large]   (all of them without a name)
 
 python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
 python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py
@@ -23,6 +23,7 @@ from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
 from bench.credit import credit
 from bench.executed import executed
+from bench.fleet import fleet
 from bench.flips import flips
 from bench.flips import main as flips_main
 from bench.kills.campaign import kills
@@ -329,6 +330,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "annotate": annotate,
     "web_pages": web_pages,
     "damages": damages,
+    "fleet": fleet,
 }
 
 

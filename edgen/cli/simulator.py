@@ -46,6 +46,9 @@ def command(
         float, Option(metavar="SECONDS", min=0.01, max=604_800, help="Seconds after which a batch expires.")
     ] = 86_400.0,
     allow_host: AllowHost = None,
+    slots: Annotated[
+        int | None, Option(metavar="N", min=1, help="Calls worked on at once; others wait. Default: all.")
+    ] = None,
     space: OwnSpaces = None,
     list_faults: Annotated[
         bool, Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
@@ -88,5 +91,6 @@ def command(
         batch_window,
         tuple(allow_host or ()),
         tuple(space or ()),
+        slots,
     )
     asyncio.run(serve(options, announce))

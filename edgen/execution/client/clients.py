@@ -10,6 +10,7 @@ from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
 from edgen.providers import Backend
+from edgen.providers.fleet import servers_of
 from edgen.store.ledger import OutstandingCalls
 
 Service = tuple[Any, Any]  # type and address of a service
@@ -32,16 +33,21 @@ def make_clients(
     made = {client.name: client for client in beside}
     if admissions is None:
         admissions = {}
-    admissions |= {_service(client.backend): client.admission for client in made.values()}
+    for client in made.values():
+        admissions |= dict.fromkeys(_services(client.backend), client.admission)
     for role in roles:
         name = backend_name(settings, role)
         if name not in made:
-            admission = admissions.setdefault(_service(backends[name]), Admission(limits))
+            services = _services(backends[name])
+            admission = next((admissions[one] for one in services if one in admissions), None)
+            admission = admission or Admission(limits)
+            admissions |= dict.fromkeys(services, admission)
             config = settings.backends[name]
             made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
     return {role: made[backend_name(settings, role)] for role in roles}
 
 
-def _service(backend: Backend) -> Service:
-    """Return the identity of the service that a backend calls."""
-    return backend.identity["type"], backend.identity.get("base_url")
+def _services(backend: Backend) -> list[Service]:
+    """Return the identities of the service that a backend calls: one for each server."""
+    kind = backend.identity["type"]
+    return [(kind, address) for address in servers_of(backend)]
