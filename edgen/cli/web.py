@@ -21,7 +21,7 @@ def command(
         list[Path] | None,
         Argument(
             metavar="[PATH...]",
-            help="Runs, or folders that hold runs.  [default: outputs]",
+            help="Runs, folders that hold runs, and files or folders of conversations in any layout that `edgen stats` reads.  [default: outputs]",
             autocompletion=complete.runs,
             show_default=False,
         ),
@@ -33,6 +33,14 @@ def command(
     no_browser: Annotated[
         bool, Option("--no-browser", help="Open no browser; print the link alone.")
     ] = False,
+    export: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="Write the pages of one run or file to DIR as a static site, and start no server.",
+            show_default=False,
+        ),
+    ] = None,
     host: Annotated[
         str,
         Option(
@@ -47,15 +55,21 @@ def command(
 
     Pages are served on this machine alone, to the browser that opens the printed link. They show how runs
     stand, live; search and filter conversations; and show all that a run knows of one: scenario, turns,
-    labels, raw replies, provenance and pairs. With --vote or --label, invited people see one pair or unit
-    at a time, and nothing else. Ctrl-C stops the server.
+    labels, raw replies, requests, provenance and pairs. Other data opens in the same pages: published data
+    sets, and chats as messages or in ShareGPT's form, in JSON, JSON Lines or Parquet. With --vote or --label,
+    invited people see one pair or unit at a time, and nothing else. Ctrl-C stops the server.
 
     Example: edgen web outputs
 
     Example: edgen web outputs/quickstart --port 8080 --no-browser
 
+    Example: edgen web outputs/quickstart --export site
+
     Example: edgen web outputs/selfplay --vote --invite rater1,rater2 --per-unit 2
     """
+    if export is not None:
+        _export(paths or [Path("outputs")], export, json=json)
+        return
     from edgen.web.inviting import is_loopback, require_invitations, set_up
     from edgen.web.server import serve
 
@@ -82,6 +96,18 @@ def command(
             webbrowser.open(link)
 
     serve(places, port, opened, (signal.SIGINT, *ending_signals()), host)
+
+
+def _export(paths: list[Path], folder: Path, *, json: bool) -> None:
+    """Write a static site."""
+    from edgen.web.static_site import export_site
+
+    site = export_site(paths, folder)
+    print_value(
+        {"index": str(site.index), "conversations": site.conversations, "bytes": site.size},
+        [f"{site.index}: pages of {site.conversations:,} conversations, {site.size / 1e6:.1f} MB."],
+        json=json,
+    )
 
 
 def _named(paths: list[Path] | None) -> str:

@@ -20,7 +20,7 @@ from edgen.families.reader import DataSetReader, known_titles, reader_of_record,
 from edgen.validation.reading import open_data, printable
 from edgen.validation.stream import Piece, lines_of, not_utf8, pieces
 
-ADVICE = "Rows that `edgen export` wrote for a trainer are not read; `--to ed` and `--to hf --files jsonl` write files that are."
+ADVICE = "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf --files jsonl` write files that are."
 _LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
 _HEAD = 1 << 16  # bytes
 

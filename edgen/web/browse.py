@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import msgspec
 from aiohttp import web
@@ -49,7 +49,7 @@ def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:
         if key in single:
             single[key] = single[key] or value[:500]
         elif key == "is" and colon:
-            facets.setdefault(first, []).append(rest)
+            facets.setdefault(unquote(first), []).append(rest)
         elif dot and end in ("least", "most") and (number := _number(value)) is not None:
             ranges.setdefault(name, [None, None])[end == "most"] = number
     query = Query(
@@ -75,10 +75,12 @@ def _number(text: str) -> float | None:
 def pairs_of(query: Query, page: int = 0) -> list[tuple[str, str]]:
     """Return a choice of conversations as the names and values of an address or a form."""
     pairs = [("q", query.words)] if query.words else []
-    pairs += [("is", f"{name}:{value}") for name, values in query.facets.items() for value in values]
+    for name, values in query.facets.items():
+        named = name.replace("%", "%25").replace(":", "%3A")
+        pairs += [("is", f"{named}:{value}") for value in values]
     for name, ends in query.ranges.items():
-        named = zip(("least", "most"), ends, strict=True)
-        pairs += [(f"{end}.{name}", f"{value:g}") for end, value in named if value is not None]
+        both = zip(("least", "most"), ends, strict=True)
+        pairs += [(f"{end}.{name}", f"{value:.12g}") for end, value in both if value is not None]
     pairs += [("order", query.order)] if query.order else []
     return pairs + ([("page", str(page + 1))] if page else [])
 

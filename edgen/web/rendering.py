@@ -40,7 +40,7 @@ def _link(run: Any, named: object, root: str) -> str:
     """Return the address of a conversation's page; `root` is "/", or where a static site begins."""
     if root == "/":
         return f"/run/{run.slug}/{quote(str(named), safe='')}"
-    return f"{page_name(str(named))}"
+    return f"{root}{page_name(str(named))}"
 
 
 def _list_link(run: Any, root: str) -> str:

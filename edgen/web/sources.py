@@ -26,7 +26,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.validation.reading import find_inputs
 from edgen.web.indexing import Report
 
-_FORMAT = "2"  # of the index; another one is built anew
+_FORMAT = "3"  # of the index; another one is built anew
 _REST = 5  # times as long as an index took to build, until it is built anew
 _MOST_REST = 120.0  # seconds
 _CHILDREN: set[subprocess.Popen[bytes]] = set()

@@ -167,11 +167,11 @@ def test_files_are_served_by_name_alone(site: Site) -> None:
 def test_runs_and_how_they_stand(site: Site) -> None:
     page = site.get("/")
     assert set(site.runs()) == {"experiment", "hostile"}
-    assert "Rejected: refused" in page.text
+    assert re.search(r"Rejected: <span[^>]*>refused", page.text)
     talk = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
     talk.request("GET", "/events", headers={"Cookie": site.cookie})
     answer = talk.getresponse()
-    runs = json.loads(answer.readline().decode().removeprefix("data: "))
+    runs = json.loads(answer.readline().decode().removeprefix("data: "))["runs"]
     talk.close()
     assert {run["name"]: run["planned"] for run in runs} == {"experiment": 18, "hostile": 8}
 
