@@ -5,12 +5,31 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.core.errors import InputError, ProviderError
+from edgen.core.errors import InputError, ProviderError, UsageError
 
+_START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages are small
+
+
+_PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
+
+
+def _knock(address: str) -> None:
+    """Raise UsageError for an invalid address, ProviderError if nothing listens there."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError(
+            f"--on ray://{address}: write a host and the port of its head, as in ray://10.0.0.1:6379."
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ProviderError(f"No Ray cluster answers at {address} ({reason}). {_START}") from None
 
 
 @contextlib.contextmanager
@@ -26,6 +45,8 @@ def connected(address: str) -> Iterator[int]:
         import ray
     except ImportError:
         raise InputError("--on ray needs the extra `ray`: pip install 'edgen[ray]'.") from None
+    if address:
+        _knock(address)
     # Ray prints what happens to workers on stdout, whatever `log_to_driver` says; stdout is for results.
     vars(ray._private.worker)["_worker_logs_enabled"] = False
     try:
@@ -40,8 +61,7 @@ def connected(address: str) -> Iterator[int]:
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
         said = str(error).strip().partition("\n")[0].rstrip(".")
         raise ProviderError(
-            f"No Ray cluster can be used at {address or 'this machine'}: {said}. Start one with `ray start --head`, "
-            "with the same versions of Ray and Python as here."
+            f"No Ray cluster can be used at {address or 'this machine'}: {said}. {_START}"
         ) from None
     try:
         resources: Any = ray
