@@ -5,8 +5,8 @@ The walk of one conversation:
 1. The head takes the next unit of the plan and gives it to a worker, with the unit's stored replies.
 2. The worker starts the task's generator, answers from the stored replies, and sends its first open request.
 3. The head reserves budget, waits for its turn at the service (rates, window, circuit), and notes the call.
-4. The head tells a worker to make this one attempt; workers make no call by themselves.
-5. The worker makes the attempt, if it has heard from the head within `LEASE` seconds, and sends the raw reply.
+4. The head permits a worker this one attempt; workers make no call by themselves.
+5. If the worker heard from the head within `LEASE` seconds, it makes the attempt and sends the raw reply.
 6. The head settles the call, stores the reply, and waits until it is on its disk. Only now does it count.
 7. The head answers the worker's request, and the generator continues; steps 2 to 7 repeat.
 8. The worker sends the outcome with the finished record; the head stores it and takes the next unit.
@@ -14,5 +14,5 @@ The walk of one conversation:
    units start again elsewhere, from the stored replies.
 10. A head that dies takes the workers with it. The same command resumes from the ledger, as for a local run.
 
-So a permit is a lease of one request with its tokens and money: no cap is exceeded, whatever dies.
+So a permit is a lease of one request with its tokens and money: no cap is exceeded, even if nodes are lost.
 """

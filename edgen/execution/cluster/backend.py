@@ -14,7 +14,7 @@ from edgen.providers.fleet import Fleet, servers_of
 
 
 class Cluster:
-    """What the backends of a start share: the pool, once it is there."""
+    """State shared by the backends of a start: the pool, once it is open."""
 
     def __init__(self) -> None:
         self.pool: Pool | None = None

@@ -47,7 +47,7 @@ def connected(address: str) -> Iterator[int]:
         raise InputError("--on ray needs the extra `ray`: pip install 'edgen[ray]'.") from None
     if address:
         _knock(address)
-    # Ray prints what happens to workers on stdout, whatever `log_to_driver` says; stdout is for results.
+    # Ray prints news of workers on stdout, even without `log_to_driver`; stdout is for results.
     vars(ray._private.worker)["_worker_logs_enabled"] = False
     try:
         local: dict[str, Any] = {} if address else {"object_store_memory": _STORE, "include_dashboard": False}

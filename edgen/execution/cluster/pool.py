@@ -49,14 +49,14 @@ class WorkerLink:
         self._more.set()
 
     async def take_inbox(self) -> list[Message]:
-        """Return what is to be sent, as soon as there is something."""
+        """Return the queued messages, as soon as there are some."""
         await self._more.wait()
         sent, self._inbox = self._inbox, []
         self._more.clear()
         return sent
 
     def end(self) -> None:
-        """Tell everybody who waits that the worker is lost."""
+        """End every wait for the worker, which is lost."""
         self.lost = True
         for box in self.units.values():
             box.put_nowait(None)
