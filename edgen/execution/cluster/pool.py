@@ -108,7 +108,8 @@ class Pool:
 
         from edgen.execution.cluster.worker import Worker
 
-        actor = ray.remote(num_cpus=1, max_restarts=0)(Worker).remote(self._files, *self._options)
+        remote: Any = ray.remote(num_cpus=1, max_restarts=0)(Worker)
+        actor = remote.remote(self._files, *self._options)
         link = WorkerLink(actor)
         self.links.append(link)
         async with asyncio.timeout(_FIRST):

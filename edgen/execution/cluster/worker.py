@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from edgen.config import backend_name, load_job
 from edgen.core.errors import CallError, EdgenError, FailureKind
@@ -36,6 +36,7 @@ from edgen.execution.rollout import Rollout
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plans_of
 from edgen.planning.plan import Plan
+from edgen.protocols.task import Tasks
 from edgen.providers import Backend, make
 from edgen.providers.fleet import servers_of
 from edgen.providers.trust import Consents
@@ -150,8 +151,8 @@ class Worker:
             self._send(Broken("", traceback.format_exc()))
 
     async def _drive(self, take: Take) -> None:
-        unit = take.unit
-        rollout = Rollout(self._plan.task(*unit), self._clients)
+        unit, tasks = take.unit, cast("Tasks", self._plan)
+        rollout = Rollout(tasks.task(*unit), self._clients)
         replayed, failure = rollout.answer_from(take.stored), None
         try:
             while (request := rollout.request) is not None:
@@ -171,7 +172,8 @@ class Worker:
         self._send(Ended(unit, settled, failure, group, spent, replayed, rollout.refused))
 
     async def _wait(self, unit: Unit) -> Reply | Failure:
-        waiting = self._answers[unit] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
+        self._answers[unit] = waiting
         return await waiting
 
 
