@@ -55,7 +55,7 @@ class Forked:
 
     def send_signal(self, number: int) -> None:
         if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):  # it has ended, and nothing here has heard of it yet
+            with contextlib.suppress(ProcessLookupError):  # its end is still to be heard of
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:

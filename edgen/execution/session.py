@@ -164,6 +164,11 @@ class Session:
         return found
 
     @property
+    def unpaid(self) -> bool:
+        """Whether no call in flight is paid for."""
+        return all(client.unpaid for client in self._clients.values() if client.in_flight)
+
+    @property
     def timeouts(self) -> int:
         """The number of attempts of this session that got no answer in time."""
         return sum(client.timeouts for client in {*self._clients.values()})

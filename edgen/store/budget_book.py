@@ -191,6 +191,23 @@ class BudgetBook:
         """Return the current use of each cap."""
         return self.stands(self.day(time.time()))
 
+    def ahead(self, day: str) -> Used:
+        """Return what is noted for later days, by a clock that was ahead."""
+        with self._open() as connection:
+            return self._sum(connection, "day > ?", day)
+
+    @staticmethod
+    def _sum(connection: sqlite3.Connection, condition: str, *values: object) -> Used:
+        """Return what is spent and held on the days of a condition."""
+        sums = [
+            connection.execute(
+                f"SELECT IFNULL(SUM(tokens), 0), IFNULL(SUM(pico), 0) FROM {table} WHERE {condition}",  # noqa: S608 - ours
+                values,
+            ).fetchone()
+            for table in ("spent", "leases")
+        ]
+        return Used(*(sum(column) for column in zip(*sums, strict=True)))
+
     def _stands(self, connection: sqlite3.Connection, day: str) -> Iterator[Stand]:
         budget = self.budget
         for period, key, money, tokens in (
@@ -199,14 +216,7 @@ class BudgetBook:
         ):
             if money is None and tokens is None:
                 continue
-            sums = [
-                connection.execute(
-                    f"SELECT IFNULL(SUM(tokens), 0), IFNULL(SUM(pico), 0) FROM {table} WHERE substr(day, 1, ?) >= ?",  # noqa: S608 - ours
-                    (len(period), period),
-                ).fetchone()
-                for table in ("spent", "leases")
-            ]
-            used = Used(*(sum(column) for column in zip(*sums, strict=True)))
+            used = self._sum(connection, "substr(day, 1, ?) >= ?", len(period), period)
             if money is not None:
                 yield Stand(f"per_{key}", True, period, used.pico, round(money * PICO))
             if tokens is not None:

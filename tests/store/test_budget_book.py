@@ -128,7 +128,9 @@ def test_a_clock_that_is_set_back_brings_nothing_new(tmp_path: Path) -> None:
     total = Used(0, PICO)
     clock.now -= 3 * DAY
     assert not purse.covers(total, Used(0, PICO // 2))
-    assert not Purse(book, "b", clock).covers(ZERO, Used(0, PICO // 2))
+    other = Purse(book, "b", clock)
+    assert not other.covers(ZERO, Used(0, PICO // 2))
+    assert f"by a clock that was ahead: move {book.path} away" in other.describe(Used(0, PICO // 2))
 
 
 class Clocked:

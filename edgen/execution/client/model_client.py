@@ -105,6 +105,7 @@ class ModelClient:
         self.name = name
         self.backend = backend
         self.kind = config.provider
+        self.unpaid = provider_of(config).unpaid
         self.admission = admission
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._price = config.price

@@ -80,9 +80,16 @@ class Purse:
             if wanted > one.left:
                 break
         month = len(one.period) < len(day)
+        ahead = self.book.ahead(day)
+        early = ahead.pico if one.money else ahead.tokens
+        way_out = (
+            f"{one.amount(early)} of this are noted for days that have not come, by a clock that was ahead: move {self.book.path} "
+            "away to begin a new book, which knows nothing of what was spent."
+            if early
+            else "Start the same command again then, or raise the cap."
+        )
         return (
             f"the shared budget is used up until {self.book.describe_next(day, month=month)}: {one.amount(one.used)} of "
             f"{one.amount(one.most)} ({one.cap}, {self.book.file}) are spent or held by runs, and the next call may take "
-            f"{one.amount(wanted)}. Start the same command again then, "
-            "or raise the cap."
+            f"{one.amount(wanted)}. {way_out}"
         )
