@@ -6,12 +6,11 @@ a request without. A letter waits in the mailbox of a run (`edgen.store.mailbox`
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from edgen.core.values import Address
+from edgen.core.values import Address, TaskId
 
 
 class Offer(msgspec.Struct, frozen=True, array_like=True):
@@ -50,7 +49,7 @@ class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request that waits for a person. `key` identifies everything that shapes the answer, `arm` the ledger
     that it belongs to.
 
-    `schema`: the JSON Schema of the answer; empty: any text. `again`: why the person's last answer could not
+    `together`: all roles that people play in this conversation. `schema`: the JSON Schema of the answer; empty: any text. `again`: why the person's last answer could not
     be used. `wait`: seconds that a person who took the conversation has for the answer.
     """
 
@@ -62,7 +61,14 @@ class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
     again: str = ""
     wait: float = 3600.0
     arm: str = ""
+    together: tuple[str, ...] = ()
 
 
-AskPeople = Callable[[Letter], Awaitable[str | None]]
-"""A function that waits for the answer to a letter; None if the person left."""
+class AskPeople(Protocol):
+    """A way to ask people."""
+
+    async def ask(self, letter: Letter) -> str | None:
+        """Wait for the answer to a letter; return None if the person left."""
+
+    async def end(self, scenario: int, task: TaskId) -> None:
+        """Note that nothing more is asked about a task, such as a conversation."""

@@ -13,6 +13,7 @@ from edgen.core.text import safe
 _HERE = Path(__file__).parent
 STATIC = {
     "style.css": ("text/css", _HERE / "static" / "style.css"),
+    "play.js": ("text/javascript", _HERE / "static" / "play.js"),
     "live.js": ("text/javascript", _HERE / "static" / "live.js"),
 }
 """The files that pages load, by name, with their types. Nothing else can be asked for."""

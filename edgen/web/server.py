@@ -10,13 +10,13 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
-from edgen.web import faces, pages, people
+from edgen.web import faces, pages, people, play
 from edgen.web.faces import Face
 from edgen.web.guard import Guard
 from edgen.web.sources import Sources
 
 HOST = "127.0.0.1"
-FACES: tuple[Face, ...] = ()
+FACES: tuple[Face, ...] = (play.FACE,)
 _MOST_SENT = 1 << 16  # bytes of a form
 
 

@@ -40,7 +40,7 @@ from edgen.prompting.token_bound import (
     to_picodollars,
 )
 from edgen.providers import Backend, provider_of
-from edgen.providers.base import CountsSlots
+from edgen.providers.base import CountsSlots, HearsEnds
 from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
@@ -127,6 +127,7 @@ class ModelClient:
         self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
         self.timeouts = 0  # attempts without an answer in time
+        self.hears_ends = backend if isinstance(backend, HearsEnds) else None
         self._counter = backend if isinstance(backend, CountsSlots) else None
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
