@@ -82,7 +82,9 @@ class Screen:
         if self._facts is None:
             self._brief(view)
         elif view.facts != self._facts:
-            self._panel(_pairs(view.facts), "Now", "dim")
+            changed = [fact for fact in view.facts if fact not in self._facts]
+            if changed:
+                self._panel(_pairs(changed), "Now", "dim")
         self._facts = view.facts
         for speaker, text in view.turns[self._shown :]:
             self.bubble(speaker, text, own=bool(view.role) and speaker == view.role)

@@ -30,7 +30,15 @@ from edgen.runtime.trust import Trust
 def configs_of(plan: Plan) -> dict[str, BackendConfig]:
     """Return the backends that a plan uses, by their names in the job."""
     job = plan.job
-    return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
+    names = {backend_name(job, role) for role in plan.roles}
+    for name in [*names]:
+        for other in job.backends[name].others:
+            if other not in job.backends or job.backends[other].BY_PEOPLE:
+                raise UsageError(
+                    f"backends.{name}.stand_in: {other} has to be another backend of the job, and no person."
+                )
+            names.add(other)
+    return {name: job.backends[name] for name in sorted(names)}
 
 
 def arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:

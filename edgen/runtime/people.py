@@ -32,6 +32,8 @@ class Desk:
         if self._mailbox is None:
             self._mailbox = Mailbox(self._folder)
         letter = msgspec.structs.replace(letter, arm=self._arm, together=self._together)
+        if await run_in_thread(self._mailbox.has_left, Conversation.of(letter), letter.role):
+            return None
         await run_in_thread(self._mailbox.put, letter, time.time())
         done, text = self._mailbox.done(letter.key)
         if done:

@@ -127,6 +127,17 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         with self._writing() as book:
             book.execute("UPDATE letters SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
+    def has_left(self, conversation: Conversation, role: str) -> bool:
+        """Return whether the person of a role left a conversation."""
+        return bool(
+            self._read(
+                "SELECT 1 FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
+                " AND answer IS NULL LIMIT 1",
+                *_place(conversation),
+                role,
+            )
+        )
+
     def end(self, conversation: Conversation, now: float) -> None:
         """Note that nothing more is asked about a conversation."""
         with self._writing() as book:
@@ -160,7 +171,7 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
     def last(self, conversation: Conversation, role: str) -> Given | None:
         """Return the last letter of a conversation that the role answered; None before the first."""
         rows = self._read(
-            f"SELECT {_GIVEN} FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
+            f"SELECT {_GIVEN} FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"  # noqa: S608
             " ORDER BY n DESC LIMIT 1",
             *_place(conversation),
             role,
@@ -178,7 +189,7 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
 
     def given(self) -> list[Given]:
         """Return all letters that are done, in the order in which they were put in."""
-        rows = self._read(f"SELECT {_GIVEN} FROM letters WHERE done IS NOT NULL ORDER BY n")
+        rows = self._read(f"SELECT {_GIVEN} FROM letters WHERE done IS NOT NULL ORDER BY n")  # noqa: S608
         return [Given(_decode(letter), *rest) for letter, *rest in rows]
 
     # -- seats
@@ -186,7 +197,7 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
     def seat(self, person: str, role: str) -> Seat | None:
         """Return the person's latest seat in the role; None without one."""
         rows = self._read(
-            f"SELECT {_SEAT} FROM seats WHERE person = ? AND role = ? ORDER BY at DESC, rowid DESC LIMIT 1",
+            f"SELECT {_SEAT} FROM seats WHERE person = ? AND role = ? ORDER BY at DESC, rowid DESC LIMIT 1",  # noqa: S608
             person,
             role,
         )
@@ -194,7 +205,7 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
 
     def seats(self) -> list[Seat]:
         """Return all seats, in the order in which they were taken."""
-        return [_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]
+        return [_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]  # noqa: S608
 
     def take_seat(self, person: str, role: str, now: float, patience: float = 15.0) -> Seat | None:
         """Give a person a seat in a conversation that waits for somebody; None while there is none.
@@ -246,7 +257,7 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
     def partners(self, seat: Seat) -> list[Seat]:
         """Return the other seats of a conversation."""
         rows = self._read(
-            f"SELECT {_SEAT} FROM seats WHERE arm = ? AND scenario = ? AND task = ? AND role != ?",
+            f"SELECT {_SEAT} FROM seats WHERE arm = ? AND scenario = ? AND task = ? AND role != ?",  # noqa: S608
             *_place(seat.conversation),
             seat.role,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +18,12 @@ from aiohttp import web
 from edgen.config import arm_jobs, backend_of, load_job, roles_asked
 from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
+from edgen.core.letters import Letter, View
+from edgen.core.values import Address
+from edgen.plugin.files import read_text
+from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire
+from edgen.providers.human.config import HumanConfig
+from edgen.reading.answers.ratings import ratings_form
 from edgen.store.mailbox import Mailbox, Seat, Waiting, has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.faces import Face
@@ -30,6 +37,7 @@ _LONGEST_PAUSE = 86_400.0  # seconds between page and answer that are believed
 _typing: dict[tuple[str, str], float] = {}
 """When somebody last typed, by game token and role."""
 _mailboxes: dict[str, Mailbox] = {}
+_configs: dict[tuple[str, str], tuple[int, HumanConfig | None]] = {}
 
 
 class _Player(NamedTuple):
@@ -42,11 +50,13 @@ class _Player(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """Where a person stands: `state` is `lobby`, `answer`, `wait` or `over`."""
+    """Where a person stands: `state` is `consent`, `before`, `lobby`, `answer`, `wait`, `after` or `over`.
+    `paper` is what the person agrees to, or answers, besides the conversation."""
 
     state: str
     seat: Seat | None = None
     waiting: Waiting | None = None
+    paper: str | Letter = ""
 
 
 def _tasks(run: IndexedRun) -> list[str]:
@@ -83,14 +93,67 @@ def _player(request: web.Request) -> _Player:
     return _Player(visitor.run, visitor.invitation.person, role, _mailbox(visitor.run))
 
 
+def _config(player: _Player) -> HumanConfig | None:
+    """Return the settings of the person's role in the run's job."""
+    path = RunFolder(player.run.path).job
+    try:
+        stamp = path.stat().st_mtime_ns
+    except OSError:
+        return None
+    if (known := _configs.get((str(path), player.role))) is not None and known[0] == stamp:
+        return known[1]
+    found: HumanConfig | None = None
+    for job in arm_jobs(load_job(path), str(path)).values():
+        config = backend_of(job, player.role) if player.role in roles_asked(job) else None
+        found = config if isinstance(config, HumanConfig) else found
+    _configs[str(path), player.role] = stamp, found
+    return found
+
+
+def _paper(player: _Player) -> tuple[str, str | Letter] | None:
+    """Return what a person has to agree to or to answer before the first conversation, with its name; None if
+    nothing is left."""
+    config = _config(player)
+    if config is not None and config.consent is not None and not _answered(player, "consent"):
+        return "consent", read_text(Path(config.consent), QuestionnaireError)
+    if config is not None and config.before is not None and not _answered(player, "before"):
+        return "before", _as_letter(config.before)
+    return None
+
+
+def _as_letter(path: str) -> Letter:
+    """Return a questionnaire as a letter, whose fields the page shows."""
+    asked = load_questionnaire(Path(path))
+    questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
+    view = View(text=asked.description or "", questions=questions)
+    return Letter(asked.name, Address(0, 0), "", view, ratings_form(asked.scales).schema)
+
+
+def _answered(player: _Player, unit: str) -> bool:
+    people = player.run.people()
+    task = f"play {player.role}"
+    return people is not None and (unit, player.person) in people.latest(task, player.person)
+
+
 def _stand(player: _Player, *, again: bool) -> _Stage:
     """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the next."""
+    if (paper := _paper(player)) is not None:
+        return _Stage(paper[0], paper=paper[1])
     mailbox, now = player.mailbox, time.time()
     if mailbox is None:
         return _Stage("lobby")
     seat = mailbox.seat(player.person, player.role)
-    if seat is not None and mailbox.has_ended(seat.conversation):
+    if seat is not None and (
+        mailbox.has_ended(seat.conversation) or mailbox.has_left(seat.conversation, player.role)
+    ):
         if not again and not mailbox.is_in_lobby(player.person, player.role):
+            config = _config(player)
+            if (
+                config is not None
+                and config.after is not None
+                and not _answered(player, f"after {seat.token}")
+            ):
+                return _Stage("after", seat, paper=_as_letter(config.after))
             return _Stage("over", seat)
         seat = None
     if seat is None:
@@ -107,6 +170,8 @@ def _show(
     """Return the values of the page's template."""
     mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
     view = again = last = None
+    paper = stage.paper
+    letter = waiting.letter if waiting is not None else paper if isinstance(paper, Letter) else None
     if waiting is not None:
         view, again = waiting.letter.view, waiting.letter.again
     elif seat is not None and mailbox is not None:
@@ -123,7 +188,8 @@ def _show(
         "view": view,
         "turns": turns,
         "again": (again or "").replace("_", " "),
-        "fields": [] if waiting is None else [_shown(field) for field in fields_of(waiting.letter)],
+        "paper": paper if isinstance(paper, str) else paper.view.text,
+        "fields": [] if letter is None else [_shown(field) for field in fields_of(letter)],
         "key": "" if waiting is None else waiting.letter.key,
         "since": int(time.time() * 1000),
         "problem": problem,
@@ -221,6 +287,35 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
     return web.Response(status=303, headers={"Location": "/play"})
 
 
+async def change_paper(request: web.Request) -> web.StreamResponse:
+    """Store that a person agrees, or what the person answers to a questionnaire."""
+    player, form, now = _player(request), await request.post(), time.time()
+    stage = await asyncio.to_thread(_stand, player, again=False)
+    people = player.run.people()
+    if (
+        stage.state not in ("consent", "before", "after")
+        or form.get("paper") != stage.state
+        or people is None
+    ):
+        return web.Response(status=303, headers={"Location": "/play"})
+    value: Any = True
+    if isinstance(stage.paper, Letter):
+        fields = fields_of(stage.paper)
+        given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
+        try:
+            value = msgspec.json.decode(write_answer(fields, given))
+        except UsageError as problem:
+            kept = {f"f:{name}": values[0] for name, values in given.items() if values}
+            return _page(request, player, stage, str(problem), kept)
+    unit = stage.state if stage.seat is None else f"{stage.state} {stage.seat.token}"
+    shown = stage.paper if isinstance(stage.paper, str) else stage.paper.key
+    task = f"play {player.role}"
+    await asyncio.to_thread(
+        people.answer, task, unit, player.person, f"{task}/{unit}/{player.person}", value, shown, None, now
+    )
+    return web.Response(status=303, headers={"Location": "/play"})
+
+
 async def change_next(request: web.Request) -> web.StreamResponse:
     """Let a person into the lobby for another conversation."""
     await asyncio.to_thread(_stand, _player(request), again=True)
@@ -259,6 +354,7 @@ FACE = Face(
         Route("GET", "/play", page, "person"),
         Route("GET", "/play/state", state, "person"),
         Route("POST", "/play/answer", change_answer, "person"),
+        Route("POST", "/play/paper", change_paper, "person"),
         Route("POST", "/play/next", change_next, "person"),
         Route("POST", "/play/leave", change_leave, "person"),
         Route("POST", "/play/typing", change_typing, "person"),

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from tests import ROOT, fork_server
@@ -24,6 +25,7 @@ _STATES = {
     "wait": "your turn again soon",
     "over": "The conversation is over",
     "lobby": "The lobby",
+    "paper": 'id="paper"',
 }
 
 
@@ -97,6 +99,14 @@ class Pages:
         links = re.findall(r"<dt>([^<]+)</dt><dd><code>[^<]*?(/enter\?key=[^<]+)</code>", text)
         assert len(links) == len(names), text
         return {unescape(name): unescape(link) for name, link in links}
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Return what the owner downloads of people's answers."""
+        owner = Browser(self.port)
+        owner.get(urlsplit(self.link).path + "?" + urlsplit(self.link).query)
+        run = re.findall(r'href="/run/(\w+)"', owner.get("/"))[0]
+        assert f"/people/{run}/answers.jsonl" in owner.get(f"/people/{run}")
+        return [json.loads(line) for line in owner.get(f"/people/{run}/answers.jsonl").splitlines()]
 
 
 def token_in(page: str) -> str:
@@ -183,6 +193,11 @@ class Player:
     def form(self) -> dict[str, str]:
         """Return the hidden fields of the page's form."""
         return dict(re.findall(r'<input type="hidden" name="(token|key|since)" value="([^"]*)"', self.page))
+
+    def send_paper(self, fields: dict[str, str]) -> None:
+        """Agree, or answer a questionnaire."""
+        hidden = dict(re.findall(r'<input type="hidden" name="(token|paper)" value="([^"]*)"', self.page))
+        self.page = self.browser.post("/play/paper", hidden | fields)
 
     def say(self, text: str, *, close: bool = False) -> str:
         """Send a text, or choose the first of the values that are offered."""

@@ -10,6 +10,7 @@ import pytest
 
 import edgen
 from edgen.store.mailbox import Mailbox
+from tests import ROOT
 from tests.cli.command import call
 from tests.web.players import SELFPLAY, Pages, Player, generate
 
@@ -179,3 +180,42 @@ def test_kills_lose_no_answer_and_ask_nobody_twice(run: Path) -> None:
     for player in players:
         assert len(player.sent) == 4
         assert all(said.count(text) == 1 for text in player.sent)
+
+
+def test_consent_questions_and_a_backend_that_stands_in(run: Path) -> None:
+    people = ROOT / "jobs" / "people"
+    settings = [f"backends.student.{name}={people / file}" for name, file in
+                (("consent", "consent.md"), ("before", "before.yaml"), ("after", "after.yaml"))]  # fmt: skip
+    making = generate(
+        SELFPLAY, run, *ONE, *settings, "backends.student.stand_in=teacher", "selfplay.max_turns=6"
+    )
+    wait_for_mailbox(run)
+    with Pages(run) as pages:
+        ann = Player.enter("ann", pages.port, pages.invite("student", "ann")["ann"])
+        assert ann.look() == "paper"
+        assert "recorded for research" in ann.page
+        ann.send_paper({})
+        assert "Some questions first" in ann.page
+        ann.send_paper({"f:experience": "4"})
+        assert "choose one" in ann.page  # one is missing, and the other is kept
+        assert 'value="4" checked' in ann.page
+        ann.send_paper({"f:experience": "4", "f:tutors": "2"})
+        ann.until("answer")
+        ann.say("I would like to hear more about that.")
+        ann.until("answer")
+        ann.page = ann.browser.post("/play/leave", {"token": token_of(ann)})
+        assert "Some questions about it" in ann.page
+        ann.send_paper({"f:helpful": "7", "f:natural": "6", "f:remarks": "<i>Fine</i>"})
+        assert ann.until("over") == "over"
+        assert making.wait(60) == 0
+        answers = pages.answers()
+    (record,) = edgen.open(run).conversations()
+    assert len(record.turns) == 6  # the stand-in played on
+    asked = {one["unit"].split()[0]: one for one in answers if "unit" in one}
+    assert asked["consent"]["value"] is True
+    assert asked["before"]["value"] == {"experience": 4, "tutors": 2}
+    assert asked["after"]["value"] == {"helpful": 7, "natural": 6, "remarks": "<i>Fine</i>"}
+    turns = [one for one in answers if "step" in one]
+    assert [one["left"] for one in turns] == [False, True]
+    assert turns[0]["conversation"] == record.id
+    assert turns[0]["seconds"] >= 0

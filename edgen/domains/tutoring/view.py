@@ -27,9 +27,12 @@ class Shown:
         known = session._variables(seat, side, None)
         facts = [tuple(line.split(": ", 1)) for line in known["about"]]
         facts.append(("exercise", f"{known['exercise_number']}"))
-        for name in SHOWN:
-            if value := known.get(name):
-                facts.append((name, "; ".join(value) if isinstance(value, list | tuple) else str(value)))
+        values = {name: known.get(name) for name in SHOWN}
+        facts += [
+            (name, value if isinstance(value, str) else "; ".join(value))
+            for name, value in values.items()
+            if value
+        ]
         actions = session._settings.named_actions[side] if session._settings.speaker_names else {}
         offers = tuple(Offer("actions", name, f"{name}: {what}") for name, what in actions.items())
         asked = (("actions", "What does your turn do?"),) if actions else ()

@@ -33,13 +33,16 @@ def make_clients(
     if admissions is None:
         admissions = {}
     admissions |= {_service(client.backend): client.admission for client in made.values()}
-    for role in roles:
-        name = backend_name(settings, role)
+
+    def make(name: str) -> ModelClient:
         if name not in made:
             admission = admissions.setdefault(_service(backends[name]), Admission(limits))
             config = settings.backends[name]
             made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
-    return {role: made[backend_name(settings, role)] for role in roles}
+            made[name].stand_ins = tuple(make(other) for other in config.others if other in backends)
+        return made[name]
+
+    return {role: make(backend_name(settings, role)) for role in roles}
 
 
 def _service(backend: Backend) -> Service:

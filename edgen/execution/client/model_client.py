@@ -120,6 +120,7 @@ class ModelClient:
         self._in_flight, self._closed = 0, False
         self._backing_off: set[asyncio.Task[Any]] = set()  # tasks whose calls wait for a retry
         self._by_people = config.BY_PEOPLE
+        self.stand_ins: tuple[ModelClient, ...] = ()  # clients that answer for a person who left
         self._people: set[asyncio.Task[Any]] = set()  # tasks that wait for a person
         self.answers = 0  # so far
         self.begun = 0  # calls since the last answer, counted at their first attempt
@@ -165,6 +166,8 @@ class ModelClient:
             self.admission.close()
         for task in [*self._backing_off, *self._people]:
             task.cancel()
+        for other in self.stand_ins:
+            other.close(shared=shared)
 
     async def ask(
         self,
@@ -181,7 +184,7 @@ class ModelClient:
         """
         refuse_pictures(request.messages, self._no_pictures)
         if self._by_people:
-            return await self._ask_person(request, store)
+            return await self._ask_person(request, on_retry, key, store)
         call = _Call(request=request, key=key, keep=store is not None)
 
         def attempt() -> Awaitable[Reply]:
@@ -211,9 +214,14 @@ class ModelClient:
         return answer
 
     async def _ask_person(
-        self, request: Request, store: Callable[[Answer], Awaitable[None]] | None
+        self,
+        request: Request,
+        on_retry: Callable[[CallError], None],
+        key: bytes,
+        store: Callable[[Answer], Awaitable[None]] | None,
     ) -> Answer:
-        """Return a person's answer: it costs nothing, and takes as long as it takes."""
+        """Return a person's answer: it costs nothing, and takes as long as it takes. A backend that stands in
+        answers for a person who left."""
         if self._closed:
             raise AdmissionClosed
         task = asyncio.current_task()
@@ -223,6 +231,11 @@ class ModelClient:
         self._people.add(task)
         try:
             reply = await complete_once(self.backend, self.kind, request)
+        except CallError as failure:
+            if failure.kind is not FailureKind.LEFT or not self.stand_ins:
+                raise
+            self._people.discard(task)
+            return await self.stand_ins[0].ask(request, on_retry, key, store)
         finally:
             self._people.discard(task)
         self.answers += 1

@@ -1,4 +1,4 @@
-"""What roles are asked after a conversation: items with a scale each, or to be answered freely.
+"""What people or roles are asked before or after a conversation: items with a scale each, or to be answered freely.
 
 name: mine
 items:
@@ -8,7 +8,6 @@ items:
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,10 +106,3 @@ def read_questionnaire(value: Any, source: str) -> Questionnaire:
     if problems:
         raise QuestionnaireError.of(source, problems)
     return made
-
-
-def token_of(seed: int, scenario: int, replicate: int) -> str:
-    """What joins a conversation's log with the answers afterwards: 10 letters and digits, the same whenever
-    it is made."""
-    place = f"{seed}/{scenario}/{replicate}/token"
-    return hashlib.blake2b(place.encode(), digest_size=5).hexdigest().upper()
