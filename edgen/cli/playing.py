@@ -181,12 +181,14 @@ class Screen:
         return given, closing
 
     def _ask(self, field: Field, named: bool, own: Field | None) -> str:
+        if field.asks:
+            self._console.print(Text(safe(field.asks), style="bold"))
         for number, one in enumerate(field.choices if field.worded or len(field.choices) < _LONG else (), 1):
             hint = Text("  ← hint", style="yellow") if one.hint else Text()
             self._console.print(Text(f"  {number:>2}  ", style="bold") + Text(safe(one.words)) + hint)
         ask = "you"
         if named and not (own and field.kind == "choice"):
-            ask = field.label.lower()
+            ask = field.name.replace("_", " ")
         if len(field.choices) >= _LONG and not field.worded:
             ask += f" ({field.choices[0].words} to {field.choices[-1].words})"
         elif field.kind == "choice":

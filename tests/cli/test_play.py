@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -53,9 +54,10 @@ def test_a_person_plays_the_student_leaves_comes_back_and_the_record_is_like_any
     (record,) = edgen.open(run).conversations()
     assert record.ended_by == "Student"
     assert record.probability == 0.85
-    assert [turn.text for turn in record.turns if turn.role == "Student"][
-        0
-    ] == "Could you start with an example?"
+    assert (
+        next(turn.text for turn in record.turns if turn.role == "Student")
+        == "Could you start with an example?"
+    )
     assert call("validate", run) == 0
     assert len(Mailbox(run).given()) == 4
     again = play(SELFPLAY, "-o", run, "--games", "1", typed="A second conversation.\n/end\n0.1\n")
@@ -97,7 +99,7 @@ def test_a_job_that_cannot_be_played_gets_a_sentence(
         ("person_wizard", "dispatcher", "1\n1\n", "← hint"),
         ("person_wizard", "operator", "Yes.\nYes, please.\n", "Assembly point"),
         ("person_student", "student", "Is it “di”?\n1\nI see.\n3\n", "What does your turn do?"),
-        ("tutoring", "tutor", "Look at the picture.\n1\n", "answer"),
+        ("tutoring", "tutor", "Look at the picture.\n1\nIt is near.\n2\n", "answer"),
     ],
 )
 def test_shipped_jobs_show_what_a_role_needs(
@@ -114,8 +116,8 @@ def test_shipped_jobs_show_what_a_role_needs(
 def test_in_a_real_terminal_an_interrupt_leaves_without_a_traceback(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environ = {**os.environ, "TERM": "xterm", "COLUMNS": "90", "LINES": "40"}
-    arguments = ("play", str(SELFPLAY), "-o", str(tmp_path / "run"))
-    process = fork_server.popen(*arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
+    command = [sys.executable, "-m", "edgen", "play", str(SELFPLAY), "-o", str(tmp_path / "run")]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=ROOT)
     os.close(theirs)
     shown = read(ours, "you ›")
     assert "You are the Student" in shown
