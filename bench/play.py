@@ -74,7 +74,7 @@ def play(folder: Path, pairs: int, pause: float = 1.0) -> Played:
                         f"{player.name} says sentence {len(player.sent)} of this conversation, {rng.random():.6f}."
                     )
                     answers.append(player.browser.times[before])
-            except BaseException as problem:
+            except BaseException as problem:  # noqa: BLE001 - raised below
                 problems.append(problem)
 
         threads = [

@@ -143,7 +143,7 @@ async def run_task(
         await _end(work, unit)
         recorder.fail(unit, rollout, failure)
     else:
-        await _end(work, unit)  # before the outcome is stored: after a kill in between, it is told again
+        await _end(work, unit)  # before the outcome is stored: after a kill in between, it is noted again
         recorder.settle(unit, rollout)
     finally:
         rollout.close()
@@ -151,7 +151,7 @@ async def run_task(
 
 
 async def _end(work: Work, unit: tuple[int, TaskId]) -> None:
-    """Tell backends that hear of it that a task has its outcome."""
+    """Let backends that hear of it know that a task has its outcome."""
     for client in {*work.clients.values()}:
         if client.hears_ends is not None:
             await client.hears_ends.end(*unit)

@@ -1,4 +1,4 @@
-"""What people or roles are asked before or after a conversation: items with a scale each, or to be answered freely.
+"""Questionnaires, before or after a conversation: items with a scale each, or to be answered freely.
 
 name: mine
 items:
@@ -42,7 +42,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> str:
-        """What the ends of the scale mean, in brackets; empty for a free answer."""
+        """The meaning of the scale's ends, in brackets; empty for a free answer."""
         if self.scale is None:
             return ""
         return _asked(self)
@@ -63,7 +63,7 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def form(self) -> str:
-        """How an answer looks, as JSON."""
+        """An example of an answer, as JSON."""
         example = {item.name: "…" if item.scale is None else item.scale[0] for item in self.items}
         return msgspec.json.encode(example).decode()
 

@@ -57,7 +57,7 @@ class CountsSlots(Protocol):
 
 @runtime_checkable
 class HearsEnds(Protocol):
-    """A backend that is told when nothing more is asked about a task, such as a conversation; optional."""
+    """A backend that hears when nothing more is asked about a task, such as a conversation; optional."""
 
     async def end(self, scenario: int, task: TaskId) -> None:
         """Note the end of a task. It may come again after a restart."""

@@ -79,8 +79,8 @@ async def open_backends(
     """Open a backend for each configuration; without `trust` they send nothing and have no keys.
 
     The backends of so many `arms` are open at once, of which `at_once` are active. `functions`: those that
-    are backends, by their names. `run`: the folder of the run that people answer for, in this arm.
-    `together`: the roles that people play in one conversation. Raises ProviderError for a missing key, InputError for a key that may not be
+    are backends, by their names. `run`: the folder of the run that people answer for, in this
+    arm. `together`: the roles that people play in one conversation. Raises ProviderError for a missing key, InputError for a key that may not be
     sent to the backend's server.
     """
     if trust is not None:

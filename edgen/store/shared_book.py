@@ -26,7 +26,7 @@ class SharedBook:
 
     NAME: ClassVar[str]
     ABOUT: ClassVar[str]
-    """What the file is, for an error message."""
+    """The file in words, for an error message."""
     APPLICATION_ID: ClassVar[int]
     TABLES: ClassVar[str]
 

@@ -102,8 +102,8 @@ async def change_invite(request: web.Request) -> web.StreamResponse:
 
 
 async def answers(request: web.Request) -> web.StreamResponse:
-    """Send everything that people answered, a JSON object a line: what they said in conversations, with times,
-    and what they agreed to and answered besides."""
+    """Send everything that people answered, a JSON object a line: what they said in conversations, with
+    times, and what they agreed to and answered besides."""
     run = run_of(request)
     lines = await asyncio.to_thread(lambda: [msgspec.json.encode(one) for one in _answers(run)])
     return web.Response(body=b"\n".join(lines) + b"\n", content_type="application/jsonl", charset="utf-8")

@@ -35,7 +35,7 @@ _TYPES = 4.0  # seconds for which somebody counts as typing
 _LONGEST_PAUSE = 86_400.0  # seconds between page and answer that are believed
 
 _typing: dict[tuple[str, str], float] = {}
-"""When somebody last typed, by game token and role."""
+"""The time at which somebody last typed, by game token and role."""
 _mailboxes: dict[str, Mailbox] = {}
 _configs: dict[tuple[str, str], tuple[int, HumanConfig | None]] = {}
 
@@ -50,7 +50,7 @@ class _Player(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """Where a person stands: `state` is `consent`, `before`, `lobby`, `answer`, `wait`, `after` or `over`.
+    """A person's place: `state` is `consent`, `before`, `lobby`, `answer`, `wait`, `after` or `over`.
     `paper` is what the person agrees to, or answers, besides the conversation."""
 
     state: str
@@ -136,7 +136,8 @@ def _answered(player: _Player, unit: str) -> bool:
 
 
 def _stand(player: _Player, *, again: bool) -> _Stage:
-    """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the next."""
+    """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the
+    next."""
     if (paper := _paper(player)) is not None:
         return _Stage(paper[0], paper=paper[1])
     mailbox, now = player.mailbox, time.time()

@@ -121,7 +121,8 @@ def test_in_a_real_terminal_an_interrupt_leaves_without_a_traceback(tmp_path: Pa
     os.close(theirs)
     shown = read(ours, "you ›")
     assert "You are the Student" in shown
-    os.write(ours, b"Hello, I am here.\n")
+    time.sleep(1)  # readline takes the terminal over
+    os.write(ours, b"Hello, I am here.\r")
     shown = read(ours, "you ›")
     assert "Hello, I am here." in shown
     process.send_signal(2)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgen.domains.tutoring.exercises.model import SHOWN
 from edgen.plugin.protocols import Offer, View, said_in
-
-if TYPE_CHECKING:
-    from edgen.domains.tutoring.session import TutoringSession
 
 
 class Shown:
@@ -16,7 +13,7 @@ class Shown:
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
         """Return what a person sees who answers with the template of this use."""
-        session: TutoringSession = self
+        session = self
         prepared = session._prepared
         if use == prepared.student.name.lower():
             seat, side = prepared.student, "student"

@@ -7,11 +7,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.letters import AskPeople, Letter
-from edgen.core.values import TaskId
 from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Price, Problem, Provider, Reply, Request
-from edgen.plugin.providers import scrub
-from edgen.protocols.views import view_of
+from edgen.plugin.protocols import TaskId
+from edgen.plugin.providers import AskPeople, Letter, scrub, view_of
 from edgen.providers.human.config import HumanConfig
 
 _NOBODY = (

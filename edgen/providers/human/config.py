@@ -7,22 +7,21 @@ from typing import ClassVar, Self
 
 import msgspec
 
-from edgen.config.backends import Forms
-from edgen.core.durations import seconds
 from edgen.plugin import BackendConfig, Text
+from edgen.plugin.providers import Forms, seconds
 
 
 class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="human"):
-    """People, invited with `edgen web` or playing with `edgen play`. Limits, retries and budgets of services do
-    not apply to them."""
+    """People, invited with `edgen web` or playing with `edgen play`. Limits, retries and budgets of
+    services do not apply to them."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"wait", "consent", "before", "after"}
     BY_PEOPLE: ClassVar[bool] = True
 
     model: Text = "human"
-    """What records call whoever answers; no person's name."""
+    """The name of people in records; no person's own."""
     forms: Forms | None = "auto"
-    """How answers are requested: `auto` and `schema` give each field of an answer its own place on the page."""
+    """Form of requests: `auto` and `schema` give each field of an answer its own place on the page."""
     wait: Text = "1h"
     """How long a person who took a conversation may leave a request unanswered; then the conversation ends as
     rejected, with the reason `left`, unless there is a `stand_in`."""
