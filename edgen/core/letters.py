@@ -49,9 +49,9 @@ class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request that waits for a person. `key` identifies everything that shapes the answer, `arm` the
     ledger that it belongs to.
 
-    `together`: all roles that people play in this conversation. `schema`: the JSON Schema of the answer; empty: any text. `again`: why the person's last answer could not
-    be used. `wait`: seconds that a person who took the conversation has for the answer.
-    """
+    `together`: all roles that people play in this conversation. `schema`: the JSON Schema of the answer;
+    empty: any text. `again`: why the person's last answer could not be used. `wait`: seconds that a person
+    who took the conversation has for the answer."""
 
     key: str
     address: Address

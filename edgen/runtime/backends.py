@@ -79,10 +79,9 @@ async def open_backends(
     """Open a backend for each configuration; without `trust` they send nothing and have no keys.
 
     The backends of so many `arms` are open at once, of which `at_once` are active. `functions`: those that
-    are backends, by their names. `run`: the folder of the run that people answer for, in this
-    arm. `together`: the roles that people play in one conversation. Raises ProviderError for a missing key, InputError for a key that may not be
-    sent to the backend's server.
-    """
+    are backends, by their names. `run`: the folder of the run that people answer for, in this arm.
+    `together`: the roles that people play in one conversation. Raises ProviderError for a missing key,
+    InputError for a key that may not be sent to the backend's server."""
     if trust is not None:
         check_budget(configs, limits)
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
