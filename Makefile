@@ -80,7 +80,7 @@ unit: $(VENV)/.dev
 
 .PHONY: test-real
 test-real: $(VENV)/.dev $(VENV)/.local
-	EDGEN_REAL=1 $(BIN)/python -m pytest -q -p no:xdist tests/real
+	EDGEN_REAL=1 $(PYTEST) -n 2 tests/real
 
 .PHONY: slowest
 slowest: $(VENV)/.dev

@@ -1,10 +1,11 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [damages] [--large]   (all of them without a name)
+"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [web_pages] [damages] [fleet] [--large]   (all of them without a name)
 
 python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
 python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py
 python -m bench kills [--kills N] [--seconds S] [--seed S]: see bench/kills
 python -m bench real [--forms F] [--only CASE…]: every protocol and asker with a real model; see bench/real.py
-python -m bench flips [--flips N] [--seed S] [--kinds KIND…]: see bench/flips"""
+python -m bench flips [--flips N] [--seed S] [--kinds KIND…]: see bench/flips
+python -m bench voting [--people N] [--kills N]: people who vote at once; see bench/voting.py"""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
 from bench.credit import credit
 from bench.executed import executed
+from bench.fleet import fleet
 from bench.flips import flips
 from bench.flips import main as flips_main
 from bench.kills.campaign import kills
@@ -30,6 +32,8 @@ from bench.measure import ROOT, edgen, machine, run, simulator
 from bench.reading import reading
 from bench.real import real
 from bench.same_bytes.main import same_bytes
+from bench.voting import voting
+from bench.web_pages import web_pages
 
 QUICKSTART = str(ROOT / "jobs" / "quickstart.yaml")
 CALLS, IN_FLIGHT, ROUNDS = 20_000, 256, 3
@@ -324,7 +328,9 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
     "credit": credit,
     "retrieval": retrieval,
     "annotate": annotate,
+    "web_pages": web_pages,
     "damages": damages,
+    "fleet": fleet,
 }
 
 
@@ -340,6 +346,8 @@ def main() -> None:
         sys.exit(min(kills(sys.argv[2:]), 1))
     if sys.argv[1:2] == ["flips"]:
         sys.exit(min(flips_main(sys.argv[2:]), 1))
+    if sys.argv[1:2] == ["voting"]:
+        sys.exit(min(voting(sys.argv[2:]), 1))
     names = [name for name in sys.argv[1:] if name != LARGE] or list(BENCHMARKS)
     print(f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}, {machine()}")
     for name in names:

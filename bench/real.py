@@ -1,8 +1,9 @@
-"""python -m bench real [--small] [--forms schema|prose|both] [--only CASE…]: every protocol and asker with a real model.
+"""python -m bench real [--forms schema|prose|both] [--only CASE…] [--share X]: every protocol and asker with a real model.
 
 Each case is asked twice, with the form of its answers as a JSON Schema and in the templates' prose. The model is
 SmolLM2-135M-Instruct in this process (`sh .ci/setup-local` installs it); `--backend '{type: openai, …}'` asks another.
-A row is usable answers of all, and calls and tokens for each accepted result.
+A row is usable answers of all, and calls and tokens for each accepted result. With an embedded model, usable answers
+are also counted by role.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,16 +22,21 @@ import yaml
 
 import edgen
 from bench.measure import machine
+from bench.real_askers import ASKERS, talks
 from edgen.core.errors import EdgenError
+from edgen.providers.llamacpp.installed import find_installed
 
-SMOLLM2 = {"type": "llamacpp", "model": "smollm2", "temperature": 0.7, "max_tokens": 700}
+SMOLLM2 = {
+    "type": "llamacpp", "model": "smollm2", "temperature": 0.7, "max_tokens": 700,
+    "extra_body": {"repeat_penalty": 1.1, "repeat_last_n": 256},
+}  # fmt: skip
 _ASKS = 3
 _HOLLOW = ("loop", "echo", "placeholder", "leaked_secret")  # reasons that no form prevents
 
 
 class Used(NamedTuple):
     """The cost of one case: replies, unusable replies, those of them that say nothing of their own, tokens, results
-    wanted and accepted, seconds."""
+    wanted and accepted, seconds; and by role replies and unusable ones."""
 
     calls: int
     unusable: int
@@ -39,6 +45,7 @@ class Used(NamedTuple):
     wanted: int
     accepted: int
     seconds: float
+    roles: Mapping[str, tuple[int, int]]
 
     @property
     def usable(self) -> float:
@@ -65,20 +72,38 @@ def used_in(folder: Path, wanted: int, seconds: float) -> Used:
     """Return what the ledgers in a folder say was used. A reply is no good if another one to the same question
     follows, or if it is the last of a question whose task was rejected."""
     calls = unusable = hollow = tokens = accepted = 0
+    roles: dict[str, tuple[int, int]] = {}
     for path in sorted(folder.rglob("*.db")):
         with contextlib.closing(sqlite3.connect(path)) as db:
-            found = db.execute(
-                "SELECT count(*), sum(attempt > 0), sum(prompt_tokens + completion_tokens) FROM replies"
-            ).fetchone()
+            found = db.execute(_BY_ROLE).fetchall()
             settled = dict(db.execute("SELECT status, count(*) FROM outcomes GROUP BY status").fetchall())
             ends = dict(db.execute("SELECT reason, count(*) FROM outcomes GROUP BY reason").fetchall())
             retried = db.execute("SELECT value FROM meta WHERE name = 'retries'").fetchone()
-        calls, tokens = calls + (found[0] or 0), tokens + (found[2] or 0)
-        unusable += (found[1] or 0) + settled.get("rejected", 0)
+        for role, made, bad, spent in found:
+            calls, tokens, unusable = calls + made, tokens + (spent or 0), unusable + bad
+            roles[role] = roles.get(role, (0, 0))[0] + made, roles.get(role, (0, 0))[1] + bad
         accepted += settled.get("accepted", 0)
         reasons = json.loads(retried[0]) if retried else {}
         hollow += sum(reasons.get(reason, 0) + ends.get(reason, 0) for reason in _HOLLOW)
-    return Used(calls, min(unusable, calls), hollow, tokens, wanted, accepted, seconds)
+    return Used(calls, unusable, min(hollow, unusable), tokens, wanted, accepted, seconds, roles)
+
+
+_BY_ROLE = """\
+SELECT model, count(*), sum(
+    EXISTS (SELECT 1 FROM replies AS later WHERE later.scenario = one.scenario AND later.task = one.task
+            AND later.step = one.step AND later.attempt > one.attempt)
+    OR EXISTS (SELECT 1 FROM outcomes WHERE outcomes.scenario = one.scenario AND outcomes.task = one.task
+               AND outcomes.status = 'rejected' AND outcomes.reply_key = one.key)
+), sum(prompt_tokens + completion_tokens)
+FROM replies AS one WHERE NOT simulated GROUP BY model"""
+
+
+def named(backend: dict[str, Any], role: str) -> dict[str, Any]:
+    """Return an embedded model under a role's name, which its replies then have in the ledger."""
+    if backend["type"] != "llamacpp":
+        return backend
+    path = backend.get("path") or str(find_installed(backend["model"]).path)
+    return {**backend, "path": path, "model": role}
 
 
 # --- the cases: protocols -----------------------------------------------------------------------
@@ -90,21 +115,21 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "space": "education_dialogue",
         "protocol": "selfplay",
         "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
-        "selfplay": {"first": "teacher", "max_turns": 6, "closing": "student"},
+        "selfplay": {"first": "teacher", "max_turns": 6, "closing": "judge"},
         "conversations": 3,
     },
     "tutoring": {
         "space": "italian_prepositions",
         "protocol": "tutoring",
         "prompts": {"tutor": "tutoring_tutor", "student": "tutoring_student"},
-        "tutoring": {"student_turns": 4, "responses": 2, "choose": "judge"},
+        "tutoring": {"student_turns": 4, "responses": 2, "choose": "judge", "labelled_by": "both"},
         "conversations": 2,
     },
     "guided": {
         "space": "lesson_plan",
         "protocol": "guided",
         "prompts": {"wizard": "guided_wizard_guarded", "partner": "guided_partner"},
-        "guided": {"machine": "lesson_plan", "chooser": "model", "turns_in_a_row": 2, "turns": 10},
+        "guided": {"machine": "lesson_plan", "chooser": "model", "turns_in_a_row": 2, "turns": 10, "paraphrase": True},
         "conversations": 2,
     },
     "forum": {
@@ -117,65 +142,47 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "conversations": 2,
     },
 }  # fmt: skip
+_SMALL = 0.5
+_SHORT: dict[str, dict[str, Any]] = {
+    "selfplay": {"max_turns": 4},
+    "tutoring": {"student_turns": 2},
+    "guided": {"turns": 6},
+    "forum": {"turns": 3},
+}
+_ROLES = {
+    "selfplay": ("teacher", "student", "judge"),
+    "tutoring": ("tutor", "student", "labeller", "judge"),
+    "guided": ("teacher", "student", "paraphrase"),
+    "forum": ("asker", "tutor", "classmate", "newcomer", "moderator"),
+}
 
 
 def generate(name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: float = 1.0) -> Used:
-    """Generate the conversations of a protocol, or a share of them."""
-    job = {"name": name, **_JOB, **PROTOCOLS[name], "forms": forms, "backends": {"default": backend}}
+    """Generate the conversations of a protocol, or a share of them; of a small share, shorter ones."""
+    backends = {role: named(backend, role) for role in _ROLES.get(name, ())} or {"default": backend}
+    job = {"name": name, **_JOB, **PROTOCOLS[name], "forms": forms, "backends": backends}
     job["conversations"] = max(1, round(job["conversations"] * share))
+    if share < _SMALL and name in _SHORT:
+        job[name] = {**job[name], **_SHORT[name]}
     began = time.monotonic()
     with contextlib.suppress(EdgenError):  # short, which the figures say
         edgen.generate(job, output=folder / name, progress=False)
     return used_in(folder / name, job["conversations"], time.monotonic() - began)
 
 
-# --- the cases: askers, about conversations of the simulator -------------------------------------
-
-
-def _talks(folder: Path, scenarios: int) -> edgen.Run:
-    """Return a run of short conversations by the simulator, two for each scenario."""
-    job = {
-        "name": "talks", **_JOB, **PROTOCOLS["selfplay"], "replicates": 2, "branch": {"at": 1},
-        "conversations": scenarios, "backends": {"default": {"type": "simulator"}},
-    }  # fmt: skip
-    return edgen.generate(job, output=folder / "talks", progress=False)
-
-
-def _judge(run: edgen.Run, settings: dict[str, Any]) -> None:
-    run.pairs("oracle", progress=False, **settings)
-
-
-def _labels(run: edgen.Run, settings: dict[str, Any]) -> None:
-    edgen.annotate(run, "teacher_moves", progress=False, **settings)
-
-
-def _paraphrases(run: edgen.Run, settings: dict[str, Any]) -> None:
-    edgen.candidates(run, "paraphrases", count=2, sample=2, progress=False, **settings)
-
-
-def _adherence(run: edgen.Run, settings: dict[str, Any]) -> None:
-    run.stats(judge=2, progress=False, **settings)
-
-
-ASKERS: dict[str, tuple[str, str, Callable[[edgen.Run, dict[str, Any]], None]]] = {
-    "judge": ("judge", "pairs", _judge),
-    "labels": ("annotator", "layers", _labels),
-    "paraphrases": ("writer", "candidates", _paraphrases),
-    "adherence": ("judge", "adherence", _adherence),
-}
-
-
 def ask(name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: float = 1.0) -> Used:
     """Let an asker ask about a few conversations."""
-    role, _, asks = ASKERS[name]
-    run = _talks(folder, max(1, round(3 * share)))
-    before = set(run.folder.rglob("*.db"))
+    role, asks = ASKERS[name]
+    run = talks(folder, max(1, round(3 * share)))
+    before = set(folder.rglob("*.db"))
     began = time.monotonic()
     with contextlib.suppress(EdgenError):
-        asks(run, {"forms": forms, "backends": {"default": {"type": "simulator"}, role: backend}})
+        asks(
+            run, {"forms": forms, "backends": {"default": {"type": "simulator"}, role: named(backend, role)}}
+        )
     for path in before:
         path.unlink()
-    return used_in(run.folder, 0, time.monotonic() - began)
+    return used_in(folder, 0, time.monotonic() - began)
 
 
 def measure(name: str, forms: str, backend: dict[str, Any], share: float = 1.0) -> Used:
@@ -185,17 +192,22 @@ def measure(name: str, forms: str, backend: dict[str, Any], share: float = 1.0) 
         return case(name, forms, backend, Path(folder), share=share)
 
 
-def rows(forms: tuple[str, ...], only: tuple[str, ...], backend: dict[str, Any]) -> Iterator[str]:
+def rows(
+    forms: tuple[str, ...], only: tuple[str, ...], backend: dict[str, Any], share: float
+) -> Iterator[str]:
     """Yield the table, a line at a time."""
     yield "| case | forms | in form | usable answers | calls a result | tokens a result | accepted | seconds |"
     yield "|---|---|---|---|---|---|---|---|"
     for name in only or (*PROTOCOLS, *ASKERS):
         for way in forms:
-            used = measure(name, way, backend)
+            used = measure(name, way, backend, share)
+            of = f" of {used.wanted}" if used.wanted else ""
             yield (
                 f"| {name} | {way} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
-                f"{used.tokens_per_result:.0f} | {used.accepted} | {used.seconds:.0f} |"
+                f"{used.tokens_per_result:.0f} | {used.accepted}{of} | {used.seconds:.0f} |"
             )
+            for role, (made, bad) in sorted(used.roles.items() if len(used.roles) > 1 else ()):
+                yield f"| {name}: {role} | {way} | | {1 - bad / made:.0%} of {made} | | | | |"
 
 
 def real(arguments: list[str]) -> None:
@@ -203,10 +215,11 @@ def real(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser("python -m bench real", description=__doc__)
     parser.add_argument("--forms", choices=("schema", "prose", "both"), default="both")
     parser.add_argument("--only", nargs="*", default=(), choices=(*PROTOCOLS, *ASKERS))
+    parser.add_argument("--share", type=float, default=1.0, help="of the usual number of conversations")
     parser.add_argument("--backend", default=None, help="a backend of a job, as YAML")
     said = parser.parse_args(arguments)
     backend = SMOLLM2 if said.backend is None else yaml.safe_load(said.backend)
     print(f"{backend.get('model', backend['type'])}; {machine()}")
     ways = ("schema", "prose") if said.forms == "both" else (said.forms,)
-    for line in rows(ways, tuple(said.only), backend):
+    for line in rows(ways, tuple(said.only), backend, said.share):
         print(line, flush=True)

@@ -100,13 +100,13 @@ backends:
 """),
     Section(OpenAIConfig, "backends: openai", "Any Chat Completions service.", """\
 backends:
-  default: {type: openai, model: my-model, base_url: "http://127.0.0.1:8080/v1", api_key_env: MY_KEY, tokenizer: ./tokenizer.json,
-            more_base_urls: ["http://127.0.0.1:8081/v1"], auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
+  default: {type: openai, model: my-model, base_url: ["http://127.0.0.1:8080/v1", "http://127.0.0.1:8081/v1"], api_key_env: MY_KEY, tokenizer: ./tokenizer.json,
+            more_base_urls: [], known_as: "http://fleet/v1", auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
             frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
 """),
     Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no `seed` and no `stop`; the other keys are those of `openai`.", """\
 backends:
-  default: {type: openai-responses, model: my-model, base_url: "https://api.openai.com/v1", more_base_urls: [], api_key_env: OPENAI_API_KEY, auth: bearer,
+  default: {type: openai-responses, model: my-model, base_url: "https://api.openai.com/v1", more_base_urls: [], known_as: null, api_key_env: OPENAI_API_KEY, auth: bearer,
             key_command: [], headers: {}, query: {}, tokenizer: null, extra_body: {metadata: {run: nightly}}, store: false}
 """),
     Section(AnthropicConfig, "backends: anthropic", "Anthropic's Messages API. `max_tokens` is 8192 unless it is set: the service demands a number.", """\

@@ -288,6 +288,8 @@ def _described(schema: _Schema, structs: dict[str, type[msgspec.Struct]]) -> _Sc
         part["additionalProperties"] = False
         for key, value in part["properties"].items():
             if key in structs[name].__struct_fields__:
+                if key in getattr(structs[name], "LISTS", ()):
+                    value = {"anyOf": [value, {"type": "array", "minItems": 1, "items": value}]}
                 part["properties"][key] = {
                     "description": sentences(structs[name]).get(key, ""),
                     **_alone(value),

@@ -8,7 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-Edgen = Callable[..., None]  # runs `edgen` with these words, and ends the campaign unless it succeeds
+from bench.measure import simulator
+
+Edgen = Callable[
+    ..., None
+]  # runs `edgen` with these words, and ends the campaign unless it succeeds; a batch may be left out
 
 JOB = """\
 name: flips
@@ -48,6 +52,18 @@ space: incident_response
 protocol: guided
 guided: {machine: incident_response, turns: 8}
 backends: {default: {type: simulator}}
+"""
+BATCH = """\
+name: batch
+seed: 8
+conversations: 8
+space: education_dialogue
+prompt: education_dialogue
+protocol: oneshot
+batch: {{poll: 0.1s}}
+limits: {{max_tokens: 10_000_000}}
+backends:
+  default: {{type: openai, model: m, base_url: '{url}', max_tokens: 3000, seed: auto, price: {{prompt: 1, completion: 5}}}}
 """
 
 
@@ -180,6 +196,16 @@ def _make_guided(folder: Path, edgen: Edgen) -> Path:
     return folder / "run"
 
 
+def _make_batch(folder: Path, edgen: Edgen) -> Path:
+    """Make a run by a batch service, which refuses some requests and fails at others; a second batch is left under way."""
+    run = folder / "run"
+    with simulator("--batch-seconds", "2", "--faults", "refusal=0.2,404=0.1,500=0.2") as url:
+        (folder / "job.yaml").write_text(BATCH.format(url=url))
+        edgen("generate", folder / "job.yaml", "-o", run, "--via", "batch")
+        edgen("generate", folder / "job.yaml", "-o", run, "-n", "12", "--via", "batch", "--for", "1s")
+    return run
+
+
 _EXPORTS = (
     _reading("export dstc7", "export", "{run}", "--to", "dstc7", "--candidates", "3", "-o", "{out}"),
     _reading("export sft", "export", "{run}", "--to", "sft", "-o", "{out}"),
@@ -190,6 +216,7 @@ _NOT_MADE_BY_JOB = tuple(one for one in _ANY_RUN if one.name.split()[0] not in (
 
 KINDS = (
     SELFPLAY,
+    Kind("batch", _make_batch, _NOT_MADE_BY_JOB),
     Kind("gated", _make_gated, (*_ANY_RUN, *_EXPORTS, _SELECT)),
     Kind("chosen", _make_chosen, (*_NOT_MADE_BY_JOB, *_EXPORTS, _SELECT)),
     Kind("merged", _make_merged, (*_ANY_RUN, *_EXPORTS, _SELECT, _OTHER)),

@@ -22,6 +22,7 @@ from bench.kills.cases import Case, Words
 from edgen.api.status import read_status
 from edgen.core.errors import EdgenError
 from edgen.core.files import target_name
+from edgen.store.ledger import find_ledger_damage
 from tests import fork_server
 
 KINDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -197,6 +198,9 @@ class Bench:
         for run in sorted(job.parent for job in place.glob("*/job.yaml")):
             if (run / "run.db").exists() or (run / "arms").exists():
                 wrong += _conserved(run)
+        for ledger in sorted(place.rglob("*.db")):
+            if not ledger.name.startswith("budget."):
+                wrong += [f"validate: {problem}" for problem in find_ledger_damage(ledger)]
         return wrong
 
     def _compare(self, place: Path, calm: Left, ended: Ended) -> list[str]:

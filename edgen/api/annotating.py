@@ -16,6 +16,7 @@ from edgen.annotation.annotator import ROLE, is_name
 from edgen.annotation.identical import SEEDS
 from edgen.annotation.label_files import Given, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
+from edgen.annotation.pages import given_on_pages, is_people_file
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.sheet import write_sheet
 from edgen.asking.annotators import AnnotatorAsker, annotator_of
@@ -176,7 +177,7 @@ class Annotating:
         """Return people's labels, file by file. Raises DataError."""
         given: list[Given] = []
         for path in self.options.people:
-            read = read_given(path, self.reader, self.asking)
+            read = (given_on_pages if is_people_file(path) else read_given)(path, self.reader, self.asking)
             given += read.given
             if read.without:
                 self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels were skipped.")

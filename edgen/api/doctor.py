@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import difflib
 import platform
 import secrets
@@ -14,13 +15,14 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, backend_name, check_budget
-from edgen.core.errors import CallError, EdgenError, FailureKind
+from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.purse import Purse
+from edgen.execution.client.same_model import SameModel
 from edgen.execution.rollout import advice
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
@@ -30,6 +32,7 @@ from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import fits_schema, schema_file
 from edgen.providers import Backend, make, provider_of, servers
+from edgen.providers.fleet import servers_of
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
 from edgen.runtime.loading import Loading
@@ -143,9 +146,33 @@ def _check_arms(
             if config not in tried:
                 tried.append(config)
                 schemas = _schemas_for(config, plans.values())
-                for server in servers(config):
+                each = servers(config)
+                for server in each:
                     checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(tell))
                     asyncio.run(_check_backend(diagnosis, checked, trust, call=call))
+                if len(each) > 1:
+                    asyncio.run(_check_same_model(diagnosis, prefix + role, config, trust))
+
+
+async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConfig, trust: Trust) -> None:
+    """Check that the servers of a backend list the same model. A server that cannot be asked is left out: its
+    own check says why."""
+    try:
+        consents = trust.settle([config])
+        backend = make(config, timeout=60.0, connections=2, environ=trust.environ, consents=consents)
+    except EdgenError:
+        return
+    try:
+        each = servers_of(backend)
+        same = SameModel(each, backend.model)
+        for address in each:
+            with contextlib.suppress(CallError):
+                await same.look(address)
+        diagnosis.add(role, f"{len(each)} servers share the calls")
+    except ProviderError as error:
+        diagnosis.fail(role, str(error), error.exit_code)
+    finally:
+        await backend.aclose()
 
 
 class _Checked(NamedTuple):
@@ -199,7 +226,7 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
         return
     try:
         identity = backend.identity
-        address = identity.get("base_url", "")
+        address = getattr(config, "base_url", None) or identity.get("base_url", "")
         diagnosis.add(role, f"{identity['type']} {backend.model} {address}".rstrip())
         for decision in trust.judge(config):
             match decision:
@@ -231,7 +258,7 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, tr
 
     async def ask() -> Reply:
         nonlocal started
-        await client.learn_slots()
+        await client.servers.learn()
         started = time.monotonic()
         return await client.ask_once(request)
 

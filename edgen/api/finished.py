@@ -10,12 +10,14 @@ from edgen.core.errors import UsageError
 from edgen.core.registry import find, find_all
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import Status, status_of
+from edgen.store.pairs_file import require_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
     from edgen.evaluation.comparison.result import Comparison
     from edgen.execution.merge import MergeResult
+    from edgen.export.format import Format
     from edgen.export.options import ExportOptions
     from edgen.export.write import Exported
     from edgen.report.page import WrittenReport
@@ -85,11 +87,46 @@ def export_run(
         raise UsageError(f"-o is missing: name the folder to make, such as -o exports/{format_.name}.")
     format_.check(options)
     check_target(output)
-    with RunFolder(run).lock_for_reading(), RunReader(run, options.layers) as reader:
-        exported = export(reader, format_, output, options)
+    if options.others:
+        exported = _export_between(run, format_, output, options)
+    else:
+        _refer_to_others(RunFolder(run), format_)
+        with RunFolder(run).lock_for_reading(), RunReader(run, options.layers) as reader:
+            require_pair_set(reader.rundir, options.pairs)
+            exported = export(reader, format_, output, options)
     for remark in exported.remarks:
         control.note(remark)
     return exported
+
+
+def _export_between(run: Path, format_: Format, output: Path, options: ExportOptions) -> Exported:
+    """Write the pairs of a run with others. Raises UsageError for a format without pairs."""
+    from edgen.asking.places import open_for_reading
+    from edgen.export.write import export
+
+    if "pairs" not in format_.needs:
+        raise UsageError(
+            f"--against: {format_.name} is no format of pairs; `edgen export {run}` says which formats need pairs."
+        )
+    if options.layers:
+        raise UsageError("--layer is about one run; leave it out with --against.")
+    with open_for_reading(run, options.others) as reader:
+        if not reader.rundir.pairs.exists():
+            others = " ".join(map(str, options.others))
+            raise UsageError(
+                f"{run}: there are no pairs with these runs; `edgen pairs {run} {others} --signal oracle` makes them."
+            )
+        return export(reader, format_, output, options)
+
+
+def _refer_to_others(rundir: RunFolder, format_: Format) -> None:
+    """Raise UsageError where a run has pairs with other runs alone."""
+    if "pairs" in format_.needs and not rundir.pairs.exists() and (between := rundir.pairs_with_others()):
+        folders = ", ".join(path.parent.name for path in between)
+        raise UsageError(
+            f"{rundir.path}: this run has pairs with other runs only ({folders}); name these with --against RUN, in the "
+            "same order as for `edgen pairs`."
+        )
 
 
 def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:

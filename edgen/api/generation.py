@@ -21,6 +21,7 @@ from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.costly_changes import dropped_arms, find_rework
 from edgen.execution.finish import is_finished, remark_on_files
+from edgen.execution.fleet_identity import keep_identities
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
@@ -112,10 +113,15 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
         raise UsageError(
             f"--write-only {options.write_only}: this is not a folder; name one for the request files."
         )
+    source = source._replace(job=keep_identities(source.job, _folder_of(source.job, options)))
     if source.job.measure_references:
         load_job_measures(source.job, source.reach, control.trust)
     plans = plans_of(source.job, source.name, source.reach)
     return await _Generation(source, plans, options, control).make()
+
+
+def _folder_of(job: Job, options: GenerateOptions) -> RunFolder:
+    return RunFolder(options.output if options.output is not None else Path("outputs") / job.name)
 
 
 @dataclass
@@ -145,9 +151,7 @@ class _Generation:
             check_part(plan.job, options.part)
         self._whole, self._plans, self._reach = whole, plans, source.reach
         self._options, self._control = options, control
-        self._folder = RunFolder(
-            options.output if options.output is not None else Path("outputs") / whole.name
-        )
+        self._folder = _folder_of(whole, options)
         self._counts: dict[str, ProgressCounts] = {}
         control.begin(whole.name, folder=self._folder.path)
 

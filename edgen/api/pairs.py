@@ -22,23 +22,27 @@ from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.pair import OF_RESPONSES, Source
-from edgen.core.text import describe_counts
+from edgen.core.text import describe_counts, quantity
 from edgen.planning.allowed_files import Reach
 from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_of_run
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.credit import credited
 from edgen.preferences.labels import LabelRules
+from edgen.preferences.pair_sets import SetComparison, compare_pair_sets
 from edgen.preferences.pairs import PairCounts, write_pairs
 from edgen.preferences.response_pairs import write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts
+from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
 from edgen.protocols.oracle import votes_of
-from edgen.runtime.control import Control
+from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import JudgeStatus, RolloutStatus
+from edgen.store.pairs_file import labels_by, require_pair_set, use_pair_set
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
+_NO_NAME = "--name is about the pairs of one run; leave it out between runs."
 _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
 
 
@@ -82,15 +86,34 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
         return PairMaking(reader, options, control).make(report=report)
 
 
-def report_bias(run: Path, against: Sequence[Path] = (), *, asked: bool = True) -> dict[str, Any]:
+def report_bias(
+    run: Path, against: Sequence[Path] = (), *, asked: bool = True, name: str | None = None
+) -> dict[str, Any]:
     """Return position and length bias, agreement, calibration and the policy matrix of the pairs that a run
-    has, or has with other runs. Raises UsageError where neither this nor pairs were `asked` for."""
+    has, or has with other runs; `name`: of that set. Raises UsageError where neither this nor pairs were
+    `asked` for."""
     if not asked:
         raise UsageError(
             f"--signal is missing: name the evidence, as in --signal oracle ({', '.join(get_args(Source))}), or use --report alone."
         )
     with open_for_reading(run, against) as reader:
+        if against and name is not None:
+            raise UsageError(_NO_NAME)
+        require_pair_set(reader.rundir, name)
         return bias_of_run(reader)
+
+
+def compare_sets(run: Path, names: tuple[str, str]) -> SetComparison:
+    """Compare the labels of two pair sets of a run: agreement, and the biases of each. Raises UsageError and
+    RunError."""
+    with open_for_reading(run) as reader:
+        return compare_pair_sets(reader, names)
+
+
+def make_vote_sheet(run: Path, path: Path) -> int:
+    """Write a sheet for people to vote in, and return the number of its pairs. Raises UsageError."""
+    with explain_os_errors(run), open_for_reading(run) as reader:
+        return write_vote_sheet(reader, path)
 
 
 class PairMaking:
@@ -128,14 +151,29 @@ class PairMaking:
             )
         if options.human is not None:
             raise UsageError("--people is about the conversations of one run; leave it out between runs.")
+        if options.name is not None:
+            raise UsageError(_NO_NAME)
+
+    def _choose_set(self) -> None:
+        """Choose the set that the pairs are written to: people's votes never replace another source's
+        labels."""
+        name, by = self.options.name, self.options.by
+        if name is None and by == "human" and labels_by(self.run) not in (None, by):
+            name = by
+            self._control.note(
+                f"the labels of {self.run.pairs} are not people's and stay; people's are the set {name}. "
+                f"`edgen export {self.run.path} --pairs {name}` takes them."
+            )
+        use_pair_set(self.run, name)
 
     def make(self, *, report: bool) -> PairedRun:
+        self._choose_set()
         if self.options.by in OF_RESPONSES:
             return self._make_of_responses(report=report)
         reader, options, pairs = self.reader, self.options, self.job.pairs
         scenarios = self.require_comparable()
         if options.human is not None:
-            take_votes(reader, options.human)
+            self._take_votes(options.human)
         votes = stored_votes(reader.rundir)
         if options.by == "human" and not votes:
             raise UsageError(
@@ -152,10 +190,27 @@ class PairMaking:
             with PlayedRollouts(self.choice, ledgers) as played:
                 made = write_pairs(self.choice, rules, votes, played if ledgers else None)
             made.simulated |= reader.simulated
+            if made.stale_votes:
+                self._control.note(
+                    f"{quantity(made.stale_votes, 'vote')} on other texts than the run has now, or on pairs that it has no more: "
+                    "left out, and kept."
+                )
             facts |= {"made": made, "bias": bias_of_run(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)
         rollouts = tuple(map(RolloutStatus.at, ledgers.values()))
         return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, **facts)
+
+    def _take_votes(self, path: Path) -> None:
+        """Keep the votes of a file, or of a sheet that was filled in."""
+        if not is_sheet(path):
+            take_votes(self.reader, path)
+            return
+        read = read_vote_sheet(self.reader, path)
+        take_votes(self.reader, path, read.votes)
+        if read.stale:
+            self._control.note(
+                f"{path}: {quantity(read.stale, 'row')} about pairs that this run does not have now; left out."
+            )
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
         """Pairs of responses to one turn, by what the run says itself of them."""

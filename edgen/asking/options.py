@@ -67,6 +67,14 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
         int | None, option("Keep the N clearest pairs of each scenario.", metavar="N", ge=1)
     ] = None
     min_turns_left: TurnsLeft = None
+    name: Annotated[
+        str | None,
+        option(
+            "The pair set to make or to report on; people's votes never replace another source's labels.  "
+            "[default: default, or human]",
+            metavar="NAME",
+        ),
+    ] = None
     allow_outside: AllowOutside = False
 
     @property

@@ -46,6 +46,22 @@ ReportOption = Annotated[
         "the judge prefers each to each other one.",
     ),
 ]
+SheetOption = Annotated[
+    Path | None,
+    Option(
+        "--sheet",
+        metavar="FILE",
+        help="Write an empty sheet for people to vote in (CSV); then --people FILE.",
+    ),
+]
+CompareOption = Annotated[
+    tuple[str, str] | None,
+    Option(
+        "--compare",
+        metavar="SET SET",
+        help="Compare the labels of two pair sets, as in --compare human default: agreement and biases.",
+    ),
+]
 
 
 def command(
@@ -54,6 +70,8 @@ def command(
     signal: SignalOption = None,
     options: PairOptions,
     report: ReportOption = False,
+    sheet: SheetOption = None,
+    compare: CompareOption = None,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,
     json: o.JsonOption = False,
@@ -62,7 +80,8 @@ def command(
 
     Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and
     abstentions never become labels. Each pair keeps its evidence. People's votes come with --people, one JSON
-    object a line. Every verdict is stored, so a second start asks for none again. --report without --signal
+    object a line or the sheet of --sheet, and from the pages of `edgen web RUN --vote`. They never replace
+    another source's labels: a run has several sets of pairs, by --name. Every verdict is stored, so a second start asks for none again. --report without --signal
     reports on the pairs that exist. Several runs are compared on the scenarios that they share; their pairs
     are in the first run's folder, in pairs/against.
 
@@ -76,12 +95,40 @@ def command(
 
     control = make_control(work)
     run, *against = runs
+    if sheet is not None or compare is not None:
+        return _print_apart(runs, signal, sheet, compare, json=json)
     if signal is None:
         return _print_bias(runs, options, dry_run=dry_run, report=report, json=json)
     options = msgspec.structs.replace(options, by=signal, against=tuple(against))
     if dry_run:
         return _print_needs(run, options, control, json=json)
     return _print_pairs(run, options, control, report=report, json=json)
+
+
+def _print_apart(
+    runs: Sequence[Path],
+    signal: str | None,
+    sheet: Path | None,
+    compare: tuple[str, str] | None,
+    *,
+    json: bool,
+) -> None:
+    """Write a sheet, or compare two sets. Raises UsageError for what does not go with that."""
+    if len(runs) > 1 or signal is not None or (sheet is not None and compare is not None):
+        raise UsageError("--sheet and --compare are about one run, each alone; leave the other options out.")
+    if compare is not None:
+        from edgen.api.pairs import compare_sets
+        from edgen.preferences.pair_sets import render_comparison
+
+        found = compare_sets(runs[0], compare)
+        print_value(found, render_comparison(found), json=json)
+    elif sheet is not None:
+        from edgen.api.pairs import make_vote_sheet
+
+        count = make_vote_sheet(runs[0], sheet)
+        then = f"Write 1, 2 or tie into `choice`; then edgen pairs {runs[0]} --signal human --people {sheet}"
+        lines = (f"sheet      {count:,} pairs: {sheet}", f"           {then}")
+        print_value({"run": str(runs[0]), "file": str(sheet), "pairs": count}, lines, json=json)
 
 
 def _print_bias(
@@ -93,7 +140,8 @@ def _print_bias(
     from edgen.api.pairs import report_bias
     from edgen.preferences.render import render
 
-    bias = report_bias(runs[0], runs[1:], asked=report and not (options.judge or options.prompt))
+    asked = report and not (options.judge or options.prompt)
+    bias = report_bias(runs[0], runs[1:], asked=asked, name=options.name)
     print_value(bias, render(bias), json=json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -14,6 +15,14 @@ AllowHost = Annotated[
     Option(
         metavar="NAME",
         help="Also answer requests for this host name; may be repeated.",
+    ),
+]
+
+OwnSpaces = Annotated[
+    list[Path] | None,
+    Option(
+        metavar="FILE",
+        help="Also speak of the values of this space where a prompt names them; may be repeated.",
     ),
 ]
 
@@ -37,6 +46,10 @@ def command(
         float, Option(metavar="SECONDS", min=0.01, max=604_800, help="Seconds after which a batch expires.")
     ] = 86_400.0,
     allow_host: AllowHost = None,
+    slots: Annotated[
+        int | None, Option(metavar="N", min=1, help="Calls worked on at once; others wait. Default: all.")
+    ] = None,
+    space: OwnSpaces = None,
     list_faults: Annotated[
         bool, Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
     ] = False,
@@ -69,6 +82,15 @@ def command(
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
 
     options = Options(
-        host, port, latency_ms, faults, seed, batch_seconds, batch_window, tuple(allow_host or ())
+        host,
+        port,
+        latency_ms,
+        faults,
+        seed,
+        batch_seconds,
+        batch_window,
+        tuple(allow_host or ()),
+        tuple(space or ()),
+        slots,
     )
     asyncio.run(serve(options, announce))

@@ -123,6 +123,8 @@ def render_status(status: Status) -> Iterator[str]:
         yield f"retried    {describe_reasons(Counter(status.retried), len(status.retried))}"
     yield f"tokens     {tokens.prompt:,} prompt{_of_cache(tokens)}, {tokens.completion:,} completion"
     yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
+    for address, server in (status.servers or {}).items():
+        yield f"server     {address}: {server.answers:,} answers, {server.failures:,} failures"
     if status.out:
         yield f"reserved   {_describe_amount(status.out)} at most, for open batches and calls"
     if status.unanswered:

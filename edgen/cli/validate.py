@@ -147,15 +147,22 @@ def _render_kind(kind: str, title: str, files: Sequence[FileReport]) -> Iterator
     if not places:
         return
     yield ""
-    yield f"{title}: {len(places)}"
+    count = sum(file.counts[kind] for file in files)
+    yield f"{title}: {count}"
     for path, problem in places[:_PLACES]:
         record = "" if problem.record is None else f"record {problem.record}, "
         yield f"  {path}: {record}{problem.path}: {problem.problem}"
-    if len(places) > _PLACES:
-        yield f"  … and {len(places) - _PLACES} more; --json lists all"
+    if count > _PLACES:
+        lists = "all" if count == len(places) else f"{len(places)} of them"
+        yield f"  … and {count - _PLACES} more; --json lists {lists}"
 
 
 def _describe_counts(records: int, valid: int, files: Sequence[FileReport]) -> str:
-    severities = Counter(problem.severity for file in files for problem in file.problems)
+    from edgen.validation.findings import KINDS
+
+    severities: Counter[str] = Counter()
+    for file in files:
+        for kind, count in file.counts.items():
+            severities[KINDS[kind][0]] += count
     errors, warnings = (count_noun(severities[name], name) for name in ("error", "warning"))
     return f"{count_noun(records, 'record')}, {valid} valid, {errors}, {warnings}"

@@ -12,7 +12,8 @@ from typer import Argument, Option
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.errors import ending_signals
-from edgen.cli.output import print_value
+from edgen.cli.output import note, print_value
+from edgen.web.options import PeopleOptions
 
 
 def command(
@@ -20,42 +21,93 @@ def command(
         list[Path] | None,
         Argument(
             metavar="[PATH...]",
-            help="Runs, or folders that hold runs.  [default: outputs]",
+            help="Runs, folders that hold runs, and files or folders of conversations in any layout that `edgen stats` reads.  [default: outputs]",
             autocompletion=complete.runs,
             show_default=False,
         ),
     ] = None,
+    *,
     port: Annotated[
         int, Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = 0,
     no_browser: Annotated[
         bool, Option("--no-browser", help="Open no browser; print the link alone.")
     ] = False,
+    export: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="Write the pages of one run or file to DIR as a static site, and start no server.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        Option(
+            metavar="ADDRESS",
+            help="Address to listen on. Any but this machine's own needs invitations.",
+        ),
+    ] = "127.0.0.1",
+    people: PeopleOptions,
     json: o.JsonOption = False,
 ) -> None:
-    """Look at runs and their conversations in a browser.
+    """Look at runs and their conversations in a browser, and have people vote and label.
 
     Pages are served on this machine alone, to the browser that opens the printed link. They show how runs
     stand, live; search and filter conversations; and show all that a run knows of one: scenario, turns,
-    labels, raw replies, provenance and pairs. Ctrl-C stops the server.
+    labels, raw replies, requests, provenance and pairs. Other data opens in the same pages: published data
+    sets, and chats as messages or in ShareGPT's form, in JSON, JSON Lines or Parquet. With --vote or --label,
+    invited people see one pair or unit at a time, and nothing else. Ctrl-C stops the server.
 
     Example: edgen web outputs
 
     Example: edgen web outputs/quickstart --port 8080 --no-browser
+
+    Example: edgen web outputs/quickstart --export site
+
+    Example: edgen web outputs/selfplay --vote --invite rater1,rater2 --per-unit 2
     """
+    if export is not None:
+        _export(paths or [Path("outputs")], export, json=json)
+        return
+    from edgen.web.inviting import is_loopback, require_invitations, set_up
     from edgen.web.server import serve
 
-    def opened(link: str, _sources: object) -> None:
-        print_value(
-            {"url": link}, [f"edgen shows {_named(paths)} at {link}", "Press Ctrl-C to stop."], json=json
+    places = paths or [Path("outputs")]
+    keys = set_up(places, people)
+    require_invitations(places, host)
+    if not is_loopback(host):
+        note(
+            f"edgen: {host} can be reached by other machines, without encryption. Whoever has a link can use it: send "
+            "each to one person, and stop the server when nobody answers."
         )
+
+    def opened(link: str, _sources: object) -> None:
+        base = link.partition("/enter")[0]
+        links = {name: f"{base}/enter?key={key}" for name, key in keys.items()}
+        lines = [f"edgen shows {_named(paths)} at {link}"]
+        lines += [f"{name}: {own}" for name, own in links.items()]
+        facts: dict[str, object] = {"url": link, **({"invited": links} if links else {})}
+        print_value(facts, [*lines, "Press Ctrl-C to stop."], json=json)
         sys.stdout.flush()
         if not no_browser:
             import webbrowser
 
             webbrowser.open(link)
 
-    serve(paths or [Path("outputs")], port, opened, (signal.SIGINT, *ending_signals()))
+    serve(places, port, opened, (signal.SIGINT, *ending_signals()), host)
+
+
+def _export(paths: list[Path], folder: Path, *, json: bool) -> None:
+    """Write a static site."""
+    from edgen.web.static_site import export_site
+
+    site = export_site(paths, folder)
+    print_value(
+        {"index": str(site.index), "conversations": site.conversations, "bytes": site.size},
+        [f"{site.index}: pages of {site.conversations:,} conversations, {site.size / 1e6:.1f} MB."],
+        json=json,
+    )
 
 
 def _named(paths: list[Path] | None) -> str:

@@ -287,6 +287,9 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
             result[key] = _laid_over(under, value)
         else:
             result[key] = value
+    if "base_url" in above:  # of one or several servers, in place of those below
+        for key in {"more_base_urls", "known_as"} - above.keys():
+            result.pop(key, None)
     return result
 
 
@@ -320,6 +323,8 @@ def shaping_values(job: Job) -> dict[str, Any]:
         for key in ("forms", "retry_max_tokens"):
             if getattr(backend, key) is None:
                 plain["backends"][name].pop(key, None)
+        if (known := getattr(backend, "known_as", None)) is not None:
+            plain["backends"][name]["base_url"] = known
         for knob in backend.KNOBS:
             plain["backends"][name].pop(knob, None)
     return plain

@@ -89,6 +89,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
+    LISTS: ClassVar[frozenset[str]] = frozenset()  # keys whose value may also be a list of such values
     ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
     BY_PEOPLE: ClassVar[bool] = False  # people answer: no limit, price or retry of services applies
 
@@ -169,6 +170,11 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
         extra: dict[str, Any] = getattr(self, "extra_body", {})
         inner = extra.get("generationConfig")
         return extra | inner if isinstance(inner, dict) else extra
+
+    @classmethod
+    def given(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of a job in the form of the fields, if it may state them in another one."""
+        return values
 
     def located(self, folder: Path) -> Self:  # noqa: ARG002 - most name no files
         """Return the settings with files named from anywhere. `folder`: that of relative names."""

@@ -169,6 +169,8 @@ def _fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]
 def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
     if not _is(dict, value, path, problems):
         return None
+    if (given := getattr(type_, "given", None)) is not None:
+        value = given(value)
     fields = _fields(type_)
     tag = type_.__struct_config__.tag_field
     built: dict[str, Any] = {}
@@ -256,6 +258,7 @@ def _name(value: Any) -> str:
 _PRIVATE = {
     "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
     "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password",
+    "known_as": "expected an address like http://127.0.0.1:8080/v1, without user or password",
     "more_base_urls": "expected addresses like http://127.0.0.1:8080/v1, without user or password",
 }
 # The meaning of msgspec's patterns, by key.

@@ -24,6 +24,7 @@ from edgen.execution.watchdog import Watchdog
 from edgen.store.ledger import OPEN
 
 GRACE = 30.0  # seconds for calls in flight to end once the run stops
+UNPAID_GRACE = 3.0  # seconds, if none of them is paid for
 MOST_WAITING = 16  # workers that may wait for one, as far as extra workers are created for that
 MOST_WORKERS = 8192
 _SHARE = 8  # fraction of the calls in flight whose answers may share one commit
@@ -58,8 +59,8 @@ class OnlineScheduler:
         return {client.admission for client in self._work.clients.values()}
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
-        """Admit no more calls; calls in flight may end within `grace` seconds (None: the default). The first
-        reason counts."""
+        """Admit no more calls; calls in flight may end within `grace` seconds (None: the default), and within
+        UNPAID_GRACE if none is paid for. The first reason counts."""
         if self.stopped is not None:
             return
         self.stopped = reason
@@ -133,8 +134,15 @@ class OnlineScheduler:
         """Wait for calls in flight until the grace period ends; `hurry` ends it."""
         clock = asyncio.get_running_loop().time
         started = clock()
-        while not everybody.done() and clock() - started < self._grace:
+        while not everybody.done() and clock() - started < self._patience():
             await asyncio.wait({everybody}, timeout=0.1)
+
+    def _patience(self) -> float:
+        """Return the grace period of what is in flight now: it is short for calls that cost nothing."""
+        at_work = [client for client in self._work.clients.values() if client.in_flight]
+        unstored = any(admission.unstored for admission in self._admissions)
+        short = at_work and not unstored and all(client.unpaid for client in at_work)
+        return min(self._grace, UNPAID_GRACE) if short else self._grace
 
     async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
         ask = self._ask_once if self._work.tasks.sharers > 1 else self._ask

@@ -36,10 +36,15 @@ from edgen.store.ledger import OPEN, Ledger, RunPlan
 from edgen.store.ledger.facts import (
     OWNER,
     RETRIES,
+    SERVERS,
+    ServerCounts,
+    add_servers,
     note_end,
     note_retries,
+    note_servers,
     note_timeouts,
     read_retries,
+    read_servers,
     read_timeouts,
 )
 
@@ -110,6 +115,8 @@ class Session:
         self._retries_noted = 0
         self._timeouts_before = read_timeouts(ledger.fact, ledger.path)
         self._timeouts_noted = 0
+        self._servers_before = read_servers(ledger.fact(SERVERS), ledger.path)
+        self._servers_noted: dict[str, ServerCounts] = {}
 
     def _open_budget(self, whole: Budget) -> Budget:
         """Return this session's budget: under the caps of the whole run, with its own lease if runs share a
@@ -157,9 +164,24 @@ class Session:
         return found
 
     @property
+    def unpaid(self) -> bool:
+        """Whether no call in flight is paid for."""
+        return all(client.unpaid for client in self._clients.values() if client.in_flight)
+
+    @property
     def timeouts(self) -> int:
         """The number of attempts of this session that got no answer in time."""
         return sum(client.timeouts for client in {*self._clients.values()})
+
+    @property
+    def servers(self) -> dict[str, ServerCounts]:
+        """The calls of this session by server, for services that have several."""
+        return {
+            address: ServerCounts(lane.answers, lane.failures)
+            for admission in self.admissions.values()
+            if len(admission.lanes) > 1
+            for address, lane in admission.lanes.items()
+        }
 
     def announce(self, plan: RunPlan) -> None:
         """Note the plan."""
@@ -239,6 +261,9 @@ class Session:
             if (timeouts := self.timeouts) != self._timeouts_noted:
                 self._timeouts_noted = timeouts
                 note_timeouts(self.ledger, self._timeouts_before + timeouts)
+            if (servers := self.servers) != self._servers_noted:
+                self._servers_noted = servers
+                note_servers(self.ledger, add_servers(self._servers_before, servers))
             if reason:
                 note_end(self.ledger, self._number, reason)
             self.ledger.note_session(

@@ -121,6 +121,19 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             completes="layers",
         ),
     ] = None
+    pairs: Annotated[
+        str | None,
+        option("The pair set to export.  [default: default]", metavar="NAME"),
+    ] = None
+    against: Annotated[
+        str | Sequence[str] | None,
+        option(
+            "Formats of pairs only: the pairs that `edgen pairs` made of this run and RUN; may be repeated, in the same "
+            "order as there.",
+            metavar="RUN",
+            completes="runs",
+        ),
+    ] = None
     own: Mapping[str, Any] = {}
     """Options of the format only, by name, as given: its `Options` defines them."""
 
@@ -129,6 +142,14 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The layers whose labels turns have."""
         given = self.layer
         return () if given is None else (given,) if not isinstance(given, list | tuple) else tuple(given)
+
+    @property
+    def others(self) -> tuple[Path, ...]:
+        """The runs whose pairs with this one are wanted."""
+        given = self.against
+        if given is None:
+            return ()
+        return tuple(map(Path, given if isinstance(given, list | tuple) else [str(given)]))
 
     def check(self) -> None:
         """Raise UsageError for an invalid option, and for one that a card cannot state."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import dataclasses
 import itertools
 import zlib
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ import msgspec
 
 from edgen.core.errors import DataError
 from edgen.core.text import join_list
+from edgen.families.parquet import is_parquet, rows_of
 from edgen.families.reader import DataSetReader, known_titles, reader_of_record, reader_of_text
 from edgen.validation.reading import open_data, printable
 from edgen.validation.stream import Piece, lines_of, not_utf8, pieces
 
-ADVICE = "Rows that `edgen export` wrote for a trainer are not read; `--to ed` and `--to hf --files jsonl` write files that are."
+ADVICE = "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf --files jsonl` write files that are."
 _LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
 _HEAD = 1 << 16  # bytes
 
@@ -31,10 +33,14 @@ class RecordFile:
     reader: DataSetReader | None
     is_empty: bool = False
     is_text: bool = False
+    is_table: bool = False
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the records. Raises DataError with the place where the file cannot be read on."""
         source = printable(self.path)
+        if self.is_table:
+            yield from rows_of(self.path, source)
+            return
         with open_data(self.path) as file:
             if self.is_text and self.reader is not None:
                 try:
@@ -64,6 +70,8 @@ def is_recognized(record: Any) -> bool:
 def open_records(path: Path) -> RecordFile:
     """Return a file of records with its reader. Raises DataError for one that cannot be read."""
     source = printable(path)
+    if is_parquet(path):
+        return _recognized(RecordFile(path, None, is_table=True), rows_of(path, source))
     with open_data(path) as file:
         head = _head(file, source)
         if head.lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
@@ -72,12 +80,17 @@ def open_records(path: Path) -> RecordFile:
             reader = reader_of_text(head)
             return RecordFile(path, reader, is_text=True)
     with open_data(path) as file:
-        is_empty = True
-        for piece in itertools.islice(pieces(file, source, is_recognized), _LOOKED_AT):
-            is_empty = False
-            if (found := reader_of_record(_decoded(piece))) is not None:
-                return RecordFile(path, found)
-    return RecordFile(path, None, is_empty)
+        return _recognized(RecordFile(path, None), pieces(file, source, is_recognized))
+
+
+def _recognized(file: RecordFile, records: Iterator[Piece]) -> RecordFile:
+    """Return a file with the reader of its first record that is recognised."""
+    is_empty = True
+    for piece in itertools.islice(records, _LOOKED_AT):
+        is_empty = False
+        if (found := reader_of_record(_decoded(piece))) is not None:
+            return dataclasses.replace(file, reader=found)
+    return dataclasses.replace(file, is_empty=is_empty)
 
 
 def unknown_layout(path: Path) -> DataError:

@@ -45,11 +45,12 @@ Outcome = tuple[str, str | None, bytes | None]  # status, reason and record, as 
 
 class PairCounts(msgspec.Struct):
     """Counts of a pairs file: labelled pairs by side of the split, and the others by reason. `simulated`: a
-    simulator had a part in a conversation or a verdict."""
+    simulator had a part in a conversation or a verdict. `stale_votes`: people's votes on other texts."""
 
     train: int = 0
     test: int = 0
     simulated: bool = False
+    stale_votes: int = 0
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
     def add(self, pair: Pair) -> None:
@@ -73,8 +74,10 @@ def write_pairs(
         partners: dict[str, list[str]] = defaultdict(list)
         for a, b in votes:
             partners[a].append(b)
-        known = _Known(choice, votes, partners, views, rules.judge, played)
-        return write_labelled(reader, rules, known.pairs)
+        known = _Known(choice, votes, partners, views, rules.judge, played, Counter())
+        counts = write_labelled(reader, rules, known.pairs)
+    counts.stale_votes = sum(map(len, votes.values())) - known.held.total()
+    return counts
 
 
 def write_labelled(
@@ -97,7 +100,8 @@ def write_labelled(
 
 class _Known(NamedTuple):
     """All that is known of pairs. `partners`: of an id, those that come after it in a vote on both; `views`
-    are the judges' ledgers by their names; `judge` is the one that labels."""
+    are the judges' ledgers by their names; `judge` is the one that labels. `held` counts the votes on present
+    texts."""
 
     choice: PairChoice
     votes: Votes
@@ -105,6 +109,7 @@ class _Known(NamedTuple):
     views: Mapping[str, LedgerReader]
     judge: str | None
     played: PlayedRollouts | None
+    held: Counter[str]
 
     def pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
         """Yield the pairs of one scenario with all signals: those that some source was asked about, or would
@@ -120,6 +125,7 @@ class _Known(NamedTuple):
         # Of many conversations few pairs are asked about, so what is not asked about is not looked at.
         for a, b in _in_order({*chosen, *judged, *self._voted(candidates)}, names):
             human = human_signal(votes_that_hold(self.votes, candidates[a], candidates[b]))
+            self.held["votes"] += 0 if human is None else len(human.votes)
             known = human or (a, b) in judged
             if not (known or (a, b) in chosen):
                 continue

@@ -44,6 +44,9 @@ from edgen.plugin.protocols import (
 
 _TURNS = (4, 24)  # of a conversation under a schema: the least and the most
 _LONGEST = 500  # characters of one of its turns
+_USUAL = 200  # characters of a turn, where tokens are few
+_CHARACTERS = 3.5  # of a token, by a small vocabulary
+_AROUND = 14, 20  # tokens of the JSON around a turn, and around the conversation
 _TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
 
 
@@ -62,10 +65,24 @@ def _form(rules: Rules) -> Form:
     """Return the form of a conversation between a space's roles, with the probability if one of them
     learns."""
     names = [role.name for role in rules.roles]
-    conversation = turns(names, *_TURNS, _LONGEST)
+    backend = rules.backend("default")
+    most, longest = _bounds(None if backend is None else backend.room())
+    conversation = turns(names, _TURNS[0], most, longest)
     if learner(rules.roles) is None:
         return form(conversation=conversation)
     return form(conversation=conversation, probability=probability())
+
+
+def _bounds(room: int | None) -> tuple[int, int]:
+    """Return the most turns of a conversation and the most characters of a turn that fit so many tokens:
+    an answer that is cut off is lost."""
+    least, most = _TURNS
+    if room is None:
+        return most, _LONGEST
+    of_turn, of_all = _AROUND
+    left = room - of_all
+    count = min(max(int(left / (of_turn + _USUAL / _CHARACTERS)), least), most)
+    return count, min(max(int((left / count - of_turn) * _CHARACTERS), _USUAL // 4), _LONGEST)
 
 
 class Oneshot(ConversationProtocol):

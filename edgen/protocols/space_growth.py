@@ -76,7 +76,8 @@ def expansion(
     known, kept, dropped = KnownValues(present), list[str](), Counter[str]()
     answers = empty = barren = 0
     while len(kept) < wanted and barren < BARREN:
-        shown = draw_shown([*present, *kept], seed, answers)
+        # After an answer without new values the same prompt could get the same answer: at temperature 0 it does.
+        shown = draw_shown([*present, *kept], seed, answers, shuffled=barren > 0)
         variables = {
             "dimension": LISTS.get(dimension, dimension),
             "name": space.name,
@@ -110,14 +111,15 @@ def expansion(
     return Expanded(tuple(kept), dict(sorted(dropped.items())), answers, empty)
 
 
-def draw_shown(values: Sequence[str], seed: int, number: int) -> list[str]:
-    """Return at most SHOWN of the values, in their order; the choice depends on the seed and the request's
-    number."""
+def draw_shown(values: Sequence[str], seed: int, number: int, *, shuffled: bool = False) -> list[str]:
+    """Return at most SHOWN of the values, in their order or shuffled; the choice depends on the seed and the
+    request's number."""
 
     def place(index: int) -> bytes:
         return hashlib.blake2b(f"{seed}/{number}/{values[index]}".encode(), digest_size=8).digest()
 
-    return [values[index] for index in sorted(sorted(range(len(values)), key=place)[:SHOWN])]
+    drawn = sorted(range(len(values)), key=place)[:SHOWN]
+    return [values[index] for index in (drawn if shuffled else sorted(drawn))]
 
 
 def why_dropped(value: str, known: KnownValues) -> str | None:

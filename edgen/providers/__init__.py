@@ -26,10 +26,13 @@ def provider_of(config: BackendConfig) -> Provider:
 
 
 def servers(config: BackendConfig) -> list[BackendConfig]:
-    """Return one configuration per server if a job names several for one model, else the given one."""
+    """Return one configuration per server if a job names several for one model, else the given one. All have
+    the identity of the first."""
     if not (more := getattr(config, "more_base_urls", ())):
         return [config]
-    alone: Any = msgspec.structs.replace(config, more_base_urls=())
+    given: Any = config
+    known = given.known_as or given.base_url
+    alone: Any = msgspec.structs.replace(given, more_base_urls=(), known_as=known)
     return [alone, *(msgspec.structs.replace(alone, base_url=url) for url in more)]
 
 
@@ -59,12 +62,13 @@ def make(
 
     Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
     """
-    if len(several := servers(config)) > 1:
-        from edgen.providers.spread import SpreadBackend
+    several: list[Any] = servers(config)
+    if len(several) > 1:
+        from edgen.providers.fleet import Fleet
 
         options: dict[str, Any] = {"timeout": timeout, "connections": connections, "environ": environ}
-        return SpreadBackend([make(one, **options, consents=consents, silent=silent) for one in several])
-    (config,) = several
+        made = [make(one, **options, consents=consents, silent=silent) for one in several]
+        return Fleet({one.base_url.rstrip("/"): backend for one, backend in zip(several, made, strict=True)})
     key = Key()
     if requests := key_requests(config):
         from edgen.providers.keys import key_of
@@ -90,7 +94,7 @@ def make_batch_service(
     has no batch service or the extra is not installed.
     """
     if len(servers(config)) > 1:
-        raise InputError("a batch goes to one server; leave more_base_urls out, or leave --via batch out.")
+        raise InputError("a batch goes to one server; name one in base_url, or leave --via batch out.")
     service = batch_services(config).open(backend, environ, patience)
     if not offline:
         _ = service.client  # made now, so that a missing extra is reported before any work

@@ -172,6 +172,9 @@ class ProviderPrices:
 
     simulated = False
     """Whether its answers are made up, and free."""
+    unpaid = False
+    """Whether an unfinished call loses no money: when a run stops, such calls have seconds to end, not half a
+    minute."""
     prices: PriceList | None = None
     """Prices of its models at its own host."""
 

@@ -278,11 +278,13 @@ class HttpBackend:
         self.base = base_address(config.base_url)
         self.credentials = credentials
         self.model: str = config.model
-        self.identity = {**describe_config(config), "base_url": str(self.base).rstrip("/")}
+        known = getattr(config, "known_as", None)
+        address = self.base if known is None else base_address(known)
+        self.identity = {**describe_config(config), "base_url": str(address).rstrip("/")}
         self._http = Http(self.base, credentials, link, classify)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(model={self.model!r}, base_url={self.identity['base_url']!r})"
+        return f"{type(self).__name__}(model={self.model!r}, base_url={str(self.base)!r})"
 
     async def ask(
         self,

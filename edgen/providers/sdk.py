@@ -157,6 +157,11 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
                 FailureKind.BAD_RESPONSE,
                 f"{place} answers in a compressed form ({error}), which was not asked for and is not unpacked",
             )
+        case httpx2.TooManyRedirects():
+            return (
+                FailureKind.PERMISSION,
+                f"{place} redirects a download again and again, and its file was not reached; check base_url",
+            )
         case httpx2.TimeoutException() | TimeoutError():
             return FailureKind.TIMEOUT, f"{place} gave no complete answer in time"
         case httpx2.ProxyError():
@@ -194,9 +199,12 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+_OF_EXISTING = ("GET", "DELETE")  # methods of calls about an object that exists
+
+
 class MovedError(Exception):
     """The service redirected to the address in the message; redirects are not followed there. `asked_for`: on
-    a GET of an existing object."""
+    a GET or DELETE of an existing object."""
 
     def __init__(self, address: str, *, asked_for: bool) -> None:
         super().__init__(address)
@@ -226,7 +234,7 @@ def downloading(size: int) -> Iterator[None]:
 async def _stay(home: Place | None, response: httpx2.Response) -> None:
     """Raise for a compressed or forbidden redirected answer; limit how much of others is read."""
     if response.has_redirect_location and not (_DOWNLOADS.get() and _leads_home(home, response)):
-        raise MovedError(response.headers["Location"], asked_for=response.request.method == "GET")
+        raise MovedError(response.headers["Location"], asked_for=response.request.method in _OF_EXISTING)
     if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
         raise PackedError(packed[:40])
     response.stream = _bounded()(response.stream)

@@ -35,6 +35,7 @@ from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
+from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text import surroundings
@@ -66,6 +67,14 @@ def read(
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
+    result = _read_known(text, roles)
+    if isinstance(result, Conversation) and holds_other_speaker(result.turns, roles):
+        return noted(result, last=[Repair.OTHER_SPEAKER])
+    return result
+
+
+def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
+    """What a text says, in a layout that was learned or in any."""
     layouts = layouts_of(roles)
     if (known := layouts.read(text)) is not None:
         return known

@@ -14,22 +14,9 @@ from typing import NamedTuple
 
 from edgen.core.values import Message, Rejection, RejectionReason
 from edgen.reading.detect import words, words_of_turns
+from edgen.reading.placeholders import is_placeholder
 from edgen.reading.text.characters import excerpt
 
-_DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
-_ONLY_DOTS = re.compile(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
-_BRACKETED = re.compile(r"\A[\"“]?[<\[{(]+[^<>\[\]{}()\"\n]{2,80}[>\]})]+[\"”]?\Z")
-_TO_FILL_IN = re.compile(
-    r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes)\b"
-)
-_FIELDS = frozenset(
-    [
-        "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
-        "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message",
-        "your answer", "your reply", "your response", "your turn here", "your text here", "your message here",
-        "text here", "insert text here", "what you say", "what you write", "what to say",
-    ]
-)  # fmt: skip
 _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
 _SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
 _ENDS = "\n.!?…。！？"
@@ -40,8 +27,6 @@ _QUOTED = re.compile(
 )  # in a sentence: words that a side may say
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 _APART = "\0"
-_LONGEST_FIELD = 40  # characters
-_HOLDS_PLACE = re.compile(r"\.\.|…|__|\. \.|[<\[{(]")  # what a longer placeholder holds
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -138,21 +123,6 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
         if (found := _find(text, sentences, asked)) is not None:
             return found
     return None
-
-
-def is_placeholder(text: str) -> bool:
-    """Return whether a text only holds the place of one: dots, `Teacher: ...`, `<your answer>`, `text`."""
-    if len(text) > _LONGEST_FIELD and _HOLDS_PLACE.search(text) is None:  # most texts
-        return False
-    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
-    if all(_ONLY_DOTS.match(line) for line in lines):
-        return True
-    if len(lines) > 1:
-        return False
-    whole = lines[0] if lines else ""
-    if _BRACKETED.match(whole) and _TO_FILL_IN.search(whole):
-        return True
-    return len(whole) < _LONGEST_FIELD and " ".join(words(whole)) in _FIELDS
 
 
 def repeats_a_line(text: str) -> bool:

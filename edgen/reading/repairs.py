@@ -31,4 +31,5 @@ class Repair(enum.StrEnum):
     MARKER_FORM = "marker_form"  # the end marker had other words or no square brackets
     UNSPOKEN_MARKER = "unspoken_marker"  # it stood under no role and counts as the last speaker's
     AFTER_END_MARKER = "after_end_marker"  # what came after the end marker was dropped
+    OTHER_SPEAKER = "other_speaker"  # another seems to speak inside a turn, whose text stays as it is
     PROBABILITY_UNCLEAR = "probability_unclear"  # there was one, but no single number in [0, 1]

@@ -16,6 +16,7 @@ from edgen.core.events import Event, Events
 from edgen.core.text import round_usd
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
+from edgen.execution.client.lane import Lane
 from edgen.execution.session import Session
 from edgen.runtime.snapshot import (
     Activity,
@@ -58,8 +59,8 @@ class Monitor:
         self._began = self._looked = time.monotonic()
         self._ended_before = session.counts.ended - session.counts.kept
         self._seen = 0  # answers
-        self._open: set[str] = set()
-        self._rates: dict[str, tuple[int, str]] = {}
+        self._open: set[tuple[str, str]] = set()  # role and server
+        self._rates: dict[tuple[str, str], tuple[int, str]] = {}
         self._retries: Counter[str] = Counter()
         self._next_rate = self._next_batches = 0.0
         self._activity = Activity()
@@ -111,7 +112,8 @@ class Monitor:
         paused = self._activity.paused_seconds
         for role, admission in admissions.items():
             paused += now - self._looked if admission.paused_for > 0 else 0.0
-            self._look_at_circuit(role, admission)
+            for server, lane in _named_lanes(admission):
+                self._look_at_circuit(role, server, admission, lane)
         last_answer = time.time() if tally.made > self._seen else self._activity.last_answer
         self._seen, self._looked = tally.made, now
         self._activity = msgspec.structs.replace(
@@ -124,29 +126,36 @@ class Monitor:
             self._next_rate = now + _RATE_EVERY
             self._tell_rates(admissions)
 
-    def _look_at_circuit(self, role: str, admission: Admission) -> None:
-        pause = admission.paused_for
-        if pause > 0 and role not in self._open:
-            self._open.add(role)
-            text = f"The service asks to wait {pause:.0f} s; nothing is sent to it meanwhile."
-            self._tell("circuit_opened", text, role=role, seconds=round(pause, 1))
-        elif pause <= 0 and role in self._open and admission.circuit == "closed":
-            self._open.discard(role)
-            self._tell("circuit_closed", "Calls go to the service again.", role=role)
+    def _look_at_circuit(self, role: str, server: str, admission: Admission, lane: Lane) -> None:
+        pause, name = admission.pause_of(lane), (role, server)
+        named = {"role": role} | ({"server": server} if server else {})
+        left_out = not lane.usable if server else pause > 0
+        if left_out and name not in self._open:
+            self._open.add(name)
+            if server:
+                text = f"{server} does not answer; its calls go to the other servers, and it is tried again."
+            else:
+                text = f"The service asks to wait {pause:.0f} s; nothing is sent to it meanwhile."
+            self._tell("circuit_opened", text, **named, seconds=round(pause, 1))
+        elif not left_out and name in self._open and lane.usable:
+            self._open.discard(name)
+            self._tell("circuit_closed", f"Calls go to {server or 'the service'} again.", **named)
 
     def _tell_rates(self, admissions: dict[str, Admission]) -> None:
         for role, admission in admissions.items():
-            rate = (admission.window, admission.circuit)
-            if self._rates.get(role) != rate:
-                self._rates[role] = rate
-                self._tell(
-                    "rate",
-                    role=role,
-                    window=admission.window,
-                    in_flight=admission.running,
-                    circuit=admission.circuit,
-                    paused_seconds=round(admission.paused_for, 1),
-                )
+            for server, lane in _named_lanes(admission):
+                rate = (lane.window.size, admission.circuit_of(lane))
+                if self._rates.get((role, server)) != rate:
+                    self._rates[role, server] = rate
+                    self._tell(
+                        "rate",
+                        role=role,
+                        **({"server": server} if server else {}),
+                        window=lane.window.size,
+                        in_flight=lane.running,
+                        circuit=rate[1],
+                        paused_seconds=round(admission.pause_of(lane), 1),
+                    )
         if new := self.session.counts.retried_by - self._retries:
             self._retries = self.session.counts.retried_by.copy()
             self._tell("retries", **dict(new))
@@ -165,10 +174,11 @@ class Monitor:
 
     def _snapshot(self) -> Snapshot:
         session, tally = self.session, self.session.counts
-        flows = {
-            role: Flow(admission.running, admission.window, admission.circuit != "closed")
+        flows = tuple(
+            Flow(role, server, lane.running, min(lane.window.size, admission.window), not lane.usable)
             for role, admission in session.admissions.items()
-        }
+            for server, lane in _named_lanes(admission)
+        )
         passed = time.monotonic() - self._began
         made = tally.ended - tally.kept - self._ended_before
         return Snapshot(
@@ -197,3 +207,9 @@ class Monitor:
             "budget_left_usd": None if cost is None else round_usd(max(0.0, cost - spent.cost - aside.cost)),
             "budget_left_tokens": None if tokens is None else max(0, tokens - spent.tokens - aside.tokens),
         }
+
+
+def _named_lanes(admission: Admission) -> list[tuple[str, Lane]]:
+    """Return the lanes of a service, by address if it has several; the name of a single one is empty."""
+    several = len(admission.lanes) > 1
+    return [(address if several else "", lane) for address, lane in admission.lanes.items()]

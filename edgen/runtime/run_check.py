@@ -19,11 +19,12 @@ from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finish import find_stale_files
 from edgen.store.layers import read_layer
-from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement
-from edgen.store.pairs_file import read_pairs
+from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, is_sealed
+from edgen.store.pairs_file import pair_sets, read_pairs, use_pair_set
+from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import read_test_side
-from edgen.store.votes import stored_votes
+from edgen.store.votes import filed_votes, stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport
 from edgen.validation.findings import Finding
@@ -32,6 +33,12 @@ from edgen.validation.reading import printable
 _LARGE = 1 << 26  # bytes of a ledger that takes seconds to look through
 _LARGEST = 1 << 30  # bytes of a comparison
 
+
+_NO_SEAL = (
+    "this ledger has no seal: a command still works on it, or was killed between two writes, or an older edgen wrote it. "
+    "Every stored answer was checked; removed conversations, and changed notes about sessions and calls, would not be "
+    "noticed. The next command that works on it seals it"
+)
 
 Reader = tuple[Path, str, Callable[[Path], object]]
 """A folder, the pattern of its files, and what reads one of them."""
@@ -123,6 +130,8 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
                     yield _Found(path, "linked", "it is a hard link: another name leads to the same file")
                 for sentence in sentences:
                     yield _Found(path, "ledger", sentence.removeprefix(f"{path}: "))
+                if path.exists() and not sentences and not is_sealed(path):
+                    yield _Found(path, "no_seal", _NO_SEAL)
             yield from told
 
 
@@ -152,7 +161,7 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
             *sorted(folder.inputs.glob("*")),
             *(path for path, _ in _derived(folder, others) if folder.comparisons not in path.parents),
         )
-        without = [path for path in kept if path.is_file() and not has_digest(path)]
+        without = [path for path in kept if path.is_file() and path.suffix != ".db" and not has_digest(path)]
         if without:
             shown = ", ".join(path.relative_to(folder.path).as_posix() for path in without[:3])
             more = f" and {len(without) - 3} more" if len(without) > 3 else ""
@@ -166,10 +175,14 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
 
 def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield the files made of a run's answers, or given by people, each with its reader."""
-    if folder.pairs.exists():
-        yield folder.pairs, lambda: _exhaust(read_pairs(folder))
+    for name in pair_sets(folder):
+        own = RunFolder(folder.path)
+        use_pair_set(own, name)
+        yield own.pairs, partial(_exhaust_pairs, own)
     if folder.votes.exists():
-        yield folder.votes, lambda: stored_votes(folder)
+        yield folder.votes, lambda: filed_votes(folder)
+    if has_people(folder.path):
+        yield folder.path / "people" / "people.db", lambda: stored_votes(folder)
     readers: tuple[Reader, ...] = (
         (folder.layers, "*/labels.jsonl", lambda path: _exhaust(read_layer(path))),
         *others(folder),
@@ -179,6 +192,10 @@ def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Cal
     for place, pattern, read in readers:
         for path in sorted(place.glob(pattern)):
             yield path, partial(read, path)
+
+
+def _exhaust_pairs(folder: RunFolder) -> None:
+    _exhaust(read_pairs(folder))
 
 
 def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:
@@ -227,7 +244,8 @@ def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
     path, suffix = folder.path / name, Path(name).suffix
     if is_input(name):
         return _restore(run)
-    if name == "pairs/pairs.jsonl":
+    parts = Path(name).parts
+    if parts[0] == "pairs" and len(parts) < 4 and path.name == "pairs.jsonl":
         return f"`edgen pairs {folder.path} --signal …` writes {path} again; all verdicts are stored."
     if name.startswith("candidates/") and suffix == ".jsonl":
         return (

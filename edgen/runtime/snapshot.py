@@ -108,8 +108,11 @@ def add_amounts(amounts: list[Amount]) -> Amount | UnsetType:
 
 
 class Flow(msgspec.Struct, frozen=True):
-    """Flow of calls to one service: calls under way, calls allowed, and whether it requested a pause."""
+    """Flow of calls to one server of a role: calls under way, calls allowed, and whether it requested a pause
+    or cannot be reached. `server`: its address, if the service has several."""
 
+    role: str
+    server: str
     in_flight: int
     window: int
     circuit_open: bool
@@ -123,7 +126,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
     timeouts: int = 0  # attempts without an answer in time
     per_second: float = 0.0
     wait: float = 0.0  # seconds until calls go to the service again
-    flows: dict[str, Flow] = {}
+    flows: tuple[Flow, ...] = ()
     paused_seconds: float = 0.0
     last_answer: float | None = None
     batches_out: int = 0

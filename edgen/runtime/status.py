@@ -20,7 +20,18 @@ from edgen.runtime.budget_status import BudgetStatus
 from edgen.runtime.snapshot import Amount, Calls, Tokens, Usage, add_amounts, add_usage
 from edgen.store.layers import layer_names
 from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
-from edgen.store.ledger.facts import END, RETRIES, ended_rounds, read_end, read_retries, read_timeouts
+from edgen.store.ledger.facts import (
+    END,
+    RETRIES,
+    SERVERS,
+    ServerCounts,
+    add_servers,
+    ended_rounds,
+    read_end,
+    read_retries,
+    read_servers,
+    read_timeouts,
+)
 from edgen.store.run_folder import RunFolder
 
 State = Literal["complete", "short", "running", "stopped"]
@@ -166,7 +177,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
-    aside for what is out; `unanswered`: what is charged for calls without a kept answer; `budget`: the one
+    aside for what is out; `servers`: the calls to each of a backend's several servers; `unanswered`: what is charged for calls without a kept answer; `budget`: the one
     that it shares with other runs; `lost_replies`: those that were stored once, and are missing from the
     ledger; `last`: what the last session of a run that is not complete ended with; `judges`: how each judge
     of its pairs stands; `rollouts`: how those stand that labels of its pairs rest on; `annotators`: how those
@@ -192,6 +203,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     lost_replies: int | UnsetType = UNSET
     retried: dict[str, int] | UnsetType = UNSET
     timeouts: int | UnsetType = UNSET
+    servers: dict[str, ServerCounts] | UnsetType = UNSET
     stopped: Stopped | UnsetType = UNSET
     last: str | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
@@ -276,6 +288,7 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         lost_replies=kept.lost_replies or UNSET,
         retried=read_retries(kept.facts.get(RETRIES), ledger) or UNSET,
         timeouts=read_timeouts(kept.facts.get, ledger) or UNSET,
+        servers=read_servers(kept.facts.get(SERVERS), ledger) or UNSET,
         stopped=_why_stopped(kept, ledger, held=held),
         last=status.last(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
@@ -341,6 +354,7 @@ def _add_up(arms: list[Status]) -> Status:
         lost_replies=sum(arm.lost_replies or 0 for arm in arms) or UNSET,
         retried=dict(sum((Counter(arm.retried or {}) for arm in arms), Counter[str]())) or UNSET,
         timeouts=sum(arm.timeouts or 0 for arm in arms) or UNSET,
+        servers=add_servers(*(arm.servers or {} for arm in arms)) or UNSET,
     )
 
 

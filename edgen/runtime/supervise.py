@@ -200,9 +200,10 @@ def _stop(monitors: Sequence[Monitor], reason: EdgenError, grace: float | None =
     for monitor in going:
         monitor.session.scheduler.stop(reason, grace)
     if running:
+        unpaid = all(monitor.session.unpaid for monitor in going)
+        why = "which may still end" if unpaid else "so that paid answers are stored"
         going[0].note(
-            f"Stopping: waiting for {running} calls in flight, so that paid answers are stored "
-            "(another signal stops at once)."
+            f"Stopping: waiting for {running} calls in flight, {why} (another signal stops at once)."
         )
 
 

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
 from edgen.simulator.logprobs import score
+from edgen.simulator.prompt_scene import SceneFinder
 from edgen.simulator.text import request_key, respond
 from edgen.simulator.wire import Call
 
@@ -30,8 +31,9 @@ class _Tally:
 class Answering:
     """The simulated model of a server. Thread-safe."""
 
-    def __init__(self, faults: fault.Faults, salt: int) -> None:
+    def __init__(self, faults: fault.Faults, salt: int, scenes: SceneFinder | None = None) -> None:
         self.faults = faults
+        self._scenes = scenes or SceneFinder()
         self._salt = salt
         self._tallies: OrderedDict[bytes, _Tally] = OrderedDict()
         self._lock = threading.Lock()
@@ -67,6 +69,7 @@ class Answering:
             stop=call.stop,
             json_mode=call.json_mode or call.schema is not None,
             schema=call.schema,
+            find_scene=self._scenes.find,
         )
         if call.top_logprobs is None:
             return reply

@@ -38,7 +38,12 @@ class PhrasesSection(SpaceSection):
         found: Phrases | None = convert(with_lists(value), Phrases, "$.phrases", problems)
         if found is None:
             return None
-        named = {"persona": found.persona or (), "wrong": found.wrong, "said": tuple(found.said)}
+        named = {
+            "persona": found.persona or (),
+            "wrong": found.wrong,
+            "right": found.right,
+            "said": tuple(found.said),
+        }
         for key, names in named.items():
             problems += [
                 Problem(f"$.phrases.{key}", f"there is no dimension {name}{nearest(name, [*dimensions])}")

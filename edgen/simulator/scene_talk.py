@@ -32,6 +32,7 @@ _NOTHING = RolePhrases()
 _NO_WAYS: Mapping[str, tuple[str, ...]] = {}
 _NO_FIELDS: Mapping[str, Any] = {}
 _DEEPEST = 3  # ways within ways
+_SENTENCE = 25  # characters; nobody minds shorter words that are said twice
 
 
 def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng: Random) -> str:
@@ -120,6 +121,7 @@ class Talk:
         self._heard: list[str] = []
         self._said = ""
         self._knows_all = False
+        self._again = 0  # sentences filled in that the role has said before
 
     def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
         """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
@@ -179,7 +181,7 @@ class Talk:
             for one in self.phrases.answers:
                 for words in one.to:
                     wanted = self._fill(words)
-                    if wanted and wanted.lower() in last and (said := self._fresh(one.says)):
+                    if wanted and wanted.lower() in last and (said := self._fresh(one.says, anew=True)):
                         return said
         finally:
             self._knows_all = False
@@ -195,28 +197,34 @@ class Talk:
             return said
         return next(filter(None, map(self._fresh, phrases.says)), None)  # what was not said yet
 
-    def _fresh(self, ways: Sequence[str]) -> str | None:
-        """Return one of the ways by which the role does not repeat itself, None if there is none."""
-        said = self._one(ways)
+    def _fresh(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
+        """Return one of the ways by which the role does not repeat itself, None if there is none. `anew`: no
+        sentence in it either."""
+        said = self._one(ways, anew=anew)
         return None if said is None or self._repeats(said) else said
 
     def _repeats(self, text: str) -> bool:
         return text in self._said or (self._depth == 0 and loops(text, self._own))
 
-    def _one(self, ways: Sequence[str]) -> str | None:
+    def _one(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
         if not ways:
             return None
-        start, found = int(self._draw() * len(ways)), None
+        start, found, again = int(self._draw() * len(ways)), None, None
         for i in range(len(ways)):
+            before = self._again
             text = self._fill(ways[(start + i) % len(ways)])
             if text and not self._repeats(text):
-                return text
+                if self._again == before:
+                    return text
+                again = again or text
             found = found or text
-        return found
+        return None if anew else again or found
 
     def _fill(self, way: str) -> str | None:
         """Return a way with its slots filled; None if one cannot be."""
-        parts = _parts(way)
+        parts, sentence = _parts(way)
+        if sentence and sentence in self._said:
+            self._again += 1
         if len(parts) == 1:
             return way
         out = [parts[0]]
@@ -240,6 +248,8 @@ class Talk:
         if name not in self._sees and not self._knows_all:
             return None
         said = self._field(name, field) if field else self._value(name)
+        if said and len(said) >= _SENTENCE and said.rstrip(".?!") in self._said:
+            self._again += 1
         if not said or not (lower or capital):
             return said
         return (said[:1].lower() if lower else said[:1].upper()) + said[1:]
@@ -250,8 +260,10 @@ class Talk:
             return value or None
         if isinstance(value, (list, tuple)):
             texts = [one for one in value if isinstance(one, str)]
-            place = self._place_of(name, field)
-            return texts[place] if place is not None and place < len(texts) else self._pick(texts)
+            place = self._place_of(name)
+            if place is not None and place < len(texts) and not self._just_said(texts[place]):
+                return texts[place]
+            return self._pick(texts)
         return str(value) if isinstance(value, int | float) else None
 
     def _value(self, name: str) -> str | None:
@@ -267,12 +279,16 @@ class Talk:
         finally:
             self._depth -= 1
 
-    def _place_of(self, name: str, field: str) -> int | None:
-        """Return the place of the item of another list of the entry that was heard last: lists of one entry
-        belong together, item by item."""
+    def _just_said(self, text: str) -> bool:
+        """Return whether the role's last turn has this text."""
+        return bool(self._own) and text.rstrip(".?!") in self._own[-1]
+
+    def _place_of(self, name: str) -> int | None:
+        """Return the place of the item of a list of the entry that was heard last: lists of one entry belong
+        together, item by item."""
         last = self._heard[-1] if self._heard else ""
-        for other, items in self._scenario.fields[name].items():
-            if other == field or not isinstance(items, (list, tuple)):
+        for items in self._scenario.fields[name].values():
+            if not isinstance(items, (list, tuple)):
                 continue
             for place, item in enumerate(items):
                 if isinstance(item, str) and item.rstrip(".?!") in last:
@@ -280,10 +296,12 @@ class Talk:
         return None
 
     def _pick(self, texts: Sequence[str]) -> str | None:
-        """Return one of the texts, one that the role has not said if there is any."""
+        """Return one of the texts that the role has not said, or else the one that it said longest ago."""
         if not texts:
             return None
-        fresh = [one for one in texts if one.rstrip(".?!") not in self._said] or texts
+        fresh = [one for one in texts if one.rstrip(".?!") not in self._said]
+        if not fresh:
+            return min(texts, key=lambda one: self._said.rfind(one.rstrip(".?!")))
         return fresh[int(self._draw() * len(fresh))]
 
     def _example(self) -> str | None:
@@ -378,8 +396,11 @@ class Talk:
 
 
 @lru_cache(maxsize=4_096)
-def _parts(way: str) -> tuple[str, ...]:
-    return tuple(SLOT.split(way))
+def _parts(way: str) -> tuple[tuple[str, ...], str | None]:
+    """Return a way split at its slots, and its longest literal part if that is as long as a sentence."""
+    parts = tuple(SLOT.split(way))
+    longest = max(parts[::2], key=len).strip()
+    return parts, longest if len(longest) >= _SENTENCE else None
 
 
 @lru_cache(maxsize=4_096)

@@ -9,6 +9,7 @@ the same answers. Requests meant for another host are refused (see `hosts`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import re
@@ -16,6 +17,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -36,6 +38,7 @@ from edgen.simulator import faults as fault
 from edgen.simulator.answering import Answering
 from edgen.simulator.batches import Store
 from edgen.simulator.hosts import Hosts
+from edgen.simulator.prompt_scene import SceneFinder
 from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
 
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
@@ -51,7 +54,8 @@ _ANTHROPIC: Wire = wire_anthropic
 class Options:
     """Options of a server. `port` 0 takes any free one; `faults` as in a job. A batch's requests are answered
     evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are further accepted
-    host names."""
+    host names; `spaces` are files of spaces of one's own, of whose values it speaks where a prompt names
+    them. `slots`: calls worked on at once, while the others wait; None: all of them."""
 
     host: str = "127.0.0.1"
     port: int = 8377
@@ -61,6 +65,8 @@ class Options:
     batch_seconds: float = 2.0
     batch_window: float = 86_400.0
     allow_hosts: tuple[str, ...] = ()
+    spaces: tuple[Path, ...] = ()
+    slots: int | None = None
 
 
 class _Route(NamedTuple):
@@ -142,7 +148,12 @@ class _Handler:
     def __init__(self, options: Options) -> None:
         self._hosts = Hosts(options.host, options.allow_hosts)
         self._latency = options.latency_ms / 1000
-        self._answering = Answering(fault.parse(options.faults), options.seed)
+        self._slots = options.slots
+        self._free = contextlib.nullcontext() if options.slots is None else asyncio.Semaphore(options.slots)
+        scenes = SceneFinder(options.spaces)
+        if options.spaces:
+            scenes.load()
+        self._answering = Answering(fault.parse(options.faults), options.seed, scenes)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
         self._openai = openai_batches.Service(self._store)
         self._gemini = gemini_batches.Service(self._store)
@@ -165,6 +176,10 @@ class _Handler:
             return _answer_refusal(wire.error(405, f"{request.path} takes {expected}, not {request.method}."))
         if route.action == "root":
             return web.Response(text=_GREETING, headers=MARK)
+        if route.action == "props":
+            if self._slots is None:
+                return _answer_refusal(wire.error(404, "This server answers all calls at once."))
+            return web.json_response({"total_slots": self._slots}, headers=MARK)
         if route.action == "models":
             return web.Response(body=wire.models([MODEL]), headers=JSON)
         if route.action == "model":
@@ -176,7 +191,8 @@ class _Handler:
             call = wire.read(body, route.model, stream=route.action == "stream")
         except BadCall as problem:
             return _answer_refusal(wire.error(400, str(problem), problem.field))
-        return await self._complete(request, call, wire)
+        async with self._free:
+            return await self._complete(request, call, wire)
 
     async def _batches(self, request: web.BaseRequest, vendor: Wire) -> web.StreamResponse:
         beside = (self._gemini, self._openai) if vendor is _GEMINI else (self._openai, self._gemini)
@@ -223,6 +239,7 @@ _GREETING = (
 _FIXED = {
     "/": _Route("root", _OPENAI),
     "/v1": _Route("root", _OPENAI),
+    "/props": _Route("props", _OPENAI),  # as llama.cpp's
     "/v1/chat/completions": _Route("complete", _OPENAI),
     "/chat/completions": _Route("complete", _OPENAI),
     "/v1/responses": _Route("complete", _RESPONSES),

@@ -7,7 +7,7 @@ whether the prompt is theirs. A run that only requests whole conversations never
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ class SimulatedRequest:
         json_mode: bool = False,
         speakers: Sequence[tuple[str, ...]] = (),
         scene: Scene | None = None,
+        find_scene: Callable[[Sequence[Message]], Scene | None] | None = None,
         planted: int | None = None,
         confusion: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
@@ -49,7 +50,7 @@ class SimulatedRequest:
         self._rng = rng
         self._json_mode = json_mode
         self._speakers = tuple(speakers)
-        self.scene = scene
+        self._scene, self._find_scene = scene, find_scene
         self._asker: str | None = None
         self._wants_less = False  # than a conversation, as far as the protocol is known
         self._planted = planted
@@ -58,6 +59,13 @@ class SimulatedRequest:
     def text(self) -> str:
         """The text of all messages, one below the other."""
         return "\n".join([message.content for message in self.messages])
+
+    @functools.cached_property
+    def scene(self) -> Scene | None:
+        """The scene, as given or as found in the prompt."""
+        if self._scene is None and self._find_scene is not None:
+            return self._find_scene(self.messages)
+        return self._scene
 
     def say(self, rule: str, **slots: str) -> str:
         """Return one way to say a rule of the phrase book."""
@@ -105,9 +113,11 @@ class SimulatedRequest:
             return None
         if self.fault == "garbage":
             return self._garbage()
-        if self.scene is not None and "topic" in (values := self.scene.scenario.values):
-            task = task._replace(brief=task.brief._replace(topic=values["topic"]))
-        scene = self._speaking_scene
+        scene: Scene | None = None
+        if self._find_scene is None or task.brief.student_preference is None:
+            if self.scene is not None and "topic" in (values := self.scene.scenario.values):
+                task = task._replace(brief=task.brief._replace(topic=values["topic"]))
+            scene = self._speaking_scene
         dialogue = converse(task, self._rng) if scene is None else self._talk_over(scene, task)
         spoken = dialogue.entries
         if self.fault == "one_speaker":

@@ -7,7 +7,7 @@ the ledger's keys. DRAWS is part of every draw, and goes up where all answers ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 
@@ -17,7 +17,7 @@ from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.space.scene import Scene
 
-VERSION = 4
+VERSION = 5
 DRAWS = 3
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
@@ -46,6 +46,7 @@ def respond(
     protocol: str | None = None,
     speakers: Sequence[tuple[str, ...]] = (),
     scene: Scene | None = None,
+    find_scene: Callable[[Sequence[Message]], Scene | None] | None = None,
     planted: int | None = None,
     confusion: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Reply:
@@ -55,7 +56,8 @@ def respond(
     `json_mode` wraps a sentence, a turn or a number in JSON; an answer without a fault fits `schema` (see
     `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
     requesting protocol, None to infer it from the prompt; `speakers`: the roles of the requested
-    conversation; `scene`: its scenario, None if only the prompt is known. `planted`: the seed of planted
+    conversation; `scene`: its scenario, None if only the prompt is known, in which `find_scene` looks for it.
+    `planted`: the seed of planted
     worths, None without them. `confusion`: how often a labeller confuses a label with which other.
     """
     key = request_key(messages, seed, salt)
@@ -69,6 +71,7 @@ def respond(
         json_mode=json_mode,
         speakers=speakers,
         scene=scene,
+        find_scene=find_scene,
         planted=planted,
         confusion=confusion,
     )

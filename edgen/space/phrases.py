@@ -58,6 +58,9 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     names."""
     wrong: Ways = ()
     """Dimensions whose values are not true, and are rarely believed."""
+    right: Ways = ()
+    """Dimensions whose values answer what is asked. Without any, all that is not `wrong` may be an
+    answer."""
     said: dict[str, dict[str, Ways]] = {}
     """By dimension and value: ways to say that value in speech."""
     roles: dict[str, RolePhrases] = {}

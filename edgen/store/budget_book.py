@@ -146,7 +146,7 @@ class BudgetBook:
         """Reserve more for an owner, at least `need`. Return the additional amount, None if too little is
         left.
 
-        `base`: the owner's spending when it took its first lease of the day.
+        `base`: the owner's spending before this day, noted with its first lease of the day.
         """
         with self._open() as connection:
             left = self._left(connection, day)
@@ -164,16 +164,16 @@ class BudgetBook:
             )
         return grant
 
-    def end(self, owner: str, now_at: Used) -> None:
+    def end(self, owner: str, now_at: Used, base: Used | None = None) -> None:
         """Settle the lease of an owner, if it has one, by the owner's spending; return the rest to the
-        book."""
+        book. `base`: the owner's spending before the lease's day, None: as noted with it."""
         with self._open() as connection:
             row = connection.execute(
                 "SELECT day, base_tokens, base_pico FROM leases WHERE owner = ?", (owner,)
             ).fetchone()
             if row is None:
                 return
-            used = now_at.minus(Used(*row[1:])).positive
+            used = now_at.minus(Used(*row[1:]) if base is None else base).positive
             before = connection.execute("SELECT tokens, pico FROM spent WHERE day = ?", row[:1]).fetchone()
             values = (row[0], *used.plus(Used(*(before or ZERO))))
             connection.execute("INSERT OR REPLACE INTO spent VALUES (?,?,?,?)", (*values, _checksum(*values)))
@@ -191,6 +191,23 @@ class BudgetBook:
         """Return the current use of each cap."""
         return self.stands(self.day(time.time()))
 
+    def ahead(self, day: str) -> Used:
+        """Return what is noted for later days, by a clock that was ahead."""
+        with self._open() as connection:
+            return self._sum(connection, "day > ?", day)
+
+    @staticmethod
+    def _sum(connection: sqlite3.Connection, condition: str, *values: object) -> Used:
+        """Return what is spent and held on the days of a condition."""
+        sums = [
+            connection.execute(
+                f"SELECT IFNULL(SUM(tokens), 0), IFNULL(SUM(pico), 0) FROM {table} WHERE {condition}",  # noqa: S608 - ours
+                values,
+            ).fetchone()
+            for table in ("spent", "leases")
+        ]
+        return Used(*(sum(column) for column in zip(*sums, strict=True)))
+
     def _stands(self, connection: sqlite3.Connection, day: str) -> Iterator[Stand]:
         budget = self.budget
         for period, key, money, tokens in (
@@ -199,14 +216,7 @@ class BudgetBook:
         ):
             if money is None and tokens is None:
                 continue
-            sums = [
-                connection.execute(
-                    f"SELECT TOTAL(tokens), TOTAL(pico) FROM {table} WHERE substr(day, 1, ?) >= ?",  # noqa: S608 - ours
-                    (len(period), period),
-                ).fetchone()
-                for table in ("spent", "leases")
-            ]
-            used = Used(*(round(sum(column)) for column in zip(*sums, strict=True)))
+            used = self._sum(connection, "substr(day, 1, ?) >= ?", len(period), period)
             if money is not None:
                 yield Stand(f"per_{key}", True, period, used.pico, round(money * PICO))
             if tokens is not None:

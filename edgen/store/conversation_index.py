@@ -1,61 +1,37 @@
-"""An index of conversations for pages: full-text search, facets and sorting, in a SQLite file of its own.
+"""An index of conversations for pages: full-text search, facets, ranges and orders, in a SQLite file of its
+own.
 
-The index only saves time. It is written once, from the beginning, and is never changed afterwards; a run or a
-file that has changed gets a new one. Its search is FTS5's (https://sqlite.org/fts5.html).
+The index only saves time. `conversation_index_writer` writes it once, from the beginning; it is never changed
+afterwards. A run or a file that has changed gets a new one. Its search is FTS5's
+(https://sqlite.org/fts5.html); facets are sets of places (`bitmaps`), orders are lists of places. So a page
+costs the same wherever it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import re
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from array import array
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from edgen.core.errors import RunError
+from edgen.store.bitmaps import everything, from_places, some_in_order, some_of
 
-_SCHEMA = """
-CREATE TABLE entries (
-    n INTEGER PRIMARY KEY, id TEXT NOT NULL, title TEXT NOT NULL, preview TEXT NOT NULL, status TEXT NOT NULL,
-    turns INTEGER, words INTEGER, probability REAL
-);
-CREATE TABLE facets (name TEXT NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL);
-CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
-"""
-_INDEXES = """
-CREATE INDEX facets_by_value ON facets (name, value, n);
-CREATE INDEX facets_by_entry ON facets (n);
-CREATE INDEX entries_by_id ON entries (id);
-CREATE INDEX entries_by_turns ON entries (turns, n);
-CREATE INDEX entries_by_words ON entries (words, n);
-CREATE INDEX entries_by_probability ON entries (probability, n);
-CREATE TABLE counts AS SELECT name, value, COUNT(*) AS entries FROM facets GROUP BY name, value;
-CREATE INDEX counts_by_name ON counts (name, entries DESC, value);
-CREATE TABLE finished (entries INTEGER);
-INSERT INTO finished SELECT COUNT(*) FROM entries;
-ANALYZE;
-"""
-_BATCH = 2_000
-_MOST_COUNTED = 20_000  # entries that match, up to which facets are counted anew
-MOST_VALUES = 100  # of a facet that are listed
-ORDERS = {
-    "place": "n",
-    "shortest": "turns, n",
-    "longest": "turns DESC, n DESC",
-    "fewest_words": "words, n",
-    "most_words": "words DESC, n DESC",
-    "least_probable": "probability, n",
-    "most_probable": "probability DESC, n DESC",
-}
-"""Orders of entries, by name."""
+MOST_MATCHES = 100_000  # conversations that a search finds
+MOST_LISTED = 40  # values of a facet, the most frequent ones
+SPARSE = 2_000  # places up to which a value's set is kept as a list of them
+_CACHED = 64  # sets of values and ranges that were used last
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversation as lists show it. `facets`: its values by name, each a text or several."""
+    """One conversation as lists show it."""
 
     id: str
     title: str
@@ -67,55 +43,37 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice of entries: words that all occur, and values of facets. Values of one facet are
-    alternatives."""
+    """A choice of entries: words and quoted phrases that all occur, values of facets, and ranges of numbers,
+    ends included. Values of one facet are alternatives. `order`: the name of a number, with a minus for the
+    largest first; empty for the order of the run."""
 
     words: str = ""
     facets: Mapping[str, tuple[str, ...]] = {}
-    order: str = "place"
+    ranges: Mapping[str, tuple[float | None, float | None]] = {}
+    order: str = ""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The entries of a page, how many match in all, and how often each facet's values occur among these.
-    `counted` is False where so many match that the counts are those of all entries."""
+    """The entries of a page, how many match in all, and how often each facet's values occur among them. A
+    facet with chosen values has the counts without its own choice. `cut`: only the first MOST_MATCHES that
+    have the words."""
 
     total: int
     entries: tuple[Entry, ...]
     facets: dict[str, list[tuple[str, int]]]
-    counted: bool
+    cut: bool
 
 
-def write_index(
-    path: Path, entries: Iterable[tuple[Entry, str, Mapping[str, Iterable[str]]]]
-) -> Iterator[int]:
-    """Write the index of entries, each with its text and facets, and yield the number of entries so far.
+class NumberFacts(msgspec.Struct, frozen=True):
+    """A number of conversations: how many have it, and its bounds."""
 
-    A file that is not finished is replaced. Raises RunError where it cannot be written, and what `entries`
-    raises.
-    """
-    with _explained(path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-    with _explained(path), contextlib.closing(sqlite3.connect(path, isolation_level=None)) as book:
-        path.chmod(0o600)
-        book.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
-        book.execute("BEGIN")
-        done = 0
-        for done, (entry, text, facets) in enumerate(entries, 1):
-            row = (done, *(getattr(entry, name) for name in Entry.__struct_fields__))
-            book.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-            book.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (done, text))
-            values = [(name, value, done) for name, each in facets.items() for value in dict.fromkeys(each)]
-            book.executemany("INSERT INTO facets VALUES (?, ?, ?)", values)
-            if done % _BATCH == 0:
-                yield done
-        book.execute("COMMIT")
-        book.executescript(_INDEXES)
-        yield done
+    known: int
+    low: float
+    high: float
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Report a file that cannot be written or read."""
     try:
         yield
@@ -128,55 +86,168 @@ class ConversationIndex:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._sets: dict[object, int] = {}
 
     def is_finished(self) -> bool:
         """Return whether the index was written to its end."""
-        with contextlib.suppress(RunError), self._open() as book:
-            return book.execute("SELECT entries FROM finished").fetchone() is not None
+        with contextlib.suppress(RunError):
+            return self.size >= 0
         return False
+
+    @functools.cached_property
+    def size(self) -> int:
+        """The number of entries."""
+        with self._open() as book:
+            return int(book.execute("SELECT entries FROM finished").fetchone()[0])
+
+    @functools.cached_property
+    def numbers(self) -> dict[str, NumberFacts]:
+        """The numbers that entries have, by name."""
+        with self._open() as book:
+            rows = book.execute("SELECT name, known, low, high FROM numbers ORDER BY place")
+            return {name: NumberFacts(*facts) for name, *facts in rows}
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        address = f"{self._path.absolute().as_uri()}?mode=ro"
-        with _explained(self._path), contextlib.closing(sqlite3.connect(address, uri=True)) as book:
+        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
+        with explained(self._path), contextlib.closing(sqlite3.connect(address, uri=True)) as book:
             yield book
 
     def find(self, query: Query, page: int, size: int) -> Found:
         """Return one page of the entries that match, pages counted from 0."""
-        where, values = _condition(query)
-        order = ORDERS.get(query.order, ORDERS["place"])
         with self._open() as book:
-            total = book.execute(f"SELECT COUNT(*) FROM entries WHERE {where}", values).fetchone()[0]  # noqa: S608
-            listed = book.execute(
-                f"SELECT * FROM entries WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608
-                (*values, size, page * size),
+            searched, cut = self._search(book, query.words)
+            chosen = {name: self._chosen(book, name, values) for name, values in query.facets.items()}
+            rest = searched
+            for name, ends in query.ranges.items():
+                rest &= self._within(book, name, *ends)
+            matching = functools.reduce(int.__and__, chosen.values(), rest)
+            places = self._sorted(book, matching, query.order, page * size, size)
+            return Found(
+                total=matching.bit_count(),
+                entries=self._entries(book, places),
+                facets=self._facets(book, rest, chosen, query.facets),
+                cut=cut,
             )
-            entries = tuple(
-                Entry(**dict(zip(Entry.__struct_fields__, row[1:], strict=True))) for row in listed
+
+    def _search(self, book: sqlite3.Connection, words: str) -> tuple[int, bool]:
+        wanted = [one for one in re.findall(r'"([^"]*)"|(\w+)', words) if re.search(r"\w", "".join(one))]
+        if not wanted:
+            return everything(self.size), False
+        asked = " ".join('"{}"'.format(" ".join(re.findall(r"\w+", "".join(one)))) for one in wanted)
+
+        def search() -> int:
+            rows = book.execute(
+                "SELECT rowid FROM texts WHERE texts MATCH ? LIMIT ?", (asked, MOST_MATCHES + 1)
             )
-            everything = where == "1"
-            counted = everything or total <= _MOST_COUNTED
-            facets = self._facets(book, "1" if not counted else where, values if counted else ())
-        return Found(total=total, entries=entries, facets=facets, counted=counted)
+            return from_places((row[0] - 1 for row in rows), self.size)
+
+        found = self._kept(("words", asked), search)
+        return found, found.bit_count() > MOST_MATCHES
+
+    def _chosen(self, book: sqlite3.Connection, name: str, values: tuple[str, ...]) -> int:
+        found = 0
+        for value in values:
+            found |= self._kept((name, value), functools.partial(self._set_of, book, name, value))
+        return found
+
+    def _set_of(self, book: sqlite3.Connection, name: str, value: str) -> int:
+        row = book.execute(
+            "SELECT sparse, places FROM facets WHERE name = ? AND value = ?", (name, value)
+        ).fetchone()
+        if row is None:
+            return 0
+        return from_places(array("I", row[1]), self.size) if row[0] else int.from_bytes(row[1], "little")
+
+    def _within(self, book: sqlite3.Connection, name: str, low: float | None, high: float | None) -> int:
+        """Return the entries whose number is within these ends; those without the number are not."""
+        row = book.execute("SELECT rowid, known FROM numbers WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return everything(self.size)
+
+        def within() -> int:
+            with book.blobopen("numbers", "sorted", row[0], readonly=True) as values:
+                begin = 0 if low is None else _bisect(values, row[1], lambda value: value < low)
+                end = row[1] if high is None else _bisect(values, row[1], lambda value: value <= high)
+            return from_places(self._order(book, name)[begin : max(begin, end)], self.size)
+
+        return self._kept(("within", name, low, high), within)
+
+    def _kept(self, key: object, make: Callable[[], int]) -> int:
+        """Return a set that was made before, or make it."""
+        found = self._sets.pop(key, None)
+        if found is None:
+            found = make()
+        self._sets[key] = found
+        while len(self._sets) > _CACHED:
+            self._sets.pop(next(iter(self._sets)), None)
+        return found
+
+    def _order(self, book: sqlite3.Connection, name: str) -> array[int]:
+        row = book.execute("SELECT places FROM numbers WHERE name = ?", (name,)).fetchone()
+        return array("I", b"" if row is None else row[0])
+
+    def _sorted(
+        self, book: sqlite3.Connection, matching: int, order: str, begin: int, count: int
+    ) -> list[int]:
+        name = order.removeprefix("-")
+        if name not in self.numbers:
+            return some_of(matching, self.size, begin, count)
+        places = self._order(book, name)
+        known = from_places(places, self.size) & matching
+        found = some_in_order(known, self.size, places, begin, count, backwards=order.startswith("-"))
+        if len(found) < count:  # those without the number come last
+            unknown = matching & ~known
+            begin = max(0, begin - known.bit_count())
+            found += some_of(unknown, self.size, begin, count - len(found))
+        return found
+
+    def _entries(self, book: sqlite3.Connection, places: list[int]) -> tuple[Entry, ...]:
+        fields = ", ".join(Entry.__struct_fields__)
+        marks = ", ".join("?" * len(places))
+        rows = book.execute(f"SELECT n, {fields} FROM entries WHERE n IN ({marks})", places)  # noqa: S608 - ours
+        found = {n: Entry(**dict(zip(Entry.__struct_fields__, row, strict=True))) for n, *row in rows}
+        return tuple(found[place] for place in places)
 
     def _facets(
-        self, book: sqlite3.Connection, where: str, values: tuple[Any, ...]
+        self,
+        book: sqlite3.Connection,
+        rest: int,
+        chosen: Mapping[str, int],
+        values_chosen: Mapping[str, tuple[str, ...]],
     ) -> dict[str, list[tuple[str, int]]]:
-        if where == "1":
-            rows = book.execute("SELECT name, value, entries FROM counts ORDER BY name, entries DESC, value")
-        else:
-            rows = book.execute(
-                "SELECT name, value, COUNT(*) AS entries FROM facets "  # noqa: S608
-                f"WHERE n IN (SELECT n FROM entries WHERE {where}) GROUP BY name, value "
-                "ORDER BY name, entries DESC, value",
-                values,
-            )
+        """Return the counts of listed and of chosen values. `rest`: the entries that match all but facets."""
         found: dict[str, list[tuple[str, int]]] = {}
-        sizes: Counter[str] = Counter()
-        for name, value, count in rows:
-            sizes[name] += 1
-            if sizes[name] <= MOST_VALUES:
+        whole = rest == everything(self.size) and not chosen
+        columns = f"name, value, entries{'' if whole else ', sparse, places'}"
+        rows = [
+            row
+            for name, values in values_chosen.items()
+            for value in values
+            for row in book.execute(
+                f"SELECT {columns} FROM facets WHERE name = ? AND value = ? AND NOT listed",  # noqa: S608 - ours
+                (name, value),
+            )
+        ]
+        listed = book.execute(f"SELECT {columns} FROM facets WHERE listed ORDER BY place")  # noqa: S608 - ours
+        masks: dict[str, int] = {}
+        flags: dict[str, bytes] = {}
+        for name, value, count, *places in itertools.chain(listed, rows):
+            if not whole:
+                if name not in masks:
+                    others = (own for other, own in chosen.items() if other != name)
+                    masks[name] = functools.reduce(int.__and__, others, rest)
+                if places[0]:
+                    if name not in flags:
+                        flags[name] = masks[name].to_bytes(self.size // 8 + 1, "little")
+                    own = flags[name]
+                    count = sum(own[at >> 3] >> (at & 7) & 1 for at in array("I", places[1]))
+                else:
+                    count = (int.from_bytes(places[1], "little") & masks[name]).bit_count()
+            if count:
                 found.setdefault(name, []).append((value, count))
+        for values in found.values():
+            values.sort(key=lambda one: -one[1])
         return found
 
     def neighbours(self, identifier: str) -> tuple[str | None, str | None]:
@@ -188,23 +259,45 @@ class ConversationIndex:
             ids = dict(book.execute("SELECT n, id FROM entries WHERE n IN (?, ?)", (row[0] - 1, row[0] + 1)))
         return ids.get(row[0] - 1), ids.get(row[0] + 1)
 
-    def place(self, identifier: str) -> int | None:
-        """Return the number of an entry, from 1; None if there is none of that id."""
+    def body(self, identifier: str) -> bytes | None:
+        """Return what was kept with an entry; None if there is none of that id, or nothing was kept."""
+        with self._open() as book:
+            row = book.execute(
+                "SELECT data FROM entries JOIN bodies USING (n) WHERE id = ? ORDER BY n LIMIT 1",
+                (identifier,),
+            ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def similar(self, identifier: str, most: int = 20) -> list[Entry]:
+        """Return entries that may be near-duplicates of one: those that share at least half of the smallest
+        hashes of their word 3-grams (Broder 1997), the most alike first."""
         with self._open() as book:
             row = book.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
-        return None if row is None else int(row[0])
+            if row is None:
+                return []
+            own = [one for (one,) in book.execute("SELECT hash FROM sketches WHERE n = ?", row)]
+            shared: dict[int, int] = {}
+            for one in own:
+                for (other,) in book.execute("SELECT n FROM sketches WHERE hash = ? LIMIT 1000", (one,)):
+                    shared[other] = shared.get(other, 0) + 1
+            shared.pop(row[0], None)
+            close = sorted((-count, n) for n, count in shared.items() if count * 2 >= max(len(own), 1))
+            return list(self._entries(book, [n for _, n in close[:most]]))
+
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of all entries, in order."""
+        with self._open() as book:
+            yield from (one for (one,) in book.execute("SELECT id FROM entries ORDER BY n"))
 
 
-def _condition(query: Query) -> tuple[str, tuple[Any, ...]]:
-    """Return the SQL condition on entries, and its values."""
-    clauses: list[str] = []
-    values: list[Any] = []
-    words = re.findall(r"\w+", query.words)
-    if words:
-        clauses.append("n IN (SELECT rowid FROM texts WHERE texts MATCH ?)")
-        values.append(" ".join(f'"{word}"' for word in words))
-    for name, wanted in query.facets.items():
-        marks = ", ".join("?" * len(wanted))
-        clauses.append(f"n IN (SELECT n FROM facets WHERE name = ? AND value IN ({marks}))")  # noqa: S608
-        values += [name, *wanted]
-    return " AND ".join(clauses) or "1", tuple(values)
+def _bisect(values: sqlite3.Blob, count: int, is_before: Callable[[float], bool]) -> int:
+    """Return how many of the sorted values, eight bytes each, are before a place."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        values.seek(middle * 8)
+        if is_before(struct.unpack("=d", values.read(8))[0]):
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,16 +1,25 @@
-"""Reader of a run's pairs.jsonl, one pair per line."""
+"""A run's pairs.jsonl, one pair per line; and its named sets of pairs, each with a file of its own.
+
+pairs/pairs.jsonl          the default set
+pairs/<name>/pairs.jsonl   a named one
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
-from edgen.core.errors import RunError
+from edgen.core.errors import RunError, UsageError
 from edgen.core.kept_files import require_kept
-from edgen.core.pair import Pair
+from edgen.core.pair import Pair, Source
 from edgen.store.run_folder import RunFolder
 
+DEFAULT = "default"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+_TAKEN = ("judged", "rollouts", "against")  # other folders next to the sets
 _pair = msgspec.json.Decoder(Pair).decode
 
 
@@ -20,7 +29,12 @@ def read_pairs(run: RunFolder) -> Iterator[Pair]:
     path = run.pairs
     if not path.exists():
         raise RunError(f"{path}: there is no such file; `edgen pairs {run.path} --signal oracle` makes it.")
-    require_kept(path, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored.")
+    yield from read_pairs_of(path, run.path)
+
+
+def read_pairs_of(path: Path, run: Path) -> Iterator[Pair]:
+    """Yield every pair of a file in the folder `run`. Raises RunError as `read_pairs`."""
+    require_kept(path, f"Write it again with `edgen pairs {run} --signal …`; all verdicts are stored.")
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -30,6 +44,44 @@ def read_pairs(run: RunFolder) -> Iterator[Pair]:
             except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
                 raise RunError(
                     f"{path}, line {number}: this is not a valid pair ({problem}). Make the file again with "
-                    f"`edgen pairs {run.path} --signal …`; all verdicts are stored."
+                    f"`edgen pairs {run} --signal …`; all verdicts are stored."
                 ) from None
             yield pair
+
+
+def use_pair_set(run: RunFolder, name: str | None) -> None:
+    """Have a run's folder name the pairs of a set as its pairs; None and "default" mean the default set.
+    Raises UsageError for a name that cannot be one."""
+    if name in (None, DEFAULT):
+        return
+    if not _NAME.fullmatch(name) or name in _TAKEN:
+        raise UsageError(
+            f"{name!r} cannot be the name of a pair set: give 1 to 60 letters, digits and signs of _ . -, with a letter or a "
+            f"digit first, and none of {', '.join(_TAKEN)}."
+        )
+    run.pairs = run.path / "pairs" / name / "pairs.jsonl"
+
+
+def require_pair_set(run: RunFolder, name: str | None) -> None:
+    """Use a set that exists, as `use_pair_set` does. Raises UsageError where there is none of that name."""
+    use_pair_set(run, name)
+    if name not in (None, DEFAULT) and not run.pairs.exists():
+        found = ", ".join(pair_sets(run)) or "none yet"
+        raise UsageError(
+            f"{run.path}: there is no pair set {name!r} (sets: {found}); `edgen pairs {run.path} --signal … --name {name}` makes it."
+        )
+
+
+def pair_sets(run: RunFolder) -> list[str]:
+    """Return the names of the sets that a run has, the default one first."""
+    folder = run.path / "pairs"
+    named = sorted(path.parent.name for path in folder.glob("*/pairs.jsonl"))
+    found = [name for name in named if _NAME.fullmatch(name) and name not in (*_TAKEN, DEFAULT)]
+    return [DEFAULT, *found] if (folder / "pairs.jsonl").exists() else found
+
+
+def labels_by(run: RunFolder) -> Source | None:
+    """Return the source of the labels of a run's pairs; None without labels."""
+    if not run.pairs.exists():
+        return None
+    return next((pair.label.by for pair in read_pairs(run) if pair.label is not None), None)

@@ -11,7 +11,10 @@ read, generated or asked about.
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 import secrets
+import sqlite3
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +24,8 @@ from edgen.core.errors import UsageError
 from edgen.core.text import safe
 from edgen.store.shared_book import SharedBook, as_json
 
-_LONGEST_NAME = 100
+_LONGEST_NAME = 60
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # also as an annotator's in a layer of labels
 _TABLES = """
 CREATE TABLE IF NOT EXISTS invitations (
     n INTEGER PRIMARY KEY, person TEXT NOT NULL, task TEXT NOT NULL, secret TEXT UNIQUE NOT NULL,
@@ -38,6 +42,7 @@ CREATE TABLE IF NOT EXISTS answers (
     form TEXT UNIQUE NOT NULL, value TEXT, shown TEXT NOT NULL, seconds REAL, at REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS answers_by_person ON answers (task, person, n);
+CREATE TABLE IF NOT EXISTS settings (task TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 
@@ -81,9 +86,10 @@ class People(SharedBook):
 
         Raises UsageError for a name that cannot be one.
         """
-        if not person.strip() or len(person) > _LONGEST_NAME or not person.isprintable():
+        if not _NAME.fullmatch(person):
             raise UsageError(
-                f"{safe(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to {_LONGEST_NAME} visible characters."
+                f"{safe(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to {_LONGEST_NAME} letters, digits and "
+                "signs of _ . -, with a letter or a digit first."
             )
         secret = secrets.token_urlsafe(24)
         with self._writing() as book:
@@ -129,14 +135,34 @@ class People(SharedBook):
 
     # -- units and answers
 
-    def assign(self, task: str, unit: str, person: str, most: int, now: float) -> bool:
-        """Give a unit to a person unless `most` other people have it; return whether the person has it."""
+    def settings(self, task: str) -> Any:
+        """Return the settings of a task; None if it has none."""
+        rows = self._read("SELECT value FROM settings WHERE task = ?", task)
+        return _value(rows[0][0]) if rows else None
+
+    def tasks_set(self) -> list[str]:
+        """Return the tasks that have settings."""
+        return [task for (task,) in self._read("SELECT task FROM settings ORDER BY task")]
+
+    def set_up(self, task: str, value: Any) -> None:
+        """Store the settings of a task, in place of earlier ones."""
+        with self._writing() as book:
+            book.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (task, as_json(value)))
+
+    def assign(
+        self, task: str, unit: str, person: str, most: int, now: float, patience: float = math.inf
+    ) -> bool:
+        """Give a unit to a person unless `most` other people have it; return whether the person has it.
+
+        Who has it for more than `patience` seconds without an answer keeps it, and counts no more.
+        """
         with self._writing() as book:
             holders = [
-                row[0]
-                for row in book.execute(
-                    "SELECT person FROM assigned WHERE task = ? AND unit = ?", (task, unit)
+                name
+                for name, at in book.execute(
+                    "SELECT person, at FROM assigned WHERE task = ? AND unit = ?", (task, unit)
                 )
+                if name == person or now - at <= patience or _has_answered(book, task, unit, name)
             ]
             if person in holders:
                 return True
@@ -217,6 +243,13 @@ class People(SharedBook):
 def has_people(folder: Path) -> bool:
     """Return whether somebody was ever invited to the run in `folder`."""
     return (folder / "people" / "people.db").exists()
+
+
+def _has_answered(book: sqlite3.Connection, task: str, unit: str, person: str) -> bool:
+    found = book.execute(
+        "SELECT 1 FROM answers WHERE task = ? AND person = ? AND unit = ? LIMIT 1", (task, person, unit)
+    )
+    return found.fetchone() is not None
 
 
 def _digest(secret: str) -> str:

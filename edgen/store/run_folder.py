@@ -4,6 +4,7 @@
     comparisons/<a>-vs-<b>.json  report.html
     pairs/pairs.jsonl  pairs/votes.jsonl  pairs/judged/<judge>.db .json  pairs/rollouts/<agents>.db .json
     pairs/against/<a>-vs-<b>/pairs.jsonl judged/<judge>.db .json (pairs with other runs)
+    pairs/<set>/pairs.jsonl (a named set of pairs; see `edgen.store.pairs_file`)
     adherence/<judge>.db .json
     layers/<layer>/layer.json labels.jsonl annotators/<annotator>.db .json
     candidates/<kind>.jsonl <kind>/<writer>.db .json
@@ -94,6 +95,10 @@ class RunFolder:
         self.asked = path / "asked"
         self.comparisons = path / "comparisons"
         self.report = path / "report.html"
+
+    def pairs_with_others(self) -> list[Path]:
+        """Return the files of pairs between this run and others."""
+        return sorted(self.against.glob("*/pairs.jsonl"))
 
     def arm(self, name: str) -> RunFolder:
         """Return the folder of one arm. The only arm of a job without `arms:` is "", and its folder is this

@@ -14,7 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,6 +22,7 @@ from edgen.core.errors import UsageError
 from edgen.core.pair import Candidate, PairOrigin, read_candidate_name
 from edgen.core.values import Scenario
 from edgen.space import content_sha256
+from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -95,7 +96,7 @@ class SeveralRuns(RunReader):
             self.rundir: RunFolder = AgainstFolder(paths)
             self.job, self.name = first.job, first.name
             self.space, self.family, self.scenario = first.space, first.family, first.scenario
-            self.views = {}
+            self.views, self.labels_of = {}, ()
             self._arms = [
                 f"{label}.{arm}" if arm else label
                 for label, reader in self._readers.items()
@@ -117,6 +118,11 @@ class SeveralRuns(RunReader):
                     "there is nothing to compare. Name runs of the same scenarios: of one space, with the same seed and "
                     "design."
                 )
+
+    @property
+    def layers(self) -> tuple[LayerFacts, ...]:
+        """None: labels are of one run."""
+        return ()
 
     @property
     def origin(self) -> PairOrigin:
@@ -142,6 +148,23 @@ class SeveralRuns(RunReader):
     def accepted(self) -> int:
         """The number of accepted conversations, over all runs."""
         return sum(reader.accepted for reader in self._readers.values())
+
+    def describe(self) -> dict[str, Any]:
+        """Return the facts on the runs for a card: those of the first as a run's own, the others' jobs, and
+        the counts of all."""
+        told = {label: reader.describe() for label, reader in self._readers.items()}
+        first, *others = told.values()
+        counts = ("planned", "accepted", "rejected", "failed", "pending")
+        added = {
+            count: {
+                f"{label}.{name}" if len(one[count]) > 1 else label: number
+                for label, one in told.items()
+                for name, number in one[count].items()
+            }
+            for count in counts
+        }
+        jobs = {label: one["job"] for label, one in zip([*told][1:], others, strict=True)}
+        return {**first, **added, "against": jobs, "simulated": self.simulated}
 
     def scenarios(self) -> Iterator[tuple[int, list[str]]]:
         """Yield every scenario that the first run shares with another, in order, with the names of its

@@ -1,5 +1,5 @@
-"""People's choices between two conversations, as JSON Lines; those kept with a run have a digest of the shown
-texts.
+"""People's choices between two conversations: those that people gave on the pages of the run (see
+`edgen.store.people`), and those of files, which are kept as JSON Lines with a digest of the shown texts.
 
     {"a": "algebra-000003-r0", "b": "algebra-000003-r1", "choice": "b", "rater": "rater_1"}
 
@@ -20,6 +20,7 @@ import msgspec
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.kept_files import require_kept
 from edgen.core.pair import Candidate, HumanVote, texts_digest
+from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -32,6 +33,10 @@ _KNOWN = (*_KEYS, "texts")
 _DIGEST = re.compile("[0-9a-f]{16}")
 _TURNED: dict[HumanChoice, HumanChoice] = {"a": "b", "b": "a", "tie": "tie"}
 
+VOTE = "vote"
+"""The task of people who vote."""
+_BETWEEN = "~"  # stands in no conversation's id
+
 _encode = msgspec.json.Encoder().encode
 
 REMEDY = (
@@ -40,13 +45,14 @@ REMEDY = (
 )
 
 
-def take_votes(reader: RunReader, path: Path) -> int:
-    """Add a file's votes to those kept with the run; return the number of new or changed lines.
+def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int:
+    """Add a file's votes to those kept with the run; return the number of new or changed lines. `given`: the
+    votes, where they are read already.
 
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
-    given = read_votes(_lines(path), str(path), reader.scenario_of)
-    kept = {key: {vote.rater: vote for vote in votes} for key, votes in stored_votes(reader.rundir).items()}
+    given = votes_of_file(path, reader.scenario_of) if given is None else given
+    kept = {key: {vote.rater: vote for vote in votes} for key, votes in filed_votes(reader.rundir).items()}
     changed = 0
     for key, votes in given.items():
         a, b = sorted((reader.named(identifier) for identifier in key), key=reader.place)
@@ -62,11 +68,58 @@ def take_votes(reader: RunReader, path: Path) -> int:
 
 
 def stored_votes(rundir: RunFolder) -> Votes:
-    """Return the votes kept with a run, including those on removed conversations. Lines that people appended
-    are accepted; those that edgen wrote must be unchanged."""
+    """Return all votes kept with a run, including those on removed conversations: of files and of its pages.
+
+    What a person said on a page counts instead of a file's vote of that rater on the same texts.
+    """
+    found = {
+        key: {(vote.rater, vote.texts): vote for vote in votes} for key, votes in filed_votes(rundir).items()
+    }
+    for key, vote in _given_on_pages(rundir):
+        here = found.setdefault(key, {})
+        here.pop((vote.rater, None), None)
+        here[vote.rater, vote.texts] = vote
+    return {key: tuple(votes.values()) for key, votes in found.items()}
+
+
+def vote_unit(a: str, b: str, texts: str) -> str:
+    """Return the unit of the task "vote" for two conversations, in the order of their places in the run, and
+    the digest of their texts."""
+    return _BETWEEN.join((a, b, texts))
+
+
+def read_vote_unit(unit: str) -> tuple[str, str, str] | None:
+    """Return the two ids and the digest in a unit; None for a repeat or a known answer, which check
+    attention and are no votes."""
+    parts = unit.split(_BETWEEN)
+    if len(parts) != 3 or not _DIGEST.fullmatch(parts[2]):
+        return None
+    return parts[0], parts[1], parts[2]
+
+
+def _given_on_pages(rundir: RunFolder) -> Iterator[tuple[tuple[str, str], HumanVote]]:
+    """Yield the votes that people gave on the run's pages, each with its pair in alphabetical order."""
+    if not has_people(rundir.path):
+        return
+    with People(rundir.path) as people:
+        latest = people.latest(VOTE)
+    for (unit, person), answer in latest.items():
+        pair = read_vote_unit(unit)
+        choice = answer.value.get("choice") if isinstance(answer.value, dict) else None
+        if pair is None or choice not in _TURNED:
+            continue
+        a, b, texts = pair
+        if a > b:
+            a, b, choice = b, a, _TURNED[choice]
+        yield (a, b), HumanVote(rater=person, choice=choice, texts=texts)
+
+
+def filed_votes(rundir: RunFolder) -> Votes:
+    """Return the votes of files that were taken. Lines that people appended are accepted; those that edgen
+    wrote must be unchanged."""
     path = rundir.votes
     require_kept(path, REMEDY)
-    return read_votes(_lines(path), str(path), lambda _identifier: 0) if path.exists() else {}
+    return votes_of_file(path, lambda _identifier: 0) if path.exists() else {}
 
 
 def store_votes(rundir: RunFolder, votes: Mapping[tuple[str, str], Iterable[HumanVote]]) -> None:
@@ -78,6 +131,11 @@ def store_votes(rundir: RunFolder, votes: Mapping[tuple[str, str], Iterable[Huma
         for vote in cast
     )
     rundir.write_lines(rundir.votes, lines, grows=True)
+
+
+def votes_of_file(path: Path, scenario_of: ScenarioOf) -> Votes:
+    """Return the votes of a file. Raises DataError with every problem and its line."""
+    return read_votes(_lines(path), str(path), scenario_of)
 
 
 def votes_that_hold(votes: Votes, a: Candidate, b: Candidate) -> tuple[HumanVote, ...]:

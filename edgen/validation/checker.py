@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.rules import rule_findings
@@ -25,31 +28,68 @@ def problems(
     return broken + rule_findings(record, number, vocabulary, begins_anew)
 
 
+MOST = 10_000  # findings of a kind that are kept of a file; the others are counted
+
+
 class FileReport(msgspec.Struct, frozen=True):
-    """The findings in one file; `valid` counts its records without an error."""
+    """The findings in one file; `valid` counts its records without an error. `more`: by kind, how many
+    findings there are beyond those kept."""
 
     path: str
     records: int
     valid: int
     problems: tuple[Finding, ...]
+    more: dict[str, int] | UnsetType = UNSET
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of findings of each kind, of all that there are."""
+        found = Counter(problem.kind for problem in self.problems)
+        if self.more is not UNSET:
+            found.update(self.more)
+        return found
+
+
+class _Kept:
+    """Findings of one file: the first of each kind, and counts of the others."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.more: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+
+    def add(self, found: Iterable[Finding]) -> None:
+        for finding in found:
+            if self._counts[finding.kind] < MOST:
+                self._counts[finding.kind] += 1
+                self.findings.append(finding)
+            else:
+                self.more[finding.kind] += 1
 
 
 class Ids:
-    """The ids seen so far, with the first place of each."""
+    """The ids seen so far, with the first place of each: digests and numbers, about 150 bytes an id."""
 
     def __init__(self) -> None:
-        self._first: dict[tuple[str, str], tuple[str, int]] = {}
+        self._first: dict[int, int] = {}
+        self._paths: dict[str, int] = {}
 
     def repeated(self, identifier: str | None, path: str, number: int, *, within: str = "") -> str | None:
         """Return the problem of a record's id, None if it is new or missing. `within`: what the id belongs
         to, if it need not differ from those elsewhere."""
         if identifier is None:
             return None
-        first_path, first = self._first.setdefault((within, identifier), (path, number))
-        if (first_path, first) == (path, number):
+        key = blake2b(f"{within}\0{identifier}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        place = self._paths.setdefault(path, len(self._paths)) << _NUMBERS | number
+        known = self._first.setdefault(int.from_bytes(key), place)
+        if known == place:
             return None
+        first_path, first = [*self._paths][known >> _NUMBERS], known & ((1 << _NUMBERS) - 1)
         where = f"record {first}" if first_path == path else f"record {first} of {first_path}"
         return f"{quote(identifier)} is also the id of {where}"
+
+
+_NUMBERS = 40  # bits of a record's number
 
 
 def own_id(record: Any) -> str | None:
@@ -107,14 +147,14 @@ class Checker:
 
     def file(self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None) -> FileReport:
         """Return the report on the records of one file, called `path` in it."""
-        findings: list[Finding] = []
+        kept = _Kept()
         count = valid = 0
         for number, piece in enumerate(records):
             found = self._record(path, number, piece, vocabulary)
-            findings += found
+            kept.add(found)
             count += 1
             valid += not any(f.severity == "error" for f in found)
-        return FileReport(path, count, valid, tuple(findings))
+        return FileReport(path, count, valid, tuple(kept.findings), {**kept.more} or UNSET)
 
     def _record(self, path: str, number: int, piece: Piece, vocabulary: Vocabulary | None) -> list[Finding]:
         try:

@@ -24,6 +24,7 @@ from edgen.validation.stream import Piece, Recognizes, pieces
 MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
 _SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+_TABLES = (".parquet",)
 _OF_LINES = (".tsv", ".txt")
 _MOST_FILES = 100_000
 _PACKED = {
@@ -84,11 +85,15 @@ def _find_inputs(path: Path) -> Inputs:
         shards = path
     files, has_manifest = _records_in(shards), (shards / "manifest.json").is_file()
     if not files and not has_manifest:
-        files = _records_in(path / "data") or _records_in(path, _OF_LINES) or _records_below(path)
+        files = (
+            _records_in(path / "data")
+            or _records_in(path, _TABLES)
+            or _records_in(path / "data", _TABLES)
+            or _records_in(path, _OF_LINES)
+            or _records_below(path)
+        )
     if not files and not has_manifest:
-        tables = any((path / "data").glob("*.parquet")) or any(path.glob("*.parquet"))
-        hint = " Parquet is not read; `edgen export RUN --to ed` writes files that are." if tables else ""
-        raise DataError(str(path), f"this folder holds no .json or .jsonl file of records.{hint}")
+        raise DataError(str(path), "this folder holds no .json, .jsonl or .parquet file of records.")
     space = shards.parent / "inputs" / "space.yaml"
     return Inputs(
         tuple(files),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
 from edgen.web.faces import Face
 from edgen.web.guard import ENTER, VISITOR, Route
+from edgen.web.progress import Progress, progress_of
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun, Sources
 
@@ -34,7 +35,9 @@ def run_of(request: web.Request) -> IndexedRun:
 
 
 def tasks_of(app: web.Application, run: IndexedRun) -> list[str]:
-    """Return every task to which people can be invited in a run."""
+    """Return every task to which people can be invited in a run; none in a data set of files."""
+    if not RunFolder(run.path).exists:
+        return []
     return [task for face in app[FACES] for task in face.tasks(run)]
 
 
@@ -69,8 +72,26 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
         invitations=[_row(one, people) for one in invitations],
         links=[(name, f"{base}{ENTER}?key={key}") for name, key in keys.items()],
         problem=problem,
+        progress=[] if people is None else await asyncio.to_thread(_progress, people, invitations),
+        hint=_hints(request.app, run),
     )
     return web.Response(text=text, content_type="text/html", status=400 if problem else 200)
+
+
+def _progress(people: People, invitations: list[Invitation]) -> list[Progress]:
+    tasks = dict.fromkeys((*people.tasks_set(), *(one.task for one in invitations)))
+    return [one for task in tasks if (one := progress_of(people, task)).people]
+
+
+def _hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
+    """Return a function that says what to do with the answers to a task."""
+    known = {face.word: face.hint for face in app[FACES]}
+
+    def hint(task: str) -> str:
+        own = known.get(task.split(" ")[0])
+        return own(run, task) if own is not None else ""
+
+    return hint
 
 
 def _row(one: Invitation, people: People | None) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -12,9 +15,8 @@ from edgen.core.text import safe
 
 _HERE = Path(__file__).parent
 STATIC = {
-    "style.css": ("text/css", _HERE / "static" / "style.css"),
-    "play.js": ("text/javascript", _HERE / "static" / "play.js"),
-    "live.js": ("text/javascript", _HERE / "static" / "live.js"),
+    path.name: ({".css": "text/css", ".js": "text/javascript"}[path.suffix], path)
+    for path in sorted((_HERE / "static").glob("*.*s"))
 }
 """The files that pages load, by name, with their types. Nothing else can be asked for."""
 
@@ -34,6 +36,27 @@ def _dollars(value: float | None) -> str:
     return "unknown" if value is None else f"${value:,.4f}"
 
 
+def _link(run: Any, named: object, root: str) -> str:
+    """Return the address of a conversation's page; `root` is "/", or where a static site begins."""
+    if root == "/":
+        return f"/run/{run.slug}/{quote(str(named), safe='')}"
+    return f"{root}{page_name(str(named))}"
+
+
+def _list_link(run: Any, root: str) -> str:
+    return f"/run/{run.slug}" if root == "/" else f"{root}index.html"
+
+
+def page_name(identifier: str) -> str:
+    """Return the name of a conversation's file in a static site: letters and digits of the id, and a digest
+    where others were left out."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", identifier)[:100].lstrip(".")
+    if plain == identifier:
+        return f"{plain}.html"
+    digest = hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return f"{plain}-{digest}.html"
+
+
 _environment = Environment(
     autoescape=True,
     loader=FileSystemLoader(_HERE / "templates"),
@@ -42,7 +65,7 @@ _environment = Environment(
     lstrip_blocks=True,
     finalize=_shown,
 )
-_environment.filters |= {"count": _count, "dollars": _dollars}
+_environment.filters |= {"count": _count, "dollars": _dollars, "link": _link, "list_link": _list_link}
 
 
 def render(template: str, **values: Any) -> str:

@@ -10,13 +10,13 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
-from edgen.web import faces, pages, people, play
+from edgen.web import answering, faces, labelling, pages, people, play, starting, voting
 from edgen.web.faces import Face
 from edgen.web.guard import Guard
-from edgen.web.sources import Sources
+from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
-FACES: tuple[Face, ...] = (play.FACE,)
+FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE, play.FACE)
 _MOST_SENT = 1 << 16  # bytes of a form
 
 
@@ -25,7 +25,9 @@ def make_app(sources: Sources, guard: Guard) -> web.Application:
     app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=_MOST_SENT)
     app[people.SOURCES] = sources
     app[people.FACES] = FACES
-    guard.add(app, pages.ROUTES + people.ROUTES + faces.ROUTES)
+    app[answering.QUEUES] = {}
+    app[starting.STARTER] = starting.Starter(Path.cwd())
+    guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
     app.router.add_route("*", "/{rest:.*}", pages.unknown)
@@ -73,4 +75,5 @@ async def _serve(
             opened(guard.link(f"http://{shown}:{taken}"), sources)
             await stop.wait()
     finally:
+        stop_building()
         await runner.cleanup()

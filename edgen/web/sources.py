@@ -1,37 +1,46 @@
-"""The runs that the pages show, each with an index that is built in the background."""
+"""The runs and data sets that the pages show, each with an index that a process builds in the background."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edgen.api.runs import RunFacts, list_runs
-from edgen.core.errors import EdgenError, UsageError
+from edgen.core.errors import DataError, UsageError
 from edgen.core.text import safe
 from edgen.core.user_cache import cache_file
-from edgen.core.values import Turn
-from edgen.store.conversation_index import ConversationIndex, Entry, write_index
+from edgen.families.record_files import open_records, unknown_layout
+from edgen.store.conversation_index import ConversationIndex
 from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
+from edgen.validation.reading import find_inputs
+from edgen.web.indexing import Report
 
-_PREVIEW = 160  # characters of a conversation that lists show
-_LONGEST = 200_000  # characters of a conversation that are searched
-_LONGEST_VALUE = 200  # characters of a facet's value
-_FORMAT = "1"  # of the index; another one is built anew
+_FORMAT = "3"  # of the index; another one is built anew
+_REST = 5  # times as long as an index took to build, until it is built anew
+_MOST_REST = 120.0  # seconds
+_CHILDREN: set[subprocess.Popen[bytes]] = set()
 
 
 class IndexedRun:
-    """A run, and its index. `done` of `planned` conversations are indexed; `problem` says why none are."""
+    """A run or a data set, and its index. `done` of `planned` conversations are indexed; `problem` says why
+    none are."""
+
+    kind = "run"
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = path.name
+        self.name = safe(path.name)
         self.slug = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:12]
         self.done, self.planned = 0, 0
         self.problem: str | None = None
@@ -39,7 +48,9 @@ class IndexedRun:
         self._stamp: str | None = None
         self._index: ConversationIndex | None = None
         self._at_work: threading.Thread | None = None
+        self._began, self._took = 0.0, 0.0
         self._people: People | None = None
+        self.pulse: Any = None  # of the page of all runs
 
     def people(self, *, create: bool = False) -> People | None:
         """Return the people of the run; None if nobody was invited. `create`: make their file."""
@@ -49,21 +60,33 @@ class IndexedRun:
             return self._people
 
     def index(self) -> ConversationIndex | None:
-        """Return the index of the run as it is now; None while it is being built, which this call begins.
+        """Return the index; None while the first is being built, which this call begins.
 
-        A finished index of an earlier state is returned meanwhile.
+        A finished index of an earlier state is returned until a newer one is built.
         """
         with self._lock:
-            stamp = self._state()
-            if stamp != self._stamp and (self._at_work is None or not self._at_work.is_alive()):
-                self._stamp, self.problem, self.done = stamp, None, 0
-                path = _index_file(f"{self.slug}-{stamp}")
-                if (index := ConversationIndex(path)).is_finished():
-                    self._index = index
-                else:
-                    self._at_work = threading.Thread(target=self._build, args=(path,), daemon=True)
-                    self._at_work.start()
+            rested = time.monotonic() - self._began > min(self._took * _REST, _MOST_REST)
+            at_work = self._at_work is not None and self._at_work.is_alive()
+            if not at_work and (self._index is None or rested):
+                self._renew()
             return self._index
+
+    def _renew(self) -> None:
+        stamp = self.state()
+        if stamp == self._stamp:
+            return
+        self._stamp, self.problem, self.done = stamp, None, 0
+        path = self.index_path(stamp)
+        if (index := ConversationIndex(path)).is_finished():
+            self._index = index
+            return
+        self._began = time.monotonic()
+        self._at_work = threading.Thread(target=self._build, args=(path,), daemon=True)
+        self._at_work.start()
+
+    def index_path(self, stamp: str | None = None) -> Path:
+        """Return the file of the index of a state, the present one by default."""
+        return _index_file(f"{self.slug}-{stamp or self.state()}")
 
     def wait(self) -> ConversationIndex | None:
         """Return the index, once it is built."""
@@ -72,103 +95,70 @@ class IndexedRun:
             self._at_work.join()
         return self._index or found
 
-    def _state(self) -> str:
-        """Return what changes when the run does: sizes and times of its ledgers and labels."""
-        digest = hashlib.sha256(_FORMAT.encode())
+    def files(self) -> Iterable[Path]:
+        """Return the files whose sizes and times say whether anything changed."""
         rundir = RunFolder(self.path)
         arms = sorted(rundir.arms_folder.glob("*/run.db"))
-        for path in (rundir.ledger, *arms, *sorted(rundir.layers.glob("*/labels.jsonl")), rundir.pairs):
-            for file in (path, path.with_name(f"{path.name}-wal")):
-                try:
-                    facts = file.stat()
-                except OSError:
-                    continue
-                digest.update(
-                    f"{file}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode("utf-8", "surrogatepass")
-                )
+        ledgers = (rundir.ledger, *arms)
+        yield from ledgers
+        yield from (path.with_name(f"{path.name}-wal") for path in ledgers)
+        yield from sorted(rundir.layers.glob("*/labels.jsonl"))
+        yield rundir.pairs
+
+    def state(self) -> str:
+        digest = hashlib.sha256(_FORMAT.encode())
+        for file in self.files():
+            try:
+                facts = file.stat()
+            except OSError:
+                continue
+            digest.update(f"{file}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
     def _build(self, path: Path) -> None:
-        try:
-            for done in write_index(path, self._entries()):
-                self.done = done
-            self._index = ConversationIndex(path)
+        """Let a process build an index, and take the index when it is finished."""
+        command = [sys.executable, "-m", "edgen.web.indexing", self.kind, str(self.path), str(path)]
+        last = Report(problem="the index was not built to its end; reload the page to try again.")
+        # ours alone; the paths are arguments, not words of a shell
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603
+            _CHILDREN.add(child)
+            assert child.stdout is not None
+            for line in child.stdout:
+                last = msgspec.json.decode(line, type=Report)
+                self.done, self.planned = last.done, last.planned
+        _CHILDREN.discard(child)
+        self._took = time.monotonic() - self._began
+        if (index := ConversationIndex(path)).is_finished():
+            self._index, self.problem = index, None
             for older in path.parent.glob(f"{self.slug}-*.db"):
                 if older != path:
                     older.unlink(missing_ok=True)
-        except (EdgenError, OSError) as problem:
-            self.problem = safe(str(problem))
-
-    def _entries(self) -> Iterator[tuple[Entry, str, Mapping[str, Iterable[str]]]]:
-        with RunReader(self.path) as reader:
-            self.planned = sum(view.status.planned for view in reader.views.values())
-            for one in reader.conversations():
-                facets = _facets_of(one.scenario.as_row())
-                facets |= {"outcome": ["accepted"], "split": [one.split]}
-                if one.candidate.arm:
-                    facets["arm"] = [one.candidate.arm]
-                for name, value in (one.candidate.outcome or {}).items():
-                    if isinstance(value, str | bool):
-                        facets[f"outcome.{name}"] = [str(value)]
-                for layer, units in one.labels.items():
-                    facets[f"labels.{layer}"] = sorted({label for unit in units for label in unit.labels})
-                turns, values = one.candidate.turns, one.scenario.values
-                entry = _entry(one.candidate.id, values, turns, "accepted", one.candidate.probability)
-                yield entry, _said(turns, values), facets
-            yield from self._refused(reader)
-
-    def _refused(self, reader: RunReader) -> Iterator[tuple[Entry, str, Mapping[str, Iterable[str]]]]:
-        from edgen.families.base import record_id
-
-        for arm, view in reader.views.items():
-            name = f"{reader.name}.{arm}" if arm else reader.name
-            for index, task, status, reason, _, reply in view.refused():
-                if not isinstance(task, int):
-                    continue
-                scenario = reader.scenario(index)
-                text = reply.text if reply is not None else ""
-                facets = _facets_of(scenario.as_row())
-                facets |= {"outcome": [str(status.value)], "reason": [reason or "unknown"]}
-                if arm:
-                    facets["arm"] = [arm]
-                entry = Entry(
-                    id=record_id(name, index, task),
-                    title=_title(scenario.values),
-                    preview=" ".join(text[:_PREVIEW].split()),
-                    status=f"{status.value}: {reason}" if reason else str(status.value),
-                )
-                yield entry, f"{text[:_LONGEST]}\n{_title(scenario.values)}", facets
+        else:
+            self.problem = last.problem or "the index was not built to its end; reload the page to try again."
+            self._stamp = None if last.problem is None else self._stamp
 
 
-def _entry(
-    identifier: str, values: Mapping[str, str], turns: Sequence[Turn], status: str, probability: float | None
-) -> Entry:
-    return Entry(
-        id=identifier,
-        title=_title(values),
-        preview=" ".join(turns[0].text[:_PREVIEW].split()) if turns else "",
-        status=status,
-        turns=len(turns),
-        words=sum(len(turn.text.split()) for turn in turns),
-        probability=probability,
-    )
+class IndexedFiles(IndexedRun):
+    """A data set in a file, or in the files of a folder. `title`: its layout."""
+
+    kind = "files"
+
+    def __init__(self, path: Path, title: str) -> None:
+        super().__init__(path)
+        self.title = title
+
+    def files(self) -> Iterable[Path]:
+        """Return the files of the data set."""
+        try:
+            return find_inputs(self.path).files
+        except DataError:
+            return ()
 
 
-def _title(values: Mapping[str, str]) -> str:
-    return " · ".join(value[:_LONGEST_VALUE] for value in list(values.values())[:2])
-
-
-def _said(turns: Sequence[Turn], values: Mapping[str, str]) -> str:
-    return "\n".join([*values.values(), *(turn.text for turn in turns)])[:_LONGEST]
-
-
-def _facets_of(row: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of a scenario by name; those that hold texts, numbers or truths."""
-    return {
-        name: [str(value)[:_LONGEST_VALUE]]
-        for name, value in row.items()
-        if name != "index" and isinstance(value, str | int | float)
-    }
+def stop_building() -> None:
+    """End every process that builds an index."""
+    for child in [*_CHILDREN]:
+        child.terminate()
 
 
 def _index_file(name: str) -> Path:
@@ -185,14 +175,17 @@ def _index_file(name: str) -> Path:
 
 
 class Sources:
-    """All runs at the given paths: run folders, or folders of runs. New ones are found when pages are asked
-    for."""
+    """All runs at the given paths (run folders, or folders of runs), and the data sets in files. New runs are
+    found when pages are asked for."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        """Raise UsageError for a path that is no folder."""
-        self._paths = paths
+        """Raise UsageError for a path that does not exist, and DataError for a file of an unknown layout."""
         self._known: dict[Path, IndexedRun] = {}
-        for path in paths:
+        self.data = [found for path in paths if (found := _data_at(path)) is not None]
+        self._paths = [
+            path for path in paths if path.is_dir() and path not in {one.path for one in self.data}
+        ]
+        for path in self._paths:
             list_runs(path)
 
     def runs(self) -> list[tuple[IndexedRun, RunFacts]]:
@@ -205,10 +198,34 @@ class Sources:
                 continue
             for one in facts:
                 place = Path(one.run)
-                found.append((self._known.setdefault(place, IndexedRun(place)), one))
+                if place not in self._known:
+                    self._known[place] = IndexedRun(place)
+                found.append((self._known[place], one))
         return sorted(found, key=lambda pair: pair[1].age_seconds)
 
+    def names(self) -> list[tuple[str, str]]:
+        """Return the short name and the name of every run and data set that was shown."""
+        return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
+
     def find(self, slug: str) -> IndexedRun | None:
-        """Return the run of that short name; None if there is none."""
-        known = {run.slug: run for run in self._known.values()}
+        """Return the run or data set of that short name; None if there is none."""
+        known = {one.slug: one for one in (*self.data, *self._known.values())}
         return known.get(slug) or {run.slug: run for run, _ in self.runs()}.get(slug)
+
+
+def _data_at(path: Path) -> IndexedFiles | None:
+    """Return the data set at a path; None for a folder of runs. Raises UsageError and DataError."""
+    if not path.exists():
+        raise UsageError(
+            f"{path}: there is no such file or folder; name a run, a folder of runs, or a file of conversations."
+        )
+    if path.is_dir() and list_runs(path):
+        return None
+    try:
+        files = find_inputs(path).files
+    except DataError:
+        return None  # a folder that may get runs
+    readers = [open_records(file).reader for file in files[:1]]
+    if not readers or readers[0] is None:
+        raise unknown_layout(path)
+    return IndexedFiles(path, readers[0].title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from pathlib import Path
@@ -74,7 +75,9 @@ async def test_an_interrupted_run_tells_so(tmp_path: Path) -> None:
     assert status["stopped"]["reason"] == "interrupted"
 
 
-async def test_an_address_gets_it_by_post_and_redirects_go_nowhere(tmp_path: Path) -> None:
+async def test_an_address_gets_it_by_post_and_neither_redirects_nor_proxies_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bodies: list[bytes] = []
 
     async def hook(request: web.Request) -> web.Response:
@@ -99,10 +102,21 @@ async def test_an_address_gets_it_by_post_and_redirects_go_nowhere(tmp_path: Pat
         ),
     )
     run = tmp_path / "run"
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(1 << 16))
+        writer.close()
+
+    server = await asyncio.start_server(proxy, "127.0.0.1", 0)
+    place = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, place)
     try:
         made = await edgen("generate", job, "-o", run, "--notify", f"http://127.0.0.1:{port}/hook")
         assert made.code == 0, made.err
         assert json.loads(bodies[0])["state"] == "complete"
+        assert asked == []
         made = await edgen("generate", job, "-o", run, "--notify", f"http://127.0.0.1:{port}/redirect")
         assert made.code == 0
         assert "redirects are not followed; the exit code stays 0" in made.err

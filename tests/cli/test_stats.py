@@ -96,17 +96,15 @@ def test_what_was_exported(command: Command, run: Path, tmp_path: Path) -> None:
         ("hf", ("--files", "jsonl"), 0, "40 (34 train, 6 test)"),
         ("ed", (), 0, "40 (34 train, 6 test)"),
         ("trl-sft", (), 2, "`--to ed` and `--to hf --files jsonl` write files that are"),
-        ("convokit", (), 2, "none of the layouts that edgen reads: CIMA, CRWIZ"),
+        ("convokit", (), 2, "none of the layouts that edgen reads: chat messages, CIMA, CRWIZ"),
     ):
         assert command("export", run, "--to", name, "-o", tmp_path / name, *more).code == 0
         ended = command("stats", tmp_path / name, "--only", "overview")
         assert ended.code == code, ended
         assert said in ended.out + ended.err
-    for table in (tmp_path / "hf" / "data").iterdir():
-        table.rename(table.with_suffix(".parquet"))
-    ended = command("stats", tmp_path / "hf")
-    assert ended.code == 2
-    assert "Parquet is not read; `edgen export RUN --to ed` writes files that are." in ended.err
+    assert command("export", run, "--to", "hf", "-o", tmp_path / "table", "--files", "parquet").code == 0
+    ended = command("stats", tmp_path / "table", "--only", "overview")
+    assert (ended.code, "40 (34 train, 6 test)" in ended.out) == (0, True), ended
 
 
 def test_arms_a_block_each(command: Command, tmp_path: Path) -> None:
@@ -179,7 +177,7 @@ def test_a_judge_is_asked_with_the_template_that_is_named(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('[{"a": 1}]', "none of the layouts that edgen reads: CIMA, CRWIZ"),
+        ('[{"a": 1}]', "none of the layouts that edgen reads: chat messages, CIMA, CRWIZ"),
         ("[]", "it holds no records"),
         ("Hello", "none of the layouts that edgen reads"),
         ("", "it is empty"),
@@ -196,7 +194,7 @@ def test_files_that_are_no_data(command: Command, tmp_path: Path, content: str, 
 def test_mistakes(command: Command, run: Path, tmp_path: Path) -> None:
     for arguments, code, said in (
         ((tmp_path / "nowhere",), 2, "there is no such file"),
-        ((tmp_path,), 2, "no .json or .jsonl file"),
+        ((tmp_path,), 2, "no .json, .jsonl or .parquet file"),
         ((run, "--only", "lenghts"), 2, "did you mean 'lengths'"),
         ((run, "--set", "asks=2"), 2, "--set goes with --adherence"),
         ((run, "--prompt", "adherence"), 2, "--prompt goes with --adherence"),

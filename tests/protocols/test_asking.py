@@ -23,6 +23,7 @@ from edgen.core.values import (
 from edgen.protocols.base import Question, Rules, ask
 from edgen.protocols.gated import gated
 from edgen.providers.function import FunctionConfig
+from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.reading.one_turn.reader import read_turn
 from edgen.simulator.provider import SimulatorConfig
@@ -71,6 +72,8 @@ def answered(work: Any, reply: Reply = Reply("?")) -> tuple[Any, list[Request]]:
         (openai(temperature=0.1), 4),
         (openai(extra_body={"temperature": 0}), 1),
         (openai(temperature=0, extra_body={"temperature": 1}), 4),
+        (LlamaCppConfig(model="m", temperature=0), 1),  # a seed changes nothing
+        (LlamaCppConfig(model="m", temperature=0.1), 4),
         (SimulatorConfig(temperature=0), 4),
         (FunctionConfig(model="f", temperature=0), 4),
         (None, 4),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
@@ -42,6 +43,15 @@ LISTS = {
 @pytest.mark.parametrize("case", LISTS)
 def test_lists_as_models_write_them(case: str) -> None:
     assert read_values(LISTS[case]) == ["Atoms", "DNA", "Irony"]
+
+
+def test_no_prompt_is_sent_twice_however_often_nothing_new_comes() -> None:
+    work = expansion(SPACE, "topic", 10, PROMPT, 7)
+    sent = [next(work).messages]
+    with contextlib.suppress(StopIteration):
+        while True:
+            sent.append(work.send(Reply("Atoms\nDNA")).messages)
+    assert len(sent) == len(set(sent)) > 1
 
 
 def test_what_is_no_list_lists_nothing() -> None:

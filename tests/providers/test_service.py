@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from edgen.config import JobError, load_job
-from edgen.core.errors import CallError, FailureKind, InputError, ProviderError
+from edgen.core.errors import CallError, InputError, ProviderError
 from edgen.core.values import Reply
 from edgen.providers import key_requests, make, make_batch_service, servers
+from edgen.providers.fleet import servers_of
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import gather_consents
-from tests.providers.fakes import TRUSTING, FakeServer, answer, request, serving
+from tests.providers.fakes import TRUSTING, FakeServer, answer, request
 
 KEY = "sk-0123456789abcdef"
 OTHER = "other-0123456789"
@@ -310,28 +311,17 @@ async def test_a_field_that_the_job_names_is_not_changed(fake: FakeServer) -> No
 # --- several servers -----------------------------------------------------------------------------
 
 
-async def test_calls_go_to_every_server_and_to_none_that_is_away(fake: FakeServer) -> None:
-    async with serving() as second, serving() as gone:
-        away = gone.url
-    async with serving() as second:
-        for server in (fake, second):
-            server.says(answer(COMPLETION))
-        it = backend(fake, more_base_urls=(f"{second.url}/v1", f"{away}/v1"))
-        for _ in range(12):
-            assert (await it.complete(request())).text == "hi"
-        assert it.identity["base_url"] == f"{fake.url}/v1"
-        assert min(len(fake.seen), len(second.seen)) >= 4
-        await it.aclose()
-
-
-async def test_where_all_servers_are_away_the_call_says_so() -> None:
-    config = OpenAIConfig(
-        model="m", base_url="http://127.0.0.1:9/v1", more_base_urls=("http://127.0.0.1:10/v1",)
-    )
-    it = make(config, timeout=5, connections=1, environ={})
-    with pytest.raises(CallError) as caught:
-        await ask(it)
-    assert (caught.value.kind, caught.value.unsent) == (FailureKind.CONNECTION, True)
+async def test_all_servers_have_the_identity_of_the_first_or_the_one_that_is_named() -> None:
+    urls = ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1")
+    for known in (None, "http://127.0.0.1:7/v1/"):
+        config = OpenAIConfig(model="m", base_url=urls[0], more_base_urls=urls[1:], known_as=known)
+        it = make(config, timeout=5, connections=1, environ={})
+        single = make(
+            OpenAIConfig(model="m", base_url=known or urls[0]), timeout=5, connections=1, environ={}
+        )
+        each = servers_of(it)
+        assert tuple(each) == urls
+        assert {repr(one.identity) for one in (it, single, *each.values())} == {repr(single.identity)}
 
 
 def test_each_server_is_asked_for_consent_and_none_takes_a_batch() -> None:

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from edgen.config import Limits
 from edgen.core.errors import CallError
+from edgen.execution.client.admission import Admission
+from edgen.execution.client.servers import Servers
 from edgen.providers import make
 from edgen.providers.base import Backend, CountsSlots
 from edgen.providers.openai.config import OpenAIConfig
@@ -49,9 +52,9 @@ sglang:max_running_requests{model_name="m",dp_rank="1",tp_rank="0"} 48.0
 
 @contextlib.asynccontextmanager
 async def backend(
-    *urls: str, environ: dict[str, str] | None = None, **settings: Any
+    url: str, environ: dict[str, str] | None = None, **settings: Any
 ) -> AsyncIterator[CountsSlots]:
-    config = OpenAIConfig(model="m", base_url=urls[0], more_base_urls=urls[1:], **settings)
+    config = OpenAIConfig(model="m", base_url=url, **settings)
     made: Backend = make(config, timeout=5, connections=2, environ=environ or {})
     assert isinstance(made, CountsSlots)
     yield made
@@ -140,16 +143,25 @@ async def test_a_server_that_loads_may_say_later() -> None:
         assert await asked.slots() == 4
 
 
-async def test_several_servers_have_the_slots_of_all() -> None:
+async def test_each_of_several_servers_says_its_slots() -> None:
     async with (
         serve(SlottedServer(pages=LLAMA)) as one,
         serve(SlottedServer(pages={"/props": {"total_slots": 2}})) as other,
         serve(SlottedServer()) as silent,
     ):
-        async with backend(one.url, other.url) as asked:
-            assert await asked.slots() == 6
-        async with backend(one.url, silent.url) as asked:
-            assert await asked.slots() is None
+        urls = (one.url, other.url, silent.url)
+        made = make(
+            OpenAIConfig(model="m", base_url=urls[0], more_base_urls=urls[1:]),
+            timeout=5, connections=2, environ={},
+        )  # fmt: skip
+        limits, kind = Limits(in_flight=256), "openai"
+        admission = Admission(limits)
+        servers = Servers(made, kind, admission)
+        await servers.learn()
+        assert [lane.window.slots for lane in servers.lanes] == [4, 2, None]
+        assert [lane.window.size for lane in servers.lanes] == [4, 2, 32]
+        assert (admission.window, admission.slots) == (38, None)
+        await made.aclose()
 
 
 async def test_a_real_server_says_it(tmp_path: Path) -> None:

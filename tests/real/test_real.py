@@ -18,10 +18,11 @@ import yaml
 
 import edgen
 from bench.real import ASKERS, PROTOCOLS, SMOLLM2, measure
+from edgen.execution.online_scheduler import GRACE
 
 pytestmark = pytest.mark.integration
 
-SMALL = 0.4  # of the bench's conversations
+SMALL = 0.4  # of the bench's conversations, and shorter ones
 
 
 # The least share of answers in the form that was requested. What they say is weak: so small a model repeats itself.
@@ -74,6 +75,22 @@ def test_a_killed_run_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None
     assert status["pending"] == 0
     assert status["calls"]["made"] >= 3
     assert _answers(run) == status["calls"]["made"], "each answer is stored once"
+
+
+def test_ctrl_c_ends_a_call_that_would_take_long(tmp_path: Path) -> None:
+    endless = SMOLLM2 | {"max_tokens": 3000, "extra_body": {"ignore_eos": True}}
+    job, run = job_file(tmp_path, backends={"default": endless}), tmp_path / "run"
+    command = [sys.executable, "-m", "edgen", "generate", str(job), "-o", str(run)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if "1 in flight" in line)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.read()
+    assert process.returncode == 130
+    assert "waiting for 1 calls in flight, which may still end" in said
+    assert time.monotonic() - began < GRACE / 2
+    assert _answers(run) == 0
 
 
 def _answers(run: Path) -> int:

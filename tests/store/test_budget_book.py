@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import random
 import sqlite3
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from edgen.config.budget_file import BudgetFileError
 from edgen.core.errors import EdgenError, RunError
 from edgen.core.files import temporary
+from edgen.execution.client.budget import Budget, Reservation
 from edgen.execution.client.purse import Purse
 from edgen.store.budget_book import PICO, ZERO, BudgetBook, Used
 
@@ -126,7 +128,110 @@ def test_a_clock_that_is_set_back_brings_nothing_new(tmp_path: Path) -> None:
     total = Used(0, PICO)
     clock.now -= 3 * DAY
     assert not purse.covers(total, Used(0, PICO // 2))
-    assert not Purse(book, "b", clock).covers(ZERO, Used(0, PICO // 2))
+    other = Purse(book, "b", clock)
+    assert not other.covers(ZERO, Used(0, PICO // 2))
+    assert f"by a clock that was ahead: move {book.path} away" in other.describe(Used(0, PICO // 2))
+
+
+class Clocked:
+    """A ledger that spends by a budget over time: what it has spent, and what its calls may still take."""
+
+    def __init__(self, path: Path, name: str, clock: Clock) -> None:
+        self.path, self.name, self.clock = path, name, clock
+        self.spent: list[tuple[str, int]] = []  # each call's day, and its cost
+        self.running: list[tuple[Reservation, str]] = []
+        self.start()
+
+    def start(self) -> None:
+        """Start anew, as after a kill: calls that were running are charged at their maximum."""
+        self.spent += [(day, reservation.amount.pico) for reservation, day in self.running]
+        self.running = []
+        total = Used(0, sum(cost for _, cost in self.spent))
+        purse = Purse(BudgetBook(self.path), self.name, self.clock)
+        purse.settle_before(total)
+        self.budget = Budget(None, None).beside(purse, (0, total.pico / PICO))
+
+    def begin(self, most: float) -> None:
+        """Reserve for a call, if the budget allows it."""
+        if self.budget.has_room(0, most):
+            day = BudgetBook(self.path).day(self.clock.now)
+            self.running.append((self.budget.take(0, most), day))
+
+    def finish(self, share: float) -> None:
+        """End the oldest call, at a share of its maximum."""
+        if self.running:
+            reservation, day = self.running.pop(0)
+            cost = round(reservation.amount.pico * share)
+            self.budget.settle(reservation, 0, cost / PICO)
+            self.spent.append((day, cost))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_day_or_month_is_exceeded_over_midnights_and_kills(tmp_path: Path, seed: int) -> None:
+    """A call counts on the day of its reservation, whatever else happens before it ends."""
+    path = budget_file(tmp_path, "{per_day: 1.0, per_month: 2.5, timezone: utc}")
+    rng, clock = random.Random(seed), Clock(MIDNIGHT - 2 * DAY - 60)
+    ledgers = [Clocked(path, str(n), clock) for n in range(2)]
+    for _ in range(500):
+        ledger = rng.choice(ledgers)
+        match rng.random():
+            case chance if chance < 0.5:
+                ledger.begin(rng.choice((0.01, 0.05, 0.2)))
+            case chance if chance < 0.85:
+                ledger.finish(rng.choice((0.0, 0.1, 1.0)))
+            case chance if chance < 0.9:
+                ledger.start()
+            case chance if chance < 0.93:
+                ledger.budget.close()
+                ledger.start()
+            case _:
+                clock.now += DAY / 8
+        spent: Counter[str] = Counter()
+        for one in ledgers:
+            for day, cost in [*one.spent, *((day, held.amount.pico) for held, day in one.running)]:
+                spent[day] += cost
+                spent[day[:7]] += cost
+        assert max((n for period, n in spent.items() if len(period) > 7), default=0) <= PICO
+        assert max((n for period, n in spent.items() if len(period) == 7), default=0) <= 2.5 * PICO
+    for ledger in ledgers:
+        while ledger.running:
+            ledger.finish(1.0)
+        ledger.budget.close()
+    book = BudgetBook(path)
+    with sqlite3.connect(book.path) as other:
+        assert other.execute("SELECT COUNT(*) FROM leases").fetchone() == (0,)
+    clock.now += 40 * DAY
+    assert [one.used for one in book.stands(book.day(clock.now))] == [0, 0]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_call_that_runs_over_midnight_and_ends_cheaply_makes_no_room_on_the_next_day(
+    tmp_path: Path, killed: bool
+) -> None:
+    path, clock = budget_file(tmp_path), Clock(MIDNIGHT - 60)
+    ledger = Clocked(path, "a", clock)
+    ledger.begin(0.2)
+    clock.now += 120
+    over = ledger.running.pop()
+    for _ in range(40):
+        ledger.begin(0.05)
+        ledger.finish(1.0)
+    assert sum(cost for day, cost in ledger.spent if day == "2027-01-31") == PICO
+    ledger.running.append(over)
+    ledger.finish(0.0)
+    clock.now += 10
+    if killed:
+        ledger.start()
+    ledger.begin(0.05)
+    assert ledger.running == []
+
+
+def test_sums_are_exact_where_floats_are_not(tmp_path: Path) -> None:
+    book = BudgetBook(budget_file(tmp_path, "{per_month: 1_000_000, timezone: utc}"))
+    for n in range(3):
+        assert book.lease(str(n), "2027-01-31", Used(0, 10**17 + 1), ZERO)
+        book.end(str(n), Used(0, 10**17 + 1))
+    assert book.stands("2027-01-31")[0].used == 3 * 10**17 + 3
 
 
 def _spend_all(path: Path, name: str, results: object) -> None:

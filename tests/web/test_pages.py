@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -19,7 +20,8 @@ import pytest
 
 import edgen
 from edgen.core.values import Request
-from edgen.store.conversation_index import ConversationIndex, Entry, Query, write_index
+from edgen.store.conversation_index import ConversationIndex, Entry, Query
+from edgen.store.conversation_index_writer import Indexed, write_index
 from tests import ROOT
 from tests.cli.command import call
 
@@ -69,6 +71,7 @@ class Site(NamedTuple):
             found = self.get(path)
             if found.status != 202:
                 return found
+            time.sleep(0.1)
         raise AssertionError("the index was not built")
 
     def runs(self) -> dict[str, str]:
@@ -164,11 +167,11 @@ def test_files_are_served_by_name_alone(site: Site) -> None:
 def test_runs_and_how_they_stand(site: Site) -> None:
     page = site.get("/")
     assert set(site.runs()) == {"experiment", "hostile"}
-    assert "Rejected: refused" in page.text
+    assert re.search(r"Rejected: <span[^>]*>refused", page.text)
     talk = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
     talk.request("GET", "/events", headers={"Cookie": site.cookie})
     answer = talk.getresponse()
-    runs = json.loads(answer.readline().decode().removeprefix("data: "))
+    runs = json.loads(answer.readline().decode().removeprefix("data: "))["runs"]
     talk.close()
     assert {run["name"]: run["planned"] for run in runs} == {"experiment": 18, "hostile": 8}
 
@@ -192,6 +195,9 @@ def test_search_facets_order_and_pages_agree(site: Site) -> None:
         assert site.ready(f"{path}?q={quote(odd)}").status == 200
     for odd in (
         "page=-1",
+        "least.turns=x",
+        "least.turns=nan&most.turns=1e999",
+        "least.nothing=3",
         "page=99999999999",
         "page=x",
         "order=nothing",
@@ -249,10 +255,11 @@ def test_a_damaged_and_a_removed_run_are_a_sentence(site: Site) -> None:
 def test_an_index_that_was_not_finished_is_built_anew(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
     entries = [
-        (
-            Entry(id=f"x-{n}", title="t", preview="p", status="accepted", turns=n),
-            f"word{n} common",
-            {"even": [str(n % 2 == 0)]},
+        Indexed(
+            entry=Entry(id=f"x-{n}", title="t", preview="p", status="accepted", turns=n),
+            text=f"word{n} common",
+            facets={"even": [str(n % 2 == 0)], "tens": [str(n // 10)]},
+            numbers={"turns": n, **({"odd": -n} if n % 2 else {})},
         )
         for n in range(5_000)
     ]
@@ -265,10 +272,19 @@ def test_an_index_that_was_not_finished_is_built_anew(tmp_path: Path) -> None:
     assert index.is_finished()
     found = index.find(Query(words="COMMON word4999"), 0, 10)
     assert [one.id for one in found.entries] == ["x-4999"]
-    page = index.find(Query(facets={"even": ("True",)}, order="longest"), 1, 10)
+    page = index.find(Query(facets={"even": ("True",)}, order="-turns"), 1, 10)
     assert page.total == 2_500
     assert [one.turns for one in page.entries] == [*range(4978, 4958, -2)]
-    assert page.facets == {"even": [("True", 2_500)]}
+    assert page.facets["even"] == [("False", 2_500), ("True", 2_500)]
+    assert dict(page.facets["tens"])["0"] == 5
+    both = index.find(
+        Query(facets={"even": ("True",), "tens": ("1", "2", "3")}, ranges={"turns": (12, 30)}), 0, 100
+    )
+    assert [one.turns for one in both.entries] == [*range(12, 31, 2)]
+    assert (dict(both.facets["even"]), dict(both.facets["tens"])["2"]) == ({"True": 10, "False": 9}, 5)
+    tail = index.find(Query(ranges={"turns": (4_990, None)}, order="odd"), 0, 10)
+    assert [one.turns for one in tail.entries] == [4999, 4997, 4995, 4993, 4991, 4990, 4992, 4994, 4996, 4998]
+    assert [one.turns for one in index.find(Query(order="odd"), 499, 10).entries] == [*range(4980, 5000, 2)]
     assert index.neighbours("x-0") == (None, "x-1")
     with sqlite3.connect(path) as book:
         assert book.execute("PRAGMA integrity_check").fetchone() == ("ok",)

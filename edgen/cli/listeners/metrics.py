@@ -150,8 +150,8 @@ def _add_activity(found: Families, now: Activity, retried_by: Mapping[str, int],
     )
     about = "When this start last got an answer."
     found.add("edgen_last_answer_time_seconds", about, now.last_answer, labels)
-    for role, flow in now.flows.items():
-        own = {**labels, "role": role}
+    for flow in now.flows:
+        own = {**labels, "role": flow.role} | ({"server": flow.server} if flow.server else {})
         found.add("edgen_in_flight", "Calls that a service works on.", flow.in_flight, own)
         about = "Calls that may be in flight, by how the service answers."
         found.add("edgen_window", about, flow.window, own)

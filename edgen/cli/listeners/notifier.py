@@ -2,7 +2,7 @@
 
 Typing the option is the consent: no job can. The status has no key, no prompt and no answer in it. A command
 gets it on its standard input, in an environment without keys; an address gets it by POST, over https or on
-this machine. Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes edgen's
+this machine, where no proxy is used. Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes edgen's
 exit code.
 """
 
@@ -94,7 +94,7 @@ class Notifier:
     def _post(self, body: bytes) -> str | None:
         import http.client
         from urllib.error import HTTPError, URLError
-        from urllib.request import HTTPRedirectHandler, Request, build_opener
+        from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
         class NoRedirects(HTTPRedirectHandler):
             def redirect_request(self, *_args: Any) -> None:
@@ -102,8 +102,10 @@ class Notifier:
 
         headers = {"Content-Type": "application/json", "User-Agent": "edgen"}
         request = Request(self._target, data=body, headers=headers, method="POST")  # noqa: S310 - http(s) alone
+        # A proxy is another machine, which could read plain http.
+        direct = [] if request.type == "https" else [ProxyHandler({})]
         try:
-            with build_opener(NoRedirects).open(request, timeout=PATIENCE):
+            with build_opener(NoRedirects, *direct).open(request, timeout=PATIENCE):
                 return None
         except HTTPError as problem:
             problem.close()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.plugin import Simulation
+from edgen.plugin import Message, Simulation
 
 if TYPE_CHECKING:
     from edgen.protocols.parts import Talk
@@ -42,6 +42,7 @@ _WONDERS = (
     "That did not work for me. Is it because of",
     "Can you say more about",
 )
+_BUMPS = ("Does anybody have an idea?", "I am still stuck with this one.")
 _SAME = (
     "I have the same question, with",
     "Same here:",
@@ -102,9 +103,11 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
 
 def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk | None) -> dict[str, Any]:
     """Return a question about what the brief holds."""
-    title = max((value for _, value in about[:3]), key=len, default="A question")
+    values = [value for _, value in about[:3]]
+    title = max(values, key=len, default="A question")
     if talk is not None and (text := talk.one(talk.phrases.opens, [], [])):
-        return {"title": title, "text": text}
+        title = max((value for value in values if value in text), key=len, default=title)
+        return {"title": f"{title[:1].upper()}{title[1:]}", "text": text}
     told = "; ".join(value.rstrip(".") for _, value in about)
     return {"title": title, "text": f"{request.pick(_ASKS)} It is about this: {told}."}
 
@@ -116,9 +119,10 @@ def _follow_up(
     latest = int(read[-1][1])
     posts = _posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]
-    good = [number for number in answers if not _is_wrong(request.scene, posts.get(number, ""))]
+    good = [number for number in answers if _is_good(request.scene, posts.get(number, ""))]
     drawn = request.random()
-    if (good and drawn < 0.35 + 0.1 * len(good)) or (answers and drawn < 0.02):
+    ready = 0.35 if request.scene is None or not request.scene.book.phrases.right else 0.6
+    if (good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02):
         pool = good if good and request.random() >= _DECEIVED else answers
         accepted = _best(request.scene, posts, pool) if pool is good else pool[-1]
         thanks = talk.one(talk.phrases.closes, [], []) if talk is not None else None
@@ -129,6 +133,9 @@ def _follow_up(
     own = [one.content for one in request.messages[2:] if one.role == "assistant"]
     votes = {"votes": [latest]} if request.random() < 0.2 else {}
     if talk is not None and talk.phrases.says:
+        if not _answered(request.messages):  # there is nothing to ask back about
+            bump = next((words for words in _BUMPS if words not in "\n".join(own)), None)
+            return {"text": bump} if bump else {"pass": True}
         text = talk.next(own, [*posts.values()], last=False, opened=True)
         return {"pass": True} if text in own else {"text": text, **votes}
     new = [value for _, value in about if value not in "\n".join(own[1:])]
@@ -193,6 +200,25 @@ def _is_wrong(scene: Scene | None, text: str) -> bool:
         return False
     values = scene.scenario.values
     return any(values[name] in text for name in scene.book.phrases.wrong if name in values)
+
+
+def _is_good(scene: Scene | None, text: str) -> bool:
+    """Return whether a post may answer the question: it says a value that the space calls right. A space that
+    calls none right takes all but wrong ones."""
+    if scene is None or not (right := scene.book.phrases.right):
+        return not _is_wrong(scene, text)
+    values = scene.scenario.values
+    return any(values[name] in text for name in right if name in values)
+
+
+def _answered(messages: Sequence[Message]) -> bool:
+    """Return whether somebody has answered since the last own post."""
+    for message in reversed(messages):
+        if message.role == "assistant":
+            return False
+        if any(post[3] == "Agent" for post in _POST.finditer(message.content)):
+            return True
+    return False
 
 
 def _best(scene: Scene | None, posts: Mapping[int, str], numbers: Sequence[int]) -> int:

@@ -119,7 +119,8 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
         return f"It is “{answer}”. Please say it.", ["Hint"]
     if wanted is None:
         wanted = _chosen(request, guessed)
-        if wanted == "Confirmation" and not any(text.startswith(_TRIES) for text in heard):
+        follows = last.startswith(_SEES) and any(text.startswith(_TRIES) for text in heard)
+        if wanted == "Confirmation" and not follows:
             wanted = "Hint"  # nothing was said that could be right
     return _respond(request, wanted, _point(request, brief), answer)
 
@@ -139,7 +140,7 @@ def _respond(request: Simulation, action: str, point: str, answer: str) -> tuple
         return request.pick(_NOT_YET), ["Correction"]
     if action == "Question":
         first = answer.split()[0]
-        return f"{request.pick(_ASKS)} It begins with “{first}”.", ["Question", "Hint"]
+        return f"{_new(request, _ASKS)} It begins with “{first}”.", ["Question", "Hint"]
     if action == "Confirmation":
         return request.pick(_GOING_WELL), ["Confirmation"]
     return point, ["Hint"]
@@ -153,9 +154,14 @@ def _point(request: Simulation, brief: str) -> str:
         if found
         else []
     )
-    said = [message.content for message in request.messages[-8:] if message.role == "assistant"]
-    fresh = [point for point in points if not any(point in text for text in said)]
-    return request.pick(fresh or points) if points else "Think of what we did before."
+    return _new(request, points) if points else "Think of what we did before."
+
+
+def _new(request: Simulation, ways: Sequence[str]) -> str:
+    """Return one of the ways that one has not said of late, or else the one said longest ago."""
+    said = "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
+    fresh = [way for way in ways if way not in said]
+    return request.pick(fresh) if fresh else min(ways, key=said.rfind)
 
 
 def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
@@ -168,15 +174,20 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     mistake = _MISTAKE.search(brief)
     if mistake and len(heard) == 1:
         return _guess(request, mistake[1].strip()), ["Guess"]
-    told_of = _told_of(heard[1:], brief)
+    told_of = " ".join(_told_of(heard[1:], brief))
+    own = [
+        message.content for message in request.messages[1 - 2 * len(heard) :] if message.role == "assistant"
+    ]
+    guessed = any(text.startswith(_TRIES) for text in own)
+    wonders = _WONDERS[: len(_WONDERS) if guessed else _FIRST_AND_NEXT if told_of else _FIRST]
     draw = request.random()
-    if told_of and draw < 0.5:
-        return _guess(request, " ".join(told_of)), ["Guess"]
+    if told_of and draw < 0.5 and not any(text.rstrip(".?").endswith(f" {told_of}") for text in own):
+        return _guess(request, told_of), ["Guess"]
     if draw < 0.62 and len(heard) > 1:
-        return request.pick(_SEES), ["Affirmation"]
+        return _new(request, _SEES), ["Affirmation"]
     if draw < 0.7 and len(heard) > 1:
-        return f"{request.pick(_SEES)} {request.pick(_WONDERS)}", ["Question", "Affirmation"]
-    return request.pick(_WONDERS), ["Question"]
+        return f"{_new(request, _SEES)} {_new(request, wonders)}", ["Question", "Affirmation"]
+    return _new(request, wonders), ["Question"]
 
 
 def _guess(request: Simulation, words: str) -> str:
@@ -194,6 +205,8 @@ def _told_of(heard: Sequence[str], brief: str) -> list[str]:
         if not (quoted := _QUOTED.findall(message)):
             continue
         about, part = quoted[0], quoted[-1]
+        if part[-1] in "'’":  # written together with the next word
+            continue
         at = question.find(about)
         if about == part:  # what the answer begins with
             places.setdefault(part, -1)
@@ -216,7 +229,9 @@ _ASKS = ("Which word would you begin with?", "What do you already know of it?", 
 _GOING_WELL = ("You are on the right way.", "Good so far.", "That part is right.")
 _TRIES = ("I think it is", "Is it", "My guess is", "Maybe", "Then it must be")
 _SEES = ("Okay, I see.", "Ah, that makes sense.", "Thanks, I get that now.", "Right, I remember.")
+# The first can be asked at once, the next once something was told, the last after a guess.
 _WONDERS = (
-    "What is the first word?", "How do I say that?", "Which word comes next?", "Can you give me a hint?",
-    "What does the rule say?", "Is the order right?", "How does it end?",
+    "What is the first word?", "How do I say that?", "Can you give me a hint?", "What does the rule say?",
+    "Is there a word that I know already?", "Which word comes next?", "How does it end?", "Is the order right?",
 )  # fmt: skip
+_FIRST, _FIRST_AND_NEXT = 5, 7

@@ -16,10 +16,11 @@ import msgspec
 
 from edgen.core.errors import InputError, RunError, UsageError
 from edgen.core.pair import Pair
-from edgen.core.values import Reply, Role, Scenario, Turn
+from edgen.core.values import Event, Reply, Role, Scenario, Turn
 from edgen.families.base import record_id
 from edgen.preferences.rollout_evidence import RolloutOutcome, find_rollouts
 from edgen.store.layers import LabelsByLayer, LayerJoin
+from edgen.store.pairs_file import read_pairs_of
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -52,6 +53,8 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     ended_by: Role | None = None
     simulated: bool = False
     provenance: dict[str, Any] | None = None
+    outcome: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
     replies: tuple[StoredReply, ...] = ()
     labels: LabelsByLayer = {}
 
@@ -145,6 +148,8 @@ def _one(reader: RunReader, arm: str, index: int, replicate: int) -> Conversatio
         ended_by=record.conversation.ended_by,
         simulated=record.provenance.simulated,
         provenance=msgspec.to_builtins(record.provenance),
+        outcome=record.conversation.outcome,
+        events=record.conversation.events,
     )
 
 
@@ -168,13 +173,29 @@ def _pairs(
     rundir: RunFolder, ids: set[str], scenario: int
 ) -> tuple[list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
     """Return the pairs with these conversations, their rollouts, and the reason for missing pairs."""
+    between, said = _pairs_with_others(rundir, ids)
     if not rundir.pairs.exists():
-        return [], {}, []
+        return between, {}, said
     try:
         with RunReader(rundir.path) as reader:
             own = (pair for pair in reader.pairs() if pair.scenario == scenario)
             pairs = [pair for pair in own if {pair.a.id, pair.b.id} & ids]
             rollouts = {pair.id: found for pair in pairs if (found := find_rollouts(reader, pair))}
-            return pairs, rollouts, []
+            return pairs + between, rollouts, said
     except RunError as problem:
-        return [], {}, [f"Its pairs cannot be told: {problem}"]
+        return between, {}, [f"Its pairs cannot be told: {problem}", *said]
+
+
+def _pairs_with_others(rundir: RunFolder, ids: set[str]) -> tuple[list[Pair], list[str]]:
+    """Return the pairs of these conversations with those of other runs, and the reason for missing ones. A
+    side's id has its run in front where the runs have one name."""
+    found: list[Pair] = []
+    said: list[str] = []
+    for file in rundir.pairs_with_others():
+        try:
+            for pair in read_pairs_of(file, rundir.path):
+                if {pair.a.id.rpartition("/")[2], pair.b.id.rpartition("/")[2]} & ids:
+                    found.append(pair)
+        except RunError as problem:
+            said.append(f"Its pairs with other runs cannot be told: {problem}")
+    return found, said

@@ -1,4 +1,4 @@
-"""Admission of calls to a backend: first come, first served, within the window and the rates.
+"""Admission of calls to a service: first come, first served, within the windows and the rates.
 
 Call `admit` before each attempt, `settle` after it, exactly once per ticket. One synchronous method,
 `_admit_ready`, makes every decision, and runs whenever something may have changed; `admit` only waits. So a
@@ -6,146 +6,163 @@ cancelled waiter costs nobody a turn, and small requests never overtake a large 
 
 An answer holds its place until it is stored (`keep`, `stored`): calls in flight and answers on their way to
 disk are together at most `in_flight`, however slow the disk is. That is the most that a kill can lose.
+
+A service may have several servers, each with a lane. A call queues where it is expected to be answered
+first; where its beginning was seen, unless the wait there is much longer. A server that refuses or cannot be
+reached is left out and probed; what waits for it moves to the others. A server without a queue takes calls
+from one whose queue is much longer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from edgen.config import Limits
-from edgen.core.errors import CallError
-from edgen.execution.client.circuit import Circuit, State
+from edgen.execution.client.circuit import State
+from edgen.execution.client.lane import Lane, Ticket, Waiting
+from edgen.execution.client.prefixes import Prefixes
 from edgen.execution.client.token_bucket import Bucket
-from edgen.execution.client.window import Verdict, Window
+from edgen.execution.client.window import Verdict
 
 _BURST_SECONDS = 2.0  # capacity of the buckets; see token_bucket.py for the effect over a minute
+_OVERLOADED = 2.0  # times the wait elsewhere, from which a server with the cached prefix is not used
+_LOOKED_AT = 16  # calls of another server's queue that are looked at, oldest first
+_USUAL = 1.0  # seconds of a call before any is answered
 
 
 class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is no fault
     """The run admits no more calls."""
 
 
-@dataclass(slots=True)
-class Ticket:
-    """One admitted call, counted from 1, with the tokens requested for it, and the number of calls in flight
-    with it. Return it with `Admission.settle`."""
-
-    number: int
-    tokens: int
-    started: float
-    running: int
-    settled: bool = False
-
-
 class Admission:
-    """The gate of one backend. It belongs to one event loop. `in_flight` limits concurrent calls even if
-    the server could take more; the rates hold over every 60 seconds, see `token_bucket`.
+    """The gate of one service. It belongs to one event loop. `in_flight` limits concurrent calls to all of its
+    servers even if they could take more; the rates hold over every 60 seconds, see `token_bucket`.
 
-    Readable state: `running` calls are admitted and not settled, `unstored` answers are received and not
-    stored, `answered` is True once the service has answered, `knows_slots` once it is known how many calls
-    it answers at once, or that it does not say.
+    Readable state: `lanes` by address, `running` calls are admitted and not settled, `unstored` answers are
+    received and not stored.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.running = 0
         self.unstored = 0
-        self.answered = False
-        self.knows_slots = False
-        self._learning: asyncio.Task[None] | None = None
-        self._window = Window(limits.in_flight)
+        self.lanes: dict[str, Lane] = {}
         self._most = limits.in_flight
         self._requests = _bucket(limits.requests_per_minute, unit=1.0)
         self._tokens = _bucket(limits.tokens_per_minute)
-        self._admitted = 0
-        self._circuit = Circuit()
-        self._waiters: OrderedDict[asyncio.Future[Ticket], int] = OrderedDict()  # -> requested tokens
+        self._arrived = 0
+        self._prefixes: Prefixes[Lane] = Prefixes()
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
+        self._only = self.lanes_of(("",))
+
+    def lanes_of(self, addresses: Iterable[str]) -> tuple[Lane, ...]:
+        """Return the lanes of the servers at these addresses; new ones are added. Without a first call, a
+        service has one lane without an address, which the first of them replaces."""
+        addresses = tuple(addresses)
+        if addresses != ("",) and (first := self.lanes.pop("", None)) is not None:
+            first.address = addresses[0]
+            self.lanes[addresses[0]] = first
+        for address in addresses:
+            if address not in self.lanes:
+                self.lanes[address] = Lane(self._most, address)
+        return tuple(self.lanes[address] for address in addresses)
+
+    # --- state of the service -------------------------------------------------------------------
+
+    @property
+    def answered(self) -> bool:
+        """True once the service has answered."""
+        return any(lane.answers for lane in self.lanes.values())
 
     @property
     def away(self) -> bool:
-        """True while the service is unreachable and being probed."""
-        return self._circuit.away
+        """True while no server can be reached, and they are probed."""
+        return all(lane.circuit.away for lane in self.lanes.values())
 
     @property
     def window(self) -> int:
         """The number of calls that may be in flight now."""
-        return self._window.size
+        return min(self._most, sum(lane.window.size for lane in self.lanes.values()))
 
     @property
     def slots(self) -> int | None:
         """The number of calls that the service answers at once; None if unknown."""
-        return self._window.slots
-
-    async def learn_slots(self, ask: Callable[[], Awaitable[int | None]]) -> None:
-        """Wait for the service's answer to `ask`, which all callers share: the number of calls that it
-        answers at once, where the window starts, or None if it does not say. After a CallError, a later
-        caller asks again."""
-        if self._learning is None:
-            self._learning = asyncio.create_task(self._learn(ask))
-        await asyncio.shield(self._learning)
-
-    async def _learn(self, ask: Callable[[], Awaitable[int | None]]) -> None:
-        try:
-            slots = await ask()
-        except CallError:
-            self._learning = None
-            return
-        if slots is not None:
-            self._window.know_slots(slots, self._admitted)
-        self.knows_slots = True
-
-    def queues(self, ticket: Ticket) -> bool:
-        """Return whether a call went while so many others were in flight that it had to wait for them."""
-        return self.slots is not None and ticket.running > self.slots
+        known = [lane.window.slots for lane in self.lanes.values()]
+        return None if None in known else sum(slots for slots in known if slots is not None)
 
     @property
     def waiting(self) -> int:
-        """The number of callers in the queue."""
-        return len(self._waiters)
+        """The number of callers in the queues."""
+        return sum(len(lane.queue) for lane in self.lanes.values())
 
     @property
     def paused_for(self) -> float:
         """Seconds until the next admission; 0 if there is no pause."""
-        if self._loop is None or self._circuit.state != "open":
+        return min(map(self.pause_of, self.lanes.values()))
+
+    def pause_of(self, lane: Lane) -> float:
+        """Return the seconds until the next call to a server; 0 if there is no pause."""
+        if self._loop is None or lane.circuit.state != "open":
             return 0.0
-        return max(0.0, self._circuit.until - self._loop.time())
+        return max(0.0, lane.circuit.until - self._loop.time())
 
     @property
     def circuit(self) -> State:
-        """`closed` in normal operation, `open` during a pause, `half-open` while probes run."""
-        return "half-open" if self._circuit.state == "open" and not self.paused_for else self._circuit.state
+        """`closed` in normal operation of any server, `open` during a pause of all, `half-open` while probes
+        run."""
+        states = [*map(self.circuit_of, self.lanes.values())]
+        return "closed" if "closed" in states else "half-open" if "half-open" in states else "open"
+
+    def circuit_of(self, lane: Lane) -> State:
+        """Return the state of one server."""
+        return "half-open" if lane.circuit.state == "open" and not self.pause_of(lane) else lane.circuit.state
 
     @property
     def refused_for(self) -> float:
-        """Seconds since the first refusal without a later answer; 0 if there is none."""
-        since = self._circuit.refused_since
-        return self._loop.time() - since if self._loop is not None and since is not None else 0.0
+        """Seconds since the first refusal without a later answer, of any server; 0 if there is none."""
+        if self._loop is None:
+            return 0.0
+        since = [lane.circuit.refused_since for lane in self.lanes.values()]
+        return min(0.0 if one is None else self._loop.time() - one for one in since)
 
-    async def admit(self, tokens: int) -> Ticket:
-        """Wait for admission of a call of about `tokens` tokens, prompt and answer together.
+    # --- one call -------------------------------------------------------------------------------
+
+    async def admit(
+        self, tokens: int, marks: Sequence[int] = (), lanes: tuple[Lane, ...] | None = None
+    ) -> Ticket:
+        """Wait for admission of a call of about `tokens` tokens, prompt and answer together, to one of the
+        `lanes` (None: the only one). `marks`: those of its prompt, see `prefixes`.
 
         Raises AdmissionClosed after `close`, also for waiting callers.
         """
         if self.closed:
             raise AdmissionClosed
-        loop = self._loop or self._own_loop()
-        if not self._waiters and self._has_room():
-            now = loop.time()
-            if self._allowed_at(tokens, now) <= now:
-                return self._grant(tokens, now)
+        loop, among = self._loop or self._own_loop(), lanes or self._only
+        if len(among) == 1:
+            lane, seen = among[0], frozenset[Lane]()
+            if not lane.queue and self._has_room(lane) and not self._others_wait(lane):
+                now = loop.time()
+                if self._allowed_at(lane, tokens, now) <= now:
+                    return self._grant(lane, tokens, now)
+        else:
+            seen = self._prefixes.seen_by(marks) if marks else frozenset()
+            lane = self._choose(among, seen, loop.time())
+            self._prefixes.note(marks, lane)
+        self._arrived += 1
         waiter: asyncio.Future[Ticket] = loop.create_future()
-        self._waiters[waiter] = tokens
+        lane.queue[waiter] = Waiting(self._arrived, tokens, among, seen)
         self._admit_ready()
         try:
-            return await waiter
+            ticket = await waiter
         except asyncio.CancelledError:
             self._forget(waiter)
             raise
+        if marks and ticket.lane is not lane:
+            self._prefixes.note(marks, ticket.lane)
+        return ticket
 
     def settle(
         self,
@@ -162,54 +179,88 @@ class Admission:
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True
-        now = self._own_loop().time()
-        latency = now - ticket.started
-        if self._circuit.state != "closed" or verdict is not Verdict.OK or self._circuit.troubled:
-            verdict = self._heard(ticket.number, verdict, latency, now, retry_after)
-        self._window.note_end(ticket.number, verdict, latency, self.running, self._admitted)
+        if ticket.lane.end(ticket, verdict, self._own_loop().time(), retry_after):
+            self._move_queue(ticket.lane)
         if tokens is not None and self._tokens is not None:
             self._tokens.give_back(ticket.tokens - tokens)
-        self.answered = self.answered or verdict is Verdict.OK
         self.running -= 1
         self.unstored += keep
-        if self._waiters and self._has_room():
-            self._admit_ready()
+        self._admit_ready()
 
     def stored(self) -> None:
         """Release the place of an answer that is now stored."""
         self.unstored -= 1
-        if self._waiters:
-            self._admit_ready()
+        self._admit_ready()
 
-    def _has_room(self) -> bool:
-        return self.running < self._window.size and self.running + self.unstored < self._most
-
-    def _heard(
-        self, number: int, verdict: Verdict, latency: float, now: float, retry_after: float | None
-    ) -> Verdict:
-        """Report a result to the circuit if relevant; return the verdict for the window."""
-        circuit, before = self._circuit, self._circuit.state
-        blameless = before != "closed"
-        if verdict is Verdict.OK:
-            circuit.note_answer(number, latency, now, self._admitted, self._window.size)
-        elif verdict is Verdict.AWAY:
-            circuit.note_refusal(number, latency, now, 0.0, away=True)
-        elif verdict is Verdict.CONGESTED and retry_after is not None:
-            if before != "half-open":
-                self._window.remember(self.running, first=not circuit.troubled)
-            if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
-                blameless = self._window.acquit(self.running)
-        # The refusals of a closed service say nothing about its capacity.
-        return Verdict.OTHER if verdict is Verdict.CONGESTED and blameless else verdict
+    def has_others(self, lane: Lane, lanes: Sequence[Lane]) -> bool:
+        """Return whether calls can go to another of the `lanes` than this one."""
+        return any(other is not lane and other.usable for other in lanes)
 
     def close(self) -> None:
         """Stop admitting calls. Waiting callers are informed at once; admitted calls continue."""
         self.closed = True
         self._set_timer(None)
-        while self._waiters:
-            waiter, _ = self._waiters.popitem(last=False)
-            if not waiter.done():
-                waiter.set_exception(AdmissionClosed())
+        for lane in self.lanes.values():
+            while lane.queue:
+                waiter, _ = lane.queue.popitem(last=False)
+                if not waiter.done():
+                    waiter.set_exception(AdmissionClosed())
+
+    # --- the choice of a server -----------------------------------------------------------------
+
+    def _choose(self, among: Sequence[Lane], seen: frozenset[Lane], now: float) -> Lane:
+        """Return the lane for a new call: one that is due for a probe, else the one with the cached prefix
+        unless it is overloaded, else the one with the shortest wait."""
+        usable = []
+        for lane in among:
+            if lane.usable:
+                usable.append(lane)
+            elif not lane.queue and lane.has_room and self._circuit_allows(lane, now):
+                return lane
+        if not usable:
+            return min(among, key=lambda lane: (lane.circuit.until, len(lane.queue)))
+        usual = self._usual()
+        wait = {lane: lane.expected_wait(now, usual) for lane in usable}
+        best = min(usable, key=wait.__getitem__)
+        if known := [lane for lane in usable if lane in seen]:
+            cached = min(known, key=wait.__getitem__)
+            if wait[cached] <= _OVERLOADED * wait[best]:
+                return cached
+        return best
+
+    def _usual(self) -> float:
+        known = [lane.latency for lane in self.lanes.values() if lane.latency is not None]
+        return min(known) if known else _USUAL
+
+    def _move_queue(self, lane: Lane) -> None:
+        """Let what waits for a server that is left out wait for others."""
+        now, queue = self._own_loop().time(), [*lane.queue.items()]
+        for waiter, call in queue:
+            if self.has_others(lane, call.among):
+                del lane.queue[waiter]
+                self._choose(call.among, call.seen, now).queue[waiter] = call
+
+    def _take_over(self, lane: Lane, now: float) -> tuple[Lane, asyncio.Future[Ticket], Waiting] | None:
+        """Return the call that a lane without a queue takes from another one's, with that lane; None if
+        there is none."""
+        usual = self._usual()
+        wait = lane.expected_wait(now, usual)
+        full = [other for other in self.lanes.values() if other.queue and other is not lane]
+        for other in sorted(full, key=lambda one: -one.expected_wait(now, usual)):
+            overloaded = not other.usable or other.expected_wait(now, usual) > _OVERLOADED * wait
+            for waiter, call in islice(other.queue.items(), _LOOKED_AT):
+                if lane in call.among and (overloaded or not call.seen or lane in call.seen):
+                    return other, waiter, call
+        return None
+
+    # --- decisions ------------------------------------------------------------------------------
+
+    def _has_room(self, lane: Lane) -> bool:
+        return lane.has_room and self.running + self.unstored < self._most
+
+    def _others_wait(self, lane: Lane) -> bool:
+        """Return whether calls wait for the rates at another server."""
+        return len(self.lanes) > 1 and any(one.queue for one in self.lanes.values() if one is not lane)
 
     def _own_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -218,43 +269,82 @@ class Admission:
 
     def _admit_ready(self) -> None:
         """Admit, in order, all calls that may go now, and schedule the next check."""
-        loop = self._own_loop()
-        wake_at = None
-        while self._waiters and self._has_room():
-            waiter, tokens = next(iter(self._waiters.items()))
-            if not waiter.done():  # else it was cancelled, and its task has not run yet
-                now = loop.time()
-                allowed_at = self._allowed_at(tokens, now)
-                if allowed_at > now:
-                    wake_at = allowed_at
-                    break
-                waiter.set_result(self._grant(tokens, now))
-            del self._waiters[waiter]
+        wake_at: float | None = None
+        if len(self.lanes) == 1:
+            (lane,) = self.lanes.values()
+            if lane.queue and self._has_room(lane):
+                wake_at = self._admit_first(lane)
+        elif any(lane.queue for lane in self.lanes.values()):
+            wake_at = self._admit_to_several()
+        elif self._timer is None:
+            return
         self._set_timer(wake_at)
 
-    def _allowed_at(self, tokens: int, now: float) -> float:
+    def _admit_first(self, lane: Lane) -> float | None:
+        """Admit the calls of the only lane; return when to look again."""
+        loop = self._own_loop()
+        while lane.queue and self._has_room(lane):
+            waiter, call = next(iter(lane.queue.items()))
+            if not waiter.done():  # else it was cancelled, and its task has not run yet
+                now = loop.time()
+                if (allowed_at := self._allowed_at(lane, call.tokens, now)) > now:
+                    return allowed_at
+                waiter.set_result(self._grant(lane, call.tokens, now))
+            del lane.queue[waiter]
+        return None
+
+    def _admit_to_several(self) -> float | None:
+        """Admit the calls of several lanes, the oldest first; return when to look again."""
+        now = self._own_loop().time()
+        while self.running + self.unstored < self._most:
+            open_lanes = [lane for lane in self.lanes.values() if lane.has_room]
+            ready = [lane for lane in open_lanes if self._circuit_allows(lane, now)]
+            found = [(lane, *next(iter(lane.queue.items()))) for lane in ready if lane.queue]
+            if found:
+                source, waiter, call = min(found, key=lambda one: one[2].number)
+                lane = source
+            else:
+                for lane in ready:
+                    if not lane.queue and (taken := self._take_over(lane, now)) is not None:
+                        source, waiter, call = taken
+                        break
+                else:
+                    moments = [lane.circuit.allowed_at(now, lane.window.size) for lane in open_lanes]
+                    return min((moment for moment in moments if moment > now), default=None)
+            if not waiter.done():
+                if (allowed_at := self._rates_allow_at(call.tokens)) > now:
+                    return allowed_at
+                waiter.set_result(self._grant(lane, call.tokens, now))
+            del source.queue[waiter]
+        return None
+
+    def _circuit_allows(self, lane: Lane, now: float) -> bool:
+        return lane.circuit.allowed_at(now, lane.window.size) <= now
+
+    def _allowed_at(self, lane: Lane, tokens: int, now: float) -> float:
         """Return the moment from which pauses, probes and rates allow the next call."""
-        moment = self._circuit.allowed_at(now, self._window.size)
+        return max(lane.circuit.allowed_at(now, lane.window.size), self._rates_allow_at(tokens))
+
+    def _rates_allow_at(self, tokens: int) -> float:
+        moment = float("-inf")
         if self._requests is not None:
-            moment = max(moment, self._requests.ready_at(1.0))
+            moment = self._requests.ready_at(1.0)
         if self._tokens is not None:
             moment = max(moment, self._tokens.ready_at(tokens))
         return moment
 
-    def _grant(self, tokens: int, now: float) -> Ticket:
+    def _grant(self, lane: Lane, tokens: int, now: float) -> Ticket:
         if self._requests is not None:
             self._requests.take(1.0, now)
         if self._tokens is not None:
             self._tokens.take(tokens, now)
         self.running += 1
-        self._admitted += 1
-        if self._circuit.counts:
-            self._circuit.note_sent(self._admitted, now)
-        return Ticket(self._admitted, tokens, now, self.running)
+        return lane.grant(tokens, now)
 
     def _forget(self, waiter: asyncio.Future[Ticket]) -> None:
         """Release the turn, or the new place, of a waiter whose task was cancelled."""
-        self._waiters.pop(waiter, None)
+        for lane in self.lanes.values():
+            lane.queue.pop(waiter, None)
         if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
             if self._requests is not None:
                 self._requests.give_back(1.0)

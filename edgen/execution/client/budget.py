@@ -61,9 +61,10 @@ class _Amount:
 
 @dataclass(slots=True)
 class Reservation:
-    """The maximum use of one call. Return it with `Budget.settle`."""
+    """The maximum use of one call. Return it with `Budget.settle`. `day`: of the lease that covers it."""
 
     amount: _Amount
+    day: str | None = None
     settled: bool = False
 
 
@@ -165,6 +166,8 @@ class Budget:
         run.spent += used
         self._own += used - most
         self._own_reserved -= most
+        if self._purse is not None:
+            self._purse.release(reservation.day, (most - used).used)
         self._serve_ready()
 
     def close(self) -> None:
@@ -193,13 +196,13 @@ class Budget:
         self._run.reserved += amount
         self._own += amount
         self._own_reserved += amount
-        return Reservation(amount)
+        return Reservation(amount, None if self._purse is None else self._purse.day)
 
     def _fits(self, amount: _Amount) -> bool:
         """Return whether a call fits now: the run's caps first, then the lease, which may be enlarged."""
         run = self._run
         return self._within_caps(run.spent + run.reserved + amount) and (
-            self._purse is None or self._purse.covers(self._own.used, amount.used)
+            self._purse is None or self._purse.covers(self._own.used, amount.used, self._own_reserved.used)
         )
 
     def _may_fit(self, amount: _Amount) -> bool:

@@ -9,7 +9,9 @@ from edgen.config import CallSettings, backend_name
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.client.person_client import PersonClient
 from edgen.providers import Backend
+from edgen.providers.fleet import servers_of
 from edgen.store.ledger import OutstandingCalls
 
 Service = tuple[Any, Any]  # type and address of a service
@@ -30,21 +32,26 @@ def make_clients(
     ones are added."""
     limits = settings.limits
     made = {client.name: client for client in beside}
-    if admissions is None:
-        admissions = {}
-    admissions |= {_service(client.backend): client.admission for client in made.values()}
+    known = {} if admissions is None else admissions
+    for client in made.values():
+        known |= dict.fromkeys(_services(client.backend), client.admission)
 
     def make(name: str) -> ModelClient:
         if name not in made:
-            admission = admissions.setdefault(_service(backends[name]), Admission(limits))
+            services = _services(backends[name])
+            admission = next((known[one] for one in services if one in known), None) or Admission(limits)
+            known.update(dict.fromkeys(services, admission))
             config = settings.backends[name]
-            made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
-            made[name].stand_ins = tuple(make(other) for other in config.others if other in backends)
+            kind = PersonClient if config.BY_PEOPLE else ModelClient
+            made[name] = client = kind(name, config, backends[name], admission, limits, budget, out)
+            if isinstance(client, PersonClient):
+                client.stand_ins = tuple(make(other) for other in config.others if other in backends)
         return made[name]
 
     return {role: make(backend_name(settings, role)) for role in roles}
 
 
-def _service(backend: Backend) -> Service:
-    """Return the identity of the service that a backend calls."""
-    return backend.identity["type"], backend.identity.get("base_url")
+def _services(backend: Backend) -> list[Service]:
+    """Return the identities of the service that a backend calls: one for each server."""
+    kind = backend.identity["type"]
+    return [(kind, address) for address in servers_of(backend)]

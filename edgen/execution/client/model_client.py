@@ -23,10 +23,12 @@ from edgen.config import BackendConfig, Limits
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
-from edgen.execution.client.admission import Admission, AdmissionClosed, Ticket
+from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.form_support import FormSupport
-from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries, complete_once, count_slots
+from edgen.execution.client.lane import Lane, Ticket
+from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
+from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
     cost_of,
@@ -40,7 +42,7 @@ from edgen.prompting.token_bound import (
     to_picodollars,
 )
 from edgen.providers import Backend, provider_of
-from edgen.providers.base import CountsSlots, HearsEnds
+from edgen.providers.base import HearsEnds
 from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
@@ -104,6 +106,7 @@ class ModelClient:
         self.name = name
         self.backend = backend
         self.kind = config.provider
+        self.unpaid = provider_of(config).unpaid
         self.admission = admission
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
         self._price = config.price
@@ -119,9 +122,6 @@ class ModelClient:
         self._ledger = out if budget is not None else None
         self._in_flight, self._closed = 0, False
         self._backing_off: set[asyncio.Task[Any]] = set()  # tasks whose calls wait for a retry
-        self._by_people = config.BY_PEOPLE
-        self.stand_ins: tuple[ModelClient, ...] = ()  # clients that answer for a person who left
-        self._people: set[asyncio.Task[Any]] = set()  # tasks that wait for a person
         self.answers = 0  # so far
         self.begun = 0  # calls since the last answer, counted at their first attempt
         # Prompt and completion tokens: the most that the service counted beyond the bounds.
@@ -129,7 +129,7 @@ class ModelClient:
         self.last_failure: CallError | None = None  # since the last answer
         self.timeouts = 0  # attempts without an answer in time
         self.hears_ends = backend if isinstance(backend, HearsEnds) else None
-        self._counter = backend if isinstance(backend, CountsSlots) else None
+        self.servers = Servers(backend, config.provider, admission)
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
@@ -151,7 +151,7 @@ class ModelClient:
     @property
     def in_flight(self) -> int:
         """The number of calls running at the backend."""
-        return self._in_flight + len(self._people)
+        return self._in_flight
 
     @property
     def out(self) -> int:
@@ -159,15 +159,13 @@ class ModelClient:
         return self._in_flight + len(self._backing_off)
 
     def close(self, *, shared: bool = False) -> None:
-        """Begin no more attempts: reject calls that wait for their turn, cancel those that wait for a retry
-        or for a person. `shared`: others keep using the service's admission."""
+        """Begin no more attempts: reject calls that wait for their turn, cancel those that wait for a retry.
+        `shared`: others keep using the service's admission."""
         self._closed = True
         if not shared:
             self.admission.close()
-        for task in [*self._backing_off, *self._people]:
+        for task in list(self._backing_off):
             task.cancel()
-        for other in self.stand_ins:
-            other.close(shared=shared)
 
     async def ask(
         self,
@@ -183,8 +181,6 @@ class ModelClient:
         BudgetExhausted when the budget does not cover another call.
         """
         refuse_pictures(request.messages, self._no_pictures)
-        if self._by_people:
-            return await self._ask_person(request, on_retry, key, store)
         call = _Call(request=request, key=key, keep=store is not None)
 
         def attempt() -> Awaitable[Reply]:
@@ -211,37 +207,6 @@ class ModelClient:
         if store is not None:
             await store(answer)
             self.admission.stored()  # an unstored answer keeps its place: no more requests are sent then
-        return answer
-
-    async def _ask_person(
-        self,
-        request: Request,
-        on_retry: Callable[[CallError], None],
-        key: bytes,
-        store: Callable[[Answer], Awaitable[None]] | None,
-    ) -> Answer:
-        """Return a person's answer: it costs nothing, and takes as long as it takes. A backend that stands in
-        answers for a person who left."""
-        if self._closed:
-            raise AdmissionClosed
-        task = asyncio.current_task()
-        assert task is not None, "a call is made in a task"
-        clock = asyncio.get_running_loop().time
-        started = clock()
-        self._people.add(task)
-        try:
-            reply = await complete_once(self.backend, self.kind, request)
-        except CallError as failure:
-            if failure.kind is not FailureKind.LEFT or not self.stand_ins:
-                raise
-            self._people.discard(task)
-            return await self.stand_ins[0].ask(request, on_retry, key, store)
-        finally:
-            self._people.discard(task)
-        self.answers += 1
-        answer = Answer(reply, clock() - started, 1, 0, 0.0)
-        if store is not None:
-            await store(answer)
         return answer
 
     async def ask_once(self, request: Request) -> Reply:
@@ -311,14 +276,15 @@ class ModelClient:
             tokens = prompt_token_estimate(request.messages, request.schema, self._counted) + answer
         clock = asyncio.get_running_loop().time
         came = clock()
-        await self.learn_slots()
-        ticket = await self.admission.admit(tokens)
+        servers = self.servers
+        await servers.learn()
+        ticket = await self.admission.admit(tokens, servers.marks(call.request), servers.lanes)
         started = clock()
         call.queued += started - came
         verdict, refused_for = Verdict.OTHER, None
         used: int | None = 0  # zero until it is sent
         try:
-            await self.learn_slots()  # of a server that was not up when the call began to wait
+            await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
             if self._closed:
                 raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
@@ -331,8 +297,9 @@ class ModelClient:
             self._in_flight += 1
             self.begun += call.tries == 1
             reply = await self.form_support.complete(
-                call.request, lambda request: complete_once(self.backend, self.kind, request)
+                call.request, lambda request: servers.complete(ticket.lane, request)
             )
+            servers.hear(ticket.lane, reply)
             verdict = Verdict.OK
             self.answers += 1
             self.begun, self.last_failure = 0, None
@@ -347,6 +314,10 @@ class ModelClient:
             verdict, refused_for = self._meaning(failure)
             if failure.kind is FailureKind.TIMEOUT:
                 self._note_timeout(call, ticket, clock() - started)
+                if len(servers.lanes) > 1 and ticket.lane.is_silent_since(started):
+                    refused_for = 0.0  # a frozen server: others take its calls
+            if refused_for is not None and servers.has_others(ticket.lane):
+                failure.retry_after = None
             raise
         finally:
             self._in_flight -= call.sent
@@ -358,18 +329,13 @@ class ModelClient:
                 keep=call.keep and verdict is Verdict.OK,
             )
             if refused_for is not None:
-                self._excuse(call, self.last_failure)
-
-    async def learn_slots(self) -> None:
-        """Ask the server once how many calls it answers at once, if the backend can."""
-        if (counter := self._counter) is not None and not self.admission.knows_slots:
-            await self.admission.learn_slots(lambda: count_slots(counter, self.kind))
+                self._excuse(call, self.last_failure, ticket.lane)
 
     def _note_timeout(self, call: _Call, ticket: Ticket, seconds: float) -> None:
         """Count a timeout. If the call waited for others of ours, it uses no attempt, and its time does not
         count."""
         self.timeouts += 1
-        if self.admission.queues(ticket):
+        if ticket.running > (ticket.lane.window.slots or ticket.running):
             call.turned_away += 1
             call.queued += seconds
 
@@ -385,18 +351,18 @@ class ModelClient:
             asked = 0.0
         return Verdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
 
-    def _excuse(self, call: _Call, failure: CallError | None) -> None:
-        """Do not count an attempt that failed because the service is closed or unreachable."""
+    def _excuse(self, call: _Call, failure: CallError | None, lane: Lane) -> None:
+        """Do not count an attempt that failed because the server is closed or unreachable."""
         unsent = failure is not None and failure.unsent
-        if self.admission.circuit == "closed":
+        others = self.servers.has_others(lane)
+        if self.admission.circuit_of(lane) == "closed":
             # A service seen before: the connection failed, independent of the prompt.
-            call.turned_away += unsent and self.admission.answered
+            call.turned_away += unsent and (others or self.admission.answered)
             return
-        away = self.admission.away
-        call.knocks += away and not unsent
+        call.knocks += lane.circuit.away and not unsent
         # If no other call waits, this prompt may be the cause.
-        call.turned_away += unsent or (self.admission.waiting > 0 and call.knocks <= _KNOCKS)
-        if not away:
+        call.turned_away += unsent or ((others or self.admission.waiting > 0) and call.knocks <= _KNOCKS)
+        if not lane.circuit.away:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:
@@ -431,8 +397,6 @@ class ModelClient:
     def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
         """Return the maximum cost of these tokens, in US dollars to the picodollar, by the job's price; 0
         without one."""
-        return (
-            0.0
-            if self._price is None
-            else to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))
-        )
+        if self._price is None:
+            return 0.0
+        return to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))

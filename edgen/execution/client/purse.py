@@ -12,35 +12,46 @@ _AGAIN = 1.0  # seconds before asking an exhausted book again
 
 class Purse:
     """The lease of `owner`. All amounts are the owner's totals so far, spent and reserved together. At the
-    end of a day its lease is settled with running calls at their maximum, and the next day's begins."""
+    end of a day its lease is settled with running calls at their maximum, and the next day's begins. A call
+    counts on the day of its reservation."""
 
     def __init__(self, book: BudgetBook, owner: str, clock: Callable[[], float] = time.time) -> None:
         self.book = book
         self._owner, self._clock = owner, clock
-        self._day: str | None = None  # of the lease, None without one
-        self._base = self._granted = self._dip = ZERO
+        self.day: str | None = None  # of the lease, None without one
+        self._base = self._granted = ZERO  # base: the total when the day began
+        self._lowest = ZERO  # that total without calls then running: what a start after a kill goes by
         self._refused_until = 0.0  # the book is not asked again before this
 
     def settle_before(self, total: Used) -> None:
         """Settle the lease that an earlier start left open; `total` is the owner's present total."""
         self.book.end(self._owner, total)
 
-    def covers(self, total: Used, more: Used) -> bool:
-        """Return whether a call with the maximum use `more` is covered; the lease is enlarged if possible."""
-        now = self._clock()
-        if (today := self.book.day(now)) != self._day:
+    def covers(self, total: Used, more: Used, running: Used = ZERO) -> bool:
+        """Return whether a call with the maximum use `more` is covered; the lease is enlarged if possible.
+        `running`: the maximum of running calls in `total`."""
+        if (today := self.book.day(self._clock())) != self.day:
             self.close(total)
-            self._day, self._base, self._granted, self._dip = today, total, ZERO, ZERO
+            self.day, self._base, self._granted = today, total, ZERO
+            self._lowest = total.minus(running).positive
             self._refused_until = 0.0
-        # A reservation from before the lease that is released belongs to the earlier day.
-        lower = Used(*map(min, self._base, total))
-        self._dip, self._base = self._dip.plus(self._base.minus(lower)), lower
+        return self._enlarge(total, more)
+
+    def release(self, day: str | None, amount: Used) -> None:
+        """Leave to an earlier day what was reserved in it and is not used: the total falls by this amount."""
+        if day != self.day:
+            self._base = self._base.minus(amount.positive)
+
+    def _enlarge(self, total: Used, more: Used) -> bool:
+        """Return whether the lease covers a call, enlarged if needed and possible."""
         need = total.plus(more).minus(self._base.plus(self._granted)).positive
         if need == ZERO:
             return True
-        if now < self._refused_until:
+        now = self._clock()
+        if self.day is None or now < self._refused_until:
             return False
-        if (granted := self.book.lease(self._owner, today, need, self._base)) is None:
+        lowest = Used(*map(min, self._lowest, self._base))
+        if (granted := self.book.lease(self._owner, self.day, need, lowest)) is None:
             self._refused_until = now + _AGAIN
             return False
         self._granted = self._granted.plus(granted)
@@ -48,13 +59,17 @@ class Purse:
 
     def may_cover(self, total: Used, more: Used) -> bool:
         """Return whether a call may be covered once the owner's total is `total` or less."""
-        return self._granted.plus(self._base).covers(total.plus(more)) or self.covers(total, more)
+        if self._granted.plus(self._base).covers(total.plus(more)):
+            return True
+        # `total` is none that is so now, so the base stays.
+        is_today = self.book.day(self._clock()) == self.day
+        return self._enlarge(total, more) if is_today else self.covers(total, more)
 
     def close(self, total: Used) -> None:
         """Settle the lease, and return its rest."""
-        if self._day is not None:
-            self.book.end(self._owner, total.plus(self._dip))
-            self._day = None
+        if self.day is not None:
+            self.book.end(self._owner, total, self._base)
+            self.day = None
 
     def describe(self, more: Used) -> str:
         """Explain why a call with this maximum use is not covered."""
@@ -65,9 +80,16 @@ class Purse:
             if wanted > one.left:
                 break
         month = len(one.period) < len(day)
+        ahead = self.book.ahead(day)
+        early = ahead.pico if one.money else ahead.tokens
+        way_out = (
+            f"{one.amount(early)} of this are noted for days that have not come, by a clock that was ahead: move {self.book.path} "
+            "away to begin a new book, which knows nothing of what was spent."
+            if early
+            else "Start the same command again then, or raise the cap."
+        )
         return (
             f"the shared budget is used up until {self.book.describe_next(day, month=month)}: {one.amount(one.used)} of "
             f"{one.amount(one.most)} ({one.cap}, {self.book.file}) are spent or held by runs, and the next call may take "
-            f"{one.amount(wanted)}. Start the same command again then, "
-            "or raise the cap."
+            f"{one.amount(wanted)}. {way_out}"
         )

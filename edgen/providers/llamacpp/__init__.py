@@ -15,6 +15,7 @@ class LlamaCppProvider(Provider):
     Config = LlamaCppConfig
     schema_field = "grammar"
     logprobs_fields = ("logprobs", "top_logprobs")
+    unpaid = True
     instead_of_batches = "It answers call by call, and nothing is paid."
 
     def problems(self, config: LlamaCppConfig) -> list[Problem]:

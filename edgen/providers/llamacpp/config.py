@@ -43,6 +43,17 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of llama.cpp's requests (`top_k`, `min_p`, `repeat_penalty`), sent unchanged."""
 
+    @property
+    def repeats(self) -> bool:
+        """Return whether the temperature is 0: llama.cpp then takes the most likely token, whatever the
+        seed."""
+        return bool({"temperature": self.temperature, **self.extra_body}["temperature"] == 0)
+
+    @property
+    def draws_anew(self) -> bool:
+        """Return whether seeds make a difference."""
+        return not self.repeats and super().draws_anew
+
     def located(self, folder: Path) -> Self:
         """Return the settings with `path`, and a file of `chat_template`, named from anywhere."""
         template = self.chat_template

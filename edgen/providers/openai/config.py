@@ -14,14 +14,19 @@ class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
     """Address and dialect of such a service. These settings are all that distinguishes services."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {
-        "api_key_env", "auth", "headers", "key_command", "max_tokens_field", "more_base_urls", "tokenizer",
+        "api_key_env", "auth", "headers", "key_command", "known_as", "max_tokens_field", "more_base_urls", "tokenizer",
     }  # fmt: skip
 
+    LISTS: ClassVar[frozenset[str]] = frozenset({"base_url"})
+
     base_url: Url = "https://api.openai.com/v1"
-    """Address of the service, without /chat/completions."""
+    """Address of the service, without /chat/completions; a list for several servers of the same model, which
+    share the calls."""
     more_base_urls: tuple[Url, ...] = ()
-    """Further servers of the same model: calls are spread over all of them; `base_url` identifies the
-    model."""
+    """Further servers, as in a list."""
+    known_as: Url | None = None
+    """The address that stands for all servers in the ledger; null: the first one's, or that of the run that
+    is resumed."""
     api_key_env: EnvName = "OPENAI_API_KEY"
     """The NAME of the environment variable that holds the key, never the key."""
     auth: Literal["bearer", "api-key", "none"] = "bearer"
@@ -38,6 +43,14 @@ class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
     """A tokenizer.json that `edgen estimate` counts with."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of the request, sent unchanged. They are stored with the run, so put no key here."""
+
+    @classmethod
+    def given(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of a job with a list in `base_url` split into its first address and the others."""
+        urls, more = values.get("base_url"), values.get("more_base_urls", [])
+        if not isinstance(urls, list) or not urls or not isinstance(more, list):
+            return values
+        return values | {"base_url": urls[0], "more_base_urls": [*urls[1:], *more]}
 
     @property
     def urls(self) -> tuple[str, ...]:

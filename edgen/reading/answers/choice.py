@@ -21,15 +21,32 @@ from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text.characters import excerpt
 
+_NOUN = r"(?:(?:my|the)\s)?(?:best\s)?(?:answer|choice|option|number|utterance|reply|no\.?)(?:\shere)?"
 _WORDS = (
-    r"(?:i(?:['’]ll|['’]d|\s(?:will|would))?\s(?:choose|pick|select|take|go\swith)\s)?"
-    r"(?:(?:(?:my|the)\s)?(?:answer|choice|option|number|utterance|reply|no\.?)(?:\sis)?[\s:#]{0,3}){0,3}"
+    r"(?:i(?:['’]ll|['’]d|\s(?:will|would))?\s(?:choose|pick|select|take|say|go\swith)\s)?"
+    rf"(?:{_NOUN}(?:\sis)?[\s:#]{{0,3}}){{0,3}}"
 )
 _ALONE = re.compile(rf"(?i)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
 _IN_FRONT = re.compile(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?[.):\]]\s{0,5}(?=\S)")
+# `Option 2: Wait a moment.`, `Number 2 is best.`, `2, because it fits.`, `2 - Wait a moment.`
+_NAMED = re.compile(
+    r"(?i)[^\w\n]{0,6}(?:option|choice|number|utterance|answer)\s?#?(\d{1,6})[*_]{0,2}(?:\s?[.):,–—-]|\sis\b)\s{0,5}(?=\S)"
+)
+_REASONED = re.compile(r"(?i)[^\w\n]{0,4}(\d{1,6})[*_]{0,2}(?:,?\s(?:because|since|as it)\b|\s[–—-]\s)")
+_WRAPPED = re.compile(r"(?is)\A<(answer|choice|option|reply|response|number)>(.{0,4000}?)</\1>\Z")
+_LABEL = re.compile(r"\A[*_]{0,3}([^\W\d][^\n:：]{0,40}?)[*_]{0,3}[:：][*_]{0,3}\s{1,3}(?=\S)")
+_SEVERAL = re.compile(
+    r"(?i)[^\w]{0,9}\d{1,3}(?:(?:[^\w]{1,9}|\s(?:or|and)\s)(?:or\s|and\s)?\d{1,3}){1,99}[^\w]{0,9}"
+)
+_INLINE = re.compile(r"(?:\A|(?<=[\s|]))(\d{1,3})\s?[.):|]\s{0,3}(?=\w)")
+_CUT_OBJECT = re.compile(r"""\A\s*\{\s*"(?:choice|number|option|answer)"\s*:\s*"?(\d{1,6})"?\s*[,}]""")
+_KEYS = ("choice", "number", "option", "answer")
 _NUMBERED = re.compile(r"[^\w\n]{0,9}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]|-\s)")
 _NUMBER = re.compile(r"\A[^\w\n]{0,9}(?:\d{1,6}[*_]{0,2}\s?[.):\]]\s{0,5})?")
 _SAY = re.compile(r"(?i)\A\s*[*_\"]{0,3}say[*_\"]{0,3}\s?:\s*")
+
+
+_BEGUN = 8  # letters of an utterance that nobody says by chance
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -62,13 +79,18 @@ def read_choice(
 ) -> Chosen | Rejection:
     """What `role` chooses of the utterances `offered`, numbered from 1, or says instead where it is `free` to; why
     neither, where it is neither."""
-    body = unfenced(body_of(text))
+    body = _unwrapped(unfenced(body_of(text)), role)
     refused = find_service_refusal(refusal, finish_reason)
-    if refused is not None and (refused.reason is not RejectionReason.TRUNCATED or not _is_chosen(body)):
-        return refused
+    if refused is not None:
+        if refused.reason is not RejectionReason.TRUNCATED or not _is_chosen(body, len(offered)):
+            return refused
+        if (begun := _CUT_OBJECT.match(body)) is not None:
+            body = begun[1]
+    if (recited := _recited(body, offered)) > 1:
+        return Rejection(RejectionReason.NOT_OFFERED, f"it recites {recited} of the choices")
+    if _SEVERAL.fullmatch(body):
+        return Rejection(RejectionReason.NOT_OFFERED, f"it names several choices: {excerpt(body)}")
     number, said = _split(body)
-    if number is None and len(recited := _recited(said, offered)) > 1:
-        return Rejection(RejectionReason.NOT_OFFERED, f"it recites {len(recited)} of the choices")
     if number is None:
         number = _place(said, offered)
     if number is not None:
@@ -93,9 +115,7 @@ def _split(body: str) -> tuple[int | None, str]:
     """Return the number that a reply chooses, or what it says."""
     value = decoded(body) if body.startswith("{") else None
     if isinstance(value, dict):
-        number = value.get("choice", value.get("number"))
-        if isinstance(number, str) and number.strip().isdecimal():
-            number = int(number.strip()[:6])
+        number = _whole(next((value[key] for key in _KEYS if key in value), None))
         if type(number) is int and (number or "say" not in value):  # 0 in a form: something of its own
             return number, ""
         said = value.get("say", value.get("text"))
@@ -108,28 +128,64 @@ def _split(body: str) -> tuple[int | None, str]:
     for line in dict.fromkeys((*lines[:1], *lines[-1:])):
         if (alone := _ALONE.fullmatch(line)) and not (listed and _NUMBERED.match(line)):
             return int(alone[1]), ""
-    if not listed and (front := _IN_FRONT.match(body)):
+    if not listed and (front := _front(body)):
         return int(front[1]), ""
     return None, body
 
 
-def _is_chosen(body: str) -> bool:
-    """Return whether a reply that was cut off begins with a whole choice: `1. On my`."""
-    return not _is_list(body.split("\n")) and _IN_FRONT.match(body) is not None
+def _front(body: str) -> re.Match[str] | None:
+    """Return the number in front of a reply: of an utterance, or with a reason for it."""
+    return _IN_FRONT.match(body) or _NAMED.match(body) or _REASONED.match(body)
+
+
+def _whole(value: object) -> object:
+    """Return the whole number that a value in JSON stands for (`2`, `"2."`, `2.0`, `[2]`), else the value."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and (plain := value.strip(" .#")).isdecimal():
+        return int(plain[:6])
+    return value
+
+
+def _unwrapped(body: str, role: str) -> str:
+    """Return a reply without a tag around it, and without its speaker's name before a number."""
+    if (tag := _WRAPPED.match(body)) is not None:
+        body = tag[2].strip()
+    label = _LABEL.match(body)
+    own = label is not None and label[1].casefold() == role.casefold()
+    return body[label.end() :] if label is not None and own and body[label.end()].isdigit() else body
+
+
+def _is_chosen(body: str, offered: int) -> bool:
+    """Return whether a reply that was cut off begins with a whole choice: `1. On my`; `2`, if no longer number
+    is offered."""
+    if _CUT_OBJECT.match(body):
+        return not body.lstrip("{ \n").partition(":")[2].lstrip(' "').startswith("0")
+    if (alone := _ALONE.fullmatch(body)) is not None:
+        return int(alone[1]) * 10 > offered
+    return not _is_list(body.split("\n")) and _front(body) is not None
 
 
 def _is_list(lines: Sequence[str]) -> bool:
-    """Return whether lines are numbered, each with another number."""
-    return len({found[1] for line in lines if (found := _NUMBERED.match(line))}) > 1
+    """Return whether lines are numbered, each with another number, or one line holds several numbers."""
+    if len({found[1] for line in lines if (found := _NUMBERED.match(line))}) > 1:
+        return True
+    first = next((line for line in lines if line.strip()), "")
+    return len({found[1] for found in _INLINE.finditer(first[:2000])}) > 1
 
 
-def _recited(said: str, offered: Sequence[str]) -> set[str]:
-    """Return the utterances that stand among what is said, several of which make it a list of what can be
-    chosen."""
-    if len(lines := [line for line in said.split("\n") if line.strip()]) < 2:
-        return set()
-    texts = {_fold(_NUMBER.sub("", line)) for line in lines}
-    return {folded for one in offered if (folded := _fold(one)) in texts}
+def _recited(said: str, offered: Sequence[str]) -> int:
+    """Return how many of the utterances stand in a reply, or are begun by one of its lines; several of them make
+    it a list of what can be chosen."""
+    whole = _fold(said)
+    texts = [_fold(_NUMBER.sub("", line)) for line in said.split("\n") if line.strip()]
+    texts = [text for text in texts if len(text) >= _BEGUN] if len(texts) > 1 else []
+    folded = {one for text in offered if (one := _fold(text))}
+    return sum(
+        (len(one) >= _BEGUN and one in whole) or any(one.startswith(text) for text in texts) for one in folded
+    )
 
 
 def _place(said: str, offered: Sequence[str]) -> int | None:
@@ -140,4 +196,4 @@ def _place(said: str, offered: Sequence[str]) -> int | None:
 
 
 def _fold(text: str) -> str:
-    return " ".join(text.casefold().split()).strip("\"'“”")
+    return " ".join(text.casefold().split()).strip("\"'“”|* ").rstrip(".!。！\"'”")

@@ -23,6 +23,7 @@ from edgen.reading.foreign_words import translate_conversation, translate_marker
 from edgen.reading.lines.halves import unadorned
 from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
 from edgen.reading.one_turn.labels import find_labels
+from edgen.reading.other_speaker import speaks_for_another
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -128,6 +129,8 @@ class _Reader:
             if not self._ended:
                 return Rejection(RejectionReason.EMPTY, "the answer says nothing")
             text = ""
+        if speaks_for_another(text, self._role, self._roles):
+            self._repairs.append(Repair.OTHER_SPEAKER)
         return TurnReply(text, self._ended, tuple(dict.fromkeys(map(str, self._repairs))))
 
     def _thoughts(self, text: str) -> str:

@@ -55,7 +55,7 @@ from edgen.store.ledger.reader import (
     summary_at,
 )
 from edgen.store.ledger.schema import wall_time
-from edgen.store.ledger.seal import open_seal, put_seal
+from edgen.store.ledger.seal import IdleSeal, is_sealed, open_seal, put_seal
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,
@@ -137,11 +137,12 @@ class Ledger:
         self._last_answered = -1 if last is None else last  # scenario
         self.lost_replies = max(0, acknowledged - self._stored_replies)
         self.damaged_outcomes = 0
+        self._seal = IdleSeal(path)
 
     async def __aenter__(self) -> Ledger:
         for problem in open_seal(self._book):
             log.warning("%s", problem)
-        self.writer = Writer(self.path, self._before_commit)
+        self.writer = Writer(self.path, self._before_commit, self._seal)
         try:
             self.out = OutstandingCalls(self._book, self.writer)
         except BaseException as problem:
@@ -280,6 +281,7 @@ class Ledger:
         A dead process's outstanding calls are charged to its session. Damaged outcomes, records and facts are
         removed, so that they are made again from the replies. Lost replies are counted.
         """
+        self._seal.pause(self._book)
         abandon(self._book)
         if self.lost_replies:
             self._note_loss()
@@ -307,11 +309,13 @@ class Ledger:
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Note that a process works on the run; return the session's number."""
+        self._seal.pause(self._book)
         with self._book.transaction("BEGIN IMMEDIATE"):
             cursor = self._book.write(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
                 (wall_time(), pid, host, edgen),
             )
+        self._seal.resume()
         return int(cursor.lastrowid or 0)
 
     def note_session(
@@ -361,6 +365,6 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 __all__ = [
     "ACKNOWLEDGED", "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
-    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
+    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "is_sealed", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
     "summary_at",
 ]  # fmt: skip

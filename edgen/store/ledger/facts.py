@@ -126,7 +126,7 @@ def _damaged(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> Damaged
     )
 
 
-END, RETRIES, TIMEOUTS = "end", "retries", "timeouts"  # the facts' names
+END, RETRIES, SERVERS, TIMEOUTS = "end", "retries", "servers", "timeouts"  # the facts' names
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -165,6 +165,37 @@ def note_timeouts(ledger: NoteTaker, count: int) -> None:
 def read_timeouts(fact: Callable[[str], str | None], path: Path) -> int:
     """Return the total number of attempts that got no answer in time; `fact` returns a fact by its name."""
     return decode_fact(fact(TIMEOUTS), int, path, "its timeouts") or 0
+
+
+class ServerCounts(msgspec.Struct, frozen=True):
+    """Calls of all starts to one of a backend's several servers."""
+
+    answers: int
+    failures: int
+    """Attempts that were refused, or got no answer."""
+
+    def plus(self, other: ServerCounts) -> ServerCounts:
+        """Return the sum of both."""
+        return ServerCounts(self.answers + other.answers, self.failures + other.failures)
+
+
+def add_servers(*each: Mapping[str, ServerCounts]) -> dict[str, ServerCounts]:
+    """Return the sums of counts by server."""
+    total: dict[str, ServerCounts] = {}
+    for counts in each:
+        for url, one in counts.items():
+            total[url] = total[url].plus(one) if url in total else one
+    return total
+
+
+def note_servers(ledger: NoteTaker, counts: Mapping[str, ServerCounts]) -> None:
+    """Queue the total calls by server."""
+    ledger.set_fact(SERVERS, msgspec.json.encode(dict(counts)).decode())
+
+
+def read_servers(noted: str | None, path: Path) -> dict[str, ServerCounts]:
+    """Return the total calls by server; empty where no backend has several."""
+    return decode_fact(noted, dict[str, ServerCounts], path, "its servers") or {}
 
 
 class Clause(msgspec.Struct, frozen=True):

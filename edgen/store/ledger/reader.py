@@ -319,6 +319,21 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         """Yield the seconds that each stored answer took, in no particular order."""
         return (latency for (latency,) in self._book.stream("SELECT latency FROM replies", tuple[Amount]))
 
+    def answered_since(self, moment: float, most: int) -> Iterator[float]:
+        """Yield when the latest replies were stored, the last first, in seconds since the epoch: back to a
+        moment, and at most so many."""
+        rows = self._book.stream(
+            "SELECT answered_at FROM (SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT :most)",
+            tuple[Moment],
+            {"most": most},
+        )
+        return (at for (at,) in rows if at >= moment)
+
+    def in_flight(self) -> int:
+        """Return the number of single calls that are noted as outstanding."""
+        row = self._book.row("SELECT COUNT(*) FROM outstanding WHERE batch IS NULL", tuple[Natural], ())
+        return 0 if row is None else row[0]
+
 
 def beside_task(task: TaskId, name: str) -> str:
     """Return the task of an additional value of a task's record. It is a text, so it does not collide with

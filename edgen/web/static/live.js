@@ -7,26 +7,51 @@ function shown(name, value) {
   return typeof value === "number" ? number.format(value) : value;
 }
 
-function update(card, run) {
+function chart(card, run) {
+  const figure = card.querySelector(".hour");
+  if (!figure || !run.minutes.length) return;
+  figure.hidden = false;
+  figure.querySelector("polyline").setAttribute("points", run.points);
+  figure.querySelector("polygon").setAttribute("points", `0,100 ${run.points} 59,100`);
+}
+
+function update(card, facts) {
   for (const place of card.querySelectorAll("[data-of]")) {
     const name = place.dataset.of;
     if (name === "progress") {
-      place.max = run.planned;
-      place.value = run.planned - run.pending;
+      place.max = facts.planned;
+      place.value = facts.planned - facts.pending;
+    } else if (name === "peak") {
+      if (facts.minutes.length) place.textContent = number.format(Math.max(...facts.minutes));
     } else {
-      place.textContent = shown(name, run[name]);
-      if (name === "state") place.className = `state ${run.state}`;
+      place.textContent = shown(name, facts[name]);
+      if (name === "state") place.className = `state ${facts.state}`;
     }
   }
 }
 
+// What a page has to be loaded again for: other runs, other states, other questions. Nothing is lost by that
+// unless something is being written in a form.
+const shape = (facts) => JSON.stringify([facts.runs.map((run) => [run.slug, run.state, run.problem]).sort(), facts.started]);
+const isBusy = () => document.activeElement?.matches("input, select, textarea, button");
+let before = null;
+
 const events = new EventSource("/events");
 events.onmessage = (event) => {
-  const runs = JSON.parse(event.data);
+  const facts = JSON.parse(event.data);
   const cards = new Map([...document.querySelectorAll("[data-run]")].map((card) => [card.dataset.run, card]));
-  if (runs.some((run) => !cards.has(run.slug))) {
-    location.reload(); // a run that the page does not show yet
+  before ??= shape(facts);
+  const isNew = facts.runs.some((run) => !cards.has(run.slug)) || facts.runs.length !== cards.size;
+  if ((isNew || shape(facts) !== before) && !isBusy()) {
+    location.reload();
     return;
   }
-  for (const run of runs) if (!run.problem) update(cards.get(run.slug), run);
+  for (const run of facts.runs) {
+    const card = cards.get(run.slug);
+    if (!card || run.problem) continue;
+    update(card, run);
+    chart(card, run);
+  }
+  const totals = document.querySelector("#totals");
+  if (totals) update(totals, facts.totals);
 };

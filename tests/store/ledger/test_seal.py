@@ -23,6 +23,7 @@ from edgen.store.ledger import (
     RunPlan,
     find_ledger_damage,
     has_acknowledgement,
+    is_sealed,
     wall_time,
 )
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
@@ -118,9 +119,7 @@ async def test_damage_that_nothing_repairs_is_reported_by_later_work_and_afterwa
 def test_a_killed_ledger_and_one_of_an_older_edgen_are_sound(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     asyncio.run(work(path))
-    if (child := os.fork()) == 0:
-        asyncio.run(die(path))
-    os.waitpid(child, 0)
+    kill(path)
     assert [*find_ledger_damage(path)] == []
     asyncio.run(work(path, first=10))
     change(path, "DELETE FROM meta WHERE name LIKE '%seal'")
@@ -130,12 +129,115 @@ def test_a_killed_ledger_and_one_of_an_older_edgen_are_sound(tmp_path: Path) -> 
     assert [*find_ledger_damage(path)] == []
 
 
-async def die(path: Path) -> None:
+def remove_answer(path: Path, scenario: int) -> None:
+    for table in ("replies", "logprobs"):
+        change(path, f"DELETE FROM {table} WHERE scenario = {scenario}")
+
+
+async def die(path: Path, rest: float = 0.0) -> None:
+    """Work, wait for a while, and end as a killed process does."""
     async with Ledger(path) as ledger:
         ledger.take_over()
         ledger.begin_session(2, "host", "0")
-        await ledger.flush()
+        await store_one(ledger, 50)
+        await asyncio.sleep(rest)
         os._exit(9)
+
+
+async def store_one(ledger: Ledger, scenario: int) -> None:
+    key = bytes([scenario] * 32)
+    await ledger.store(Address(scenario, 0), key, Reply("text"), 1, 1)
+    ledger.settle(Outcome(scenario, 0, Status.ACCEPTED, None, None, 5, key), "f", b"{}")
+    await ledger.flush()
+
+
+def kill(path: Path, rest: float = 0.0) -> None:
+    """Have a process work on a ledger that is killed."""
+    if (child := os.fork()) == 0:
+        asyncio.run(die(path, rest))
+    assert os.waitpid(child, 0)[1] == 9 << 8
+
+
+def test_a_process_that_is_killed_while_it_waits_leaves_a_seal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("edgen.store.ledger.seal.IDLE", 0.1)
+    path = tmp_path / "run.db"
+    asyncio.run(work(path))
+    kill(path, rest=1.0)
+    assert is_sealed(path)
+    assert [*find_ledger_damage(path)] == []
+    change(path, "UPDATE batches SET remote_id = 'c'")
+    assert "the notes about its batches" in " ".join(find_ledger_damage(path))
+    with caplog.at_level(logging.WARNING, "edgen"):
+        asyncio.run(work(path, first=20))
+    assert "the notes about its batches" in caplog.text
+
+
+async def test_work_after_a_rest_removes_the_seal_and_another_rest_puts_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgen.store.ledger.seal.IDLE", 0.1)
+    path = tmp_path / "run.db"
+
+    async def rest() -> None:
+        async with asyncio.timeout(20):
+            while not is_sealed(path):
+                await asyncio.sleep(0.02)
+        assert [*find_ledger_damage(path)] == []
+
+    async with Ledger(path) as ledger:
+        ledger.take_over()
+        ledger.begin_session(2, "host", "0")
+        await store_one(ledger, 1)
+        await rest()
+        writing = asyncio.gather(*(store_one(ledger, scenario) for scenario in range(2, 40)))
+        await asyncio.sleep(0.01)
+        assert [*find_ledger_damage(path)] == []
+        await writing
+        await rest()
+        ledger.take_over()  # another session on the same ledger, by another connection
+        assert not is_sealed(path)
+        await asyncio.sleep(0.5)
+        assert not is_sealed(path)
+        ledger.begin_session(3, "host", "0")
+        await store_one(ledger, 41)
+        await rest()
+    assert is_sealed(path)
+    assert [*find_ledger_damage(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "about"),
+    [
+        ("DELETE FROM replies WHERE scenario = 1", "stored answers are missing"),
+        ("DELETE FROM outcomes WHERE scenario = 1", "what was made of the answers is missing"),
+        ("DELETE FROM records WHERE scenario = 1", "what was made of the answers to scenario 1"),
+    ],
+)
+def test_rows_removed_from_a_killed_ledger_are_reported(tmp_path: Path, sql: str, about: str) -> None:
+    path = tmp_path / "run.db"
+    asyncio.run(work(path))
+    kill(path)
+    assert not is_sealed(path)
+    change(path, sql)
+    assert about in " ".join(find_ledger_damage(path))
+
+
+def test_answers_removed_before_a_session_are_reported_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.db"
+    asyncio.run(work(path))
+    remove_answer(path, 1)
+    with caplog.at_level(logging.WARNING, "edgen"):
+        kill(path)
+        asyncio.run(work(path, first=20))
+        assert "stored answers are missing" not in caplog.text  # the killed process printed it
+        remove_answer(path, 2)
+        asyncio.run(work(path, first=30))
+    assert caplog.text.count("stored answers are missing") == 1
+    assert [*find_ledger_damage(path)] == []
 
 
 async def test_a_merged_ledger_is_sealed(tmp_path: Path) -> None:

@@ -18,6 +18,11 @@ from edgen.plugin.measures import Aggregate
 from edgen.plugin.statistics import krippendorff, masi
 
 _MOST = 50_000  # responses that alpha is computed of
+_FEWEST_COPIES, _COPIES = 2, 0.95  # contexts, and their share with one text, from which tutors are one
+_ONE_TUTOR = (
+    "the responses to a turn are one text: the tutors sent identical requests (one model, temperature 0 or one seed for "
+    "all). Give the tutor's backend a temperature, or `seed: auto`"
+)
 _FEWEST = 10  # contexts of a student's set of actions that is told of
 
 Set = frozenset[str]
@@ -30,7 +35,7 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     `agreed` counts complete contexts in which all take the same set; `of_complete` and `of_all` are its
     shares. `by_student`: that count and the number of contexts for each set of the student's actions. `sets`:
     the shares of sets among those agreed on, and `lead` by how much the first leads. `alpha` is
-    Krippendorff's, None where all are alike.
+    Krippendorff's, None where all are alike. `not_available`: why none of these can be told, else None.
     """
 
     contexts: int
@@ -43,6 +48,7 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     sets: dict[str, float]
     lead: float
     alpha: float | None
+    not_available: str | None = None
 
 
 class AgreementCount:
@@ -53,6 +59,7 @@ class AgreementCount:
         ] = []  # scenario, responses, agree, student's, the first's
         self._labelled: list[list[Set]] = []
         self._labels = 0
+        self._copies = 0  # contexts whose responses are one text
         self._known: dict[Set, Set] = {}
 
     def see(self, sample: Sample, words: Words) -> None:
@@ -60,6 +67,7 @@ class AgreementCount:
         for turn in sample.turns:
             if turn.labels and turn.role == "Tutor" and (responses := responses_to(turn)):
                 self._see(sample.scenario.index, before, [one.labels for one in responses])
+                self._copies += len(responses) > 1 and len({one.text for one in responses}) == 1
             before = turn.labels
 
     def _see(self, scenario: int, before: tuple[str, ...], labels: Sequence[tuple[str, ...]]) -> None:
@@ -84,6 +92,11 @@ class AgreementCount:
         counts = [count for _, count in agreed.most_common(2)] + [0, 0]
         total = agreed.total()
         scenarios = [one[0] for one in self._contexts]
+        if len(complete) >= _FEWEST_COPIES and self._copies >= _COPIES * several.total():
+            return ActionAgreement(
+                contexts=len(self._contexts), responses=usual, complete=len(complete), agreed=0, of_complete=None,
+                of_all=None, by_student={}, sets={}, lead=0.0, alpha=None, not_available=_ONE_TUTOR,
+            )  # fmt: skip
         return ActionAgreement(
             contexts=len(self._contexts) if usual else 0,
             responses=usual,
@@ -112,7 +125,8 @@ class AgreementMeasure(Measure[ActionAgreement]):
     definition = (
         "Of turns with the usual number of independent responses: the share in which all take exactly the same actions, "
         "over those turns and over all; by the student's actions; and Krippendorff's alpha (2011) of all responses with "
-        "the MASI distance of sets (Passonneau 2006), over the first 50,000. The shares are CIMA's (Stasaski, Kao and "
+        "the MASI distance of sets (Passonneau 2006), over the first 50,000. Not available where the responses to a turn are "
+        "one text, which one tutor gave several times. The shares are CIMA's (Stasaski, Kao and "
         "Hearst 2020, section 4)."
     )
     order = 13
@@ -123,12 +137,13 @@ class AgreementMeasure(Measure[ActionAgreement]):
         Total("contexts", label="turns with responses", says="{it}, of which {complete} have {responses}"),
         Share(
             "of_complete", label="all take the same actions", says="{agreed} = {it} of these",
-            title="All take the same actions",
+            title="All take the same actions", if_any=True,
         ),
-        Share("of_all", label="  of all", says="{it}"),
+        Share("of_all", label="  of all", says="{it}", if_any=True),
         Aggregate("by_student", label="  after", says="{key}: {it:share} of {it[1]:turn}"),
         Aggregate("sets", label="agreed on", says="{it}; the first leads by {lead:points}", if_any=True),
-        Aggregate("alpha", label="Krippendorff's alpha", says="{it:.3f}"),
+        Aggregate("alpha", label="Krippendorff's alpha", says="{it:.3f}", if_any=True),
+        Aggregate("not_available", label="agreement", says="not available: {it}.", if_any=True),
     )  # fmt: skip
     panels = (
         Panel(

@@ -1,0 +1,90 @@
+"""Labels that people gave on a run's pages: the units of such a task, and what is taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from edgen.annotation.label_files import Given, GivenFile
+from edgen.config.label_set import LabelSet
+from edgen.core.errors import DataError
+from edgen.core.pair import Candidate
+from edgen.protocols.labelled_units import Asking, said_digest
+from edgen.store.people import People
+from edgen.store.run_reader import RunReader
+
+_MARK = b"SQLite format 3\0"
+_BETWEEN = "@"  # stands in no conversation's id
+
+
+class LabelUnit(NamedTuple):
+    """A turn, or a whole conversation (`turn` is None), and the digest of what was said up to it."""
+
+    id: str
+    turn: int | None
+    said: str
+
+    @property
+    def unit(self) -> str:
+        """The unit of the task."""
+        return _BETWEEN.join((self.id, "" if self.turn is None else str(self.turn), self.said))
+
+
+def task_of(labels: LabelSet) -> str:
+    """Return the task of people who label by this label set."""
+    return f"label {labels.name}"
+
+
+def label_units(reader: RunReader, asking: Asking) -> Iterator[LabelUnit]:
+    """Yield the units of a run, in its order."""
+    for candidate in reader.candidates():
+        yield from units_of_one(candidate, asking)
+
+
+def units_of_one(candidate: Candidate, asking: Asking) -> Iterator[LabelUnit]:
+    """Yield the units of a conversation."""
+    for place in asking.units(candidate.turns):
+        yield LabelUnit(candidate.id, place, said_digest(candidate.turns, place))
+
+
+def read_label_unit(unit: str) -> LabelUnit | None:
+    """Return the unit of that name; None for a check of attention."""
+    parts = unit.split(_BETWEEN)
+    if len(parts) != 3 or len(parts[2]) != 64 or not (parts[1] == "" or parts[1].isdecimal()):
+        return None
+    return LabelUnit(parts[0], int(parts[1]) if parts[1] else None, parts[2])
+
+
+def is_people_file(path: Path) -> bool:
+    """Return whether this is the file in which a run keeps what people said on its pages."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MARK)) == _MARK
+    except OSError:
+        return False
+
+
+def given_on_pages(path: Path, reader: RunReader, asking: Asking) -> GivenFile:
+    """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and
+    where there are none."""
+    run, task = reader.rundir.path, task_of(asking.labels)
+    if not path.samefile(run / "people" / "people.db"):
+        raise DataError(str(path), f"this is not the run's own file: {run / 'people' / 'people.db'}.")
+    with People(run) as people:
+        latest = people.latest(task)
+    given, without = [], 0
+    for (unit, person), answer in latest.items():
+        place = read_label_unit(unit)
+        labels = answer.value.get("labels") if isinstance(answer.value, dict) else None
+        if place is None:
+            continue
+        if not isinstance(labels, list) or not {*labels} <= {*asking.labels.names}:
+            without += 1
+            continue
+        given.append(
+            Given(id=place.id, turn=place.turn, labels=tuple(labels), annotator=person, said=place.said)
+        )
+    if not given:
+        raise DataError(str(path), f"nobody has given labels of {asking.labels.name} on this run's pages.")
+    return GivenFile(given=tuple(given), without=without)

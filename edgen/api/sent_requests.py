@@ -1,0 +1,88 @@
+"""The requests of one conversation as they were sent: its protocol runs again, and is given the stored
+replies."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import msgspec
+
+from edgen.core.errors import EdgenError
+from edgen.core.values import Address, Message, Reply
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import load_plan
+from edgen.planning.plan import Plan
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_folder import RunFolder
+
+_MOST = 10_000  # requests of one conversation
+
+
+class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One request: its place, the role that answered, its messages, the schema of the answer if there was one,
+    and the reply; None for one without a stored reply."""
+
+    step: int
+    attempt: int
+    role: str
+    seed: int
+    messages: tuple[Message, ...]
+    schema: str | None
+    reply: Reply | None
+
+
+def sent_requests(
+    folder: Path, arm: str, scenario: int, replicate: int
+) -> tuple[list[SentRequest], str | None]:
+    """Return the requests of one conversation of a run, in order, and why some are missing, None if none is.
+
+    A request of which the ledger has no reply is the last one: it was not sent, or it got no answer. Raises
+    the errors of unreadable runs.
+    """
+    run = RunFolder(folder).arm(arm)
+    facts = run.job.stat()
+    plan = _load(run.job, facts.st_mtime_ns, facts.st_size)
+    if plan.rounds.of(scenario):
+        return [], "Requests of later rounds depend on all conversations of earlier ones; they are not shown."
+    found: list[SentRequest] = []
+    with LedgerReader(run.ledger) as ledger:
+        stored: dict[object, dict[tuple[int, int], Reply]] = {}
+
+        def reply_to(address: Address) -> Reply | None:
+            if address.task not in stored:
+                answers = ledger.replies(address.scenario, address.task)
+                stored[address.task] = {(step, attempt): reply for step, attempt, reply in answers}
+            return stored[address.task].get((address.step, address.attempt))
+
+        work = plan.task(scenario, replicate).protocol
+        try:
+            request = next(work)
+            while len(found) < _MOST:
+                reply = reply_to(request.address)
+                found.append(
+                    SentRequest(
+                        step=request.address.step,
+                        attempt=request.address.attempt,
+                        role=request.role,
+                        seed=request.seed,
+                        messages=request.messages,
+                        schema=None if request.schema is None else request.schema.decode("utf-8", "replace"),
+                        reply=reply,
+                    )
+                )
+                if reply is None:
+                    return found, "The ledger has no reply to the last of these requests."
+                request = work.send(reply)
+        except StopIteration:
+            return found, None
+        except EdgenError as problem:
+            return found, f"The requests after these cannot be rendered again: {problem}"
+        finally:
+            work.close()
+    return found, f"Only the first {_MOST:,} requests are shown."
+
+
+@functools.lru_cache(maxsize=4)
+def _load(job: Path, _written: int, _size: int) -> Plan:
+    return load_plan(job, (), Reach.of(job))

@@ -1,0 +1,148 @@
+"""One server of a service: its window, its circuit, its speed, and the calls that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from edgen.core.errors import CallError
+from edgen.execution.client.circuit import Circuit
+from edgen.execution.client.window import Verdict, Window
+
+_MEMORY = 0.1  # share of the newest call in the mean latency
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A call in the queue: its number in the order of arrival, its requested tokens, the lanes that may take
+    it, and those whose servers have seen the beginning of its prompt."""
+
+    number: int
+    tokens: int
+    among: tuple[Lane, ...]
+    seen: frozenset[Lane]
+
+
+class Lane:
+    """A server. Calls admitted to it are counted from 1.
+
+    `running` calls are admitted and not settled; `answers` and `failures` count settled ones; `knows_slots`
+    is True once it is known how many calls the server answers at once, or that it does not say; `asked` once
+    it was asked that.
+    """
+
+    def __init__(self, most: int, address: str = "") -> None:
+        self.address = address
+        self.window = Window(most)
+        self.circuit = Circuit()
+        self.queue: OrderedDict[asyncio.Future[Ticket], Waiting] = OrderedDict()
+        self.running = self.admitted = self.answers = self.failures = 0
+        self.knows_slots = self.asked = False
+        self._learning: asyncio.Task[None] | None = None
+        self._latency: float | None = None  # running mean, seconds
+        self._heard = 0.0  # the moment of the last answer, or since when calls run
+
+    @property
+    def has_room(self) -> bool:
+        """True if its window admits another call."""
+        return self.running < self.window.size
+
+    @property
+    def usable(self) -> bool:
+        """True unless it is left out, because it refuses or cannot be reached."""
+        return self.circuit.state == "closed"
+
+    def expected_wait(self, now: float, usual: float) -> float:
+        """Return about how many seconds another call would take here, by the calls that are here already.
+        `usual`: the latency to assume before the first answer. The time since a silent server's last answer
+        counts as its latency."""
+        latency = usual if self._latency is None else self._latency
+        if self.running:
+            latency = max(latency, now - self._heard)
+        return latency * (self.running + len(self.queue) + 1) / self.window.size
+
+    @property
+    def latency(self) -> float | None:
+        """The mean seconds of its recent answers; None before the first."""
+        return self._latency
+
+    def grant(self, tokens: int, now: float) -> Ticket:
+        """Admit a call."""
+        if not self.running:
+            self._heard = now
+        self.running += 1
+        self.admitted += 1
+        if self.circuit.counts:
+            self.circuit.note_sent(self.admitted, now)
+        return Ticket(self, self.admitted, tokens, now, self.running)
+
+    def end(self, ticket: Ticket, verdict: Verdict, now: float, retry_after: float | None) -> bool:
+        """Record the end of a call; return whether the server is left out from now on."""
+        latency, before = now - ticket.started, self.circuit.state
+        if verdict is Verdict.OK:
+            self.answers += 1
+            self._heard = now
+            mean = latency if self._latency is None else self._latency
+            self._latency = mean + _MEMORY * (latency - mean)
+        elif verdict is not Verdict.OTHER:
+            self.failures += 1
+        if before != "closed" or verdict is not Verdict.OK or self.circuit.troubled:
+            verdict = self._hear(ticket.number, verdict, latency, now, retry_after)
+        self.window.note_end(ticket.number, verdict, latency, self.running, self.admitted)
+        self.running -= 1
+        return before == "closed" and self.circuit.state != "closed"
+
+    def is_silent_since(self, moment: float) -> bool:
+        """Return whether it has answered nothing since a moment."""
+        return self._heard <= moment
+
+    def _hear(
+        self, number: int, verdict: Verdict, latency: float, now: float, retry_after: float | None
+    ) -> Verdict:
+        """Report a result to the circuit if relevant; return the verdict for the window."""
+        circuit, before = self.circuit, self.circuit.state
+        blameless = before != "closed"
+        if verdict is Verdict.OK:
+            circuit.note_answer(number, latency, now, self.admitted, self.window.size)
+        elif verdict is Verdict.AWAY:
+            circuit.note_refusal(number, latency, now, 0.0, away=True)
+        elif verdict is Verdict.CONGESTED and retry_after is not None:
+            if before != "half-open":
+                self.window.remember(self.running, first=not circuit.troubled)
+            if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
+                blameless = self.window.acquit(self.running)
+        # The refusals of a closed service say nothing about its capacity.
+        return Verdict.OTHER if verdict is Verdict.CONGESTED and blameless else verdict
+
+    async def learn_slots(self, ask: Callable[[], Awaitable[int | None]]) -> None:
+        """Wait for the server's answer to `ask`, which all callers share: the number of calls that it
+        answers at once, where the window starts, or None if it does not say. After a CallError, a later
+        caller asks again."""
+        self.asked = True
+        if self._learning is None:
+            self._learning = asyncio.create_task(self._learn(ask))
+        await asyncio.shield(self._learning)
+
+    async def _learn(self, ask: Callable[[], Awaitable[int | None]]) -> None:
+        try:
+            slots = await ask()
+        except CallError:
+            self._learning = None
+            return
+        if slots is not None:
+            self.window.know_slots(slots, self.admitted)
+        self.knows_slots = True
+
+
+class Ticket(msgspec.Struct):
+    """One admitted call: its lane, its number there, the tokens requested for it, its start, and the number
+    of calls in flight with it. Return it with `Admission.settle`."""
+
+    lane: Lane
+    number: int
+    tokens: int
+    started: float
+    running: int
+    settled: bool = False

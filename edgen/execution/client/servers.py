@@ -1,0 +1,78 @@
+"""The servers of one backend: what is asked of them before the first call, and calls to one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Sequence
+from functools import partial
+
+from edgen.core.errors import CallError
+from edgen.core.values import Reply, Request
+from edgen.execution.client.admission import Admission
+from edgen.execution.client.lane import Lane
+from edgen.execution.client.prefixes import mark
+from edgen.execution.client.retry import complete_once, count_slots
+from edgen.execution.client.same_model import SameModel
+from edgen.providers import Backend
+from edgen.providers.base import CountsSlots
+from edgen.providers.fleet import servers_of
+
+
+class Servers:
+    """The servers of a client's `backend`, whose provider is `kind`, with their `lanes` of the admission."""
+
+    def __init__(self, backend: Backend, kind: str, admission: Admission) -> None:
+        each = servers_of(backend)
+        self.lanes = admission.lanes_of(each)
+        self._admission = admission
+        self._kind = kind
+        self._backends = dict(zip(self.lanes, each.values(), strict=True))
+        self._same = SameModel(each, backend.model) if len(each) > 1 else None
+        self._looks: dict[Lane, asyncio.Task[None]] = {}
+        self._tried: set[Lane] = set()  # asked once, though perhaps not up
+
+    def marks(self, request: Request) -> Sequence[int]:
+        """Return the marks of a prompt by which a server with its beginning is found; empty for a single
+        server."""
+        return () if self._same is None else mark(request.messages)
+
+    async def learn(self) -> None:
+        """Ask each server once what it is, and how many calls it answers at once, if it can say. Raises
+        ProviderError if they run different models."""
+        if self._same is None:
+            await self.learn_of(self.lanes[0])
+        elif new := [lane for lane in self.lanes if lane not in self._tried]:
+            await asyncio.gather(*map(self.learn_of, new))
+            self._tried.update(new)
+
+    async def learn_of(self, lane: Lane) -> None:
+        """Ask a server, unless it has answered."""
+        if self._same is not None and (lane not in self._looks or not self._looks[lane].done()):
+            await self._look(lane, self._same)
+        backend = self._backends[lane]
+        if not lane.knows_slots and isinstance(backend, CountsSlots):
+            await lane.learn_slots(partial(count_slots, backend, self._kind))
+
+    async def _look(self, lane: Lane, same: SameModel) -> None:
+        look = self._looks.get(lane)
+        if look is None:
+            look = self._looks[lane] = asyncio.create_task(same.look(lane.address))
+        with contextlib.suppress(CallError):
+            await asyncio.shield(look)
+            return
+        if self._looks.get(lane) is look:  # asked again before the next call to it
+            del self._looks[lane]
+
+    def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:
+        """Make one attempt at a server. Raises CallError."""
+        return complete_once(self._backends[lane], self._kind, request)
+
+    def hear(self, lane: Lane, reply: Reply) -> None:
+        """Compare the model of an answer with that of the other servers. Raises ProviderError."""
+        if self._same is not None:
+            self._same.hear(lane.address, reply)
+
+    def has_others(self, lane: Lane) -> bool:
+        """Return whether calls can go to another server than this one."""
+        return self._same is not None and self._admission.has_others(lane, self.lanes)

@@ -1,0 +1,110 @@
+"""Plain chat data, to be read: `messages` of roles and contents, as chat services and most trainers have them,
+and ShareGPT's `conversations` of speakers and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from edgen.core.values import Role, Scenario, Turn
+from edgen.families.parts import FiledRecord, filed_verbatim
+from edgen.families.reader import DataSetReader
+
+_LAYOUTS = (("messages", "role", "content"), ("conversations", "from", "value"))
+_ROLES = {"user": "User", "human": "User", "assistant": "Assistant", "gpt": "Assistant"}
+_SYSTEM = "system"
+_LONGEST_VALUE = 10_000  # characters of another field that is shown
+
+
+class Chat(DataSetReader):
+    """Chat messages. Other fields of a record are values of its scenario, a system message at the beginning
+    among them: it is what the assistant was told."""
+
+    name = "chat"
+    title = "chat messages"
+    schema = "chat"
+    tags: ClassVar[tuple[str, ...]] = ("conversational",)
+    precedence = 200
+    marks_ends = False
+    holds_events = False
+
+    def recognizes(self, record: Any) -> bool:
+        """Return whether a decoded value is an object with a list of messages."""
+        return _layout_of(record) is not None
+
+    def read_file(self, record: Any) -> FiledRecord:
+        """Return the conversation of a record. Raises ValueError if it has no text."""
+        layout = _layout_of(record)
+        if layout is None:
+            raise ValueError("no messages with roles")
+        key, role, content = layout
+        said = record[key]
+        if not all(isinstance(one, dict) and isinstance(one.get(role), str) for one in said):
+            raise ValueError("a message without a role")
+        values = dict(_values_of(record, key))
+        if said[0][role].lower() == _SYSTEM:
+            values[_SYSTEM] = _text_of(said[0], content)
+            said = said[1:]
+        turns = tuple(Turn(_role_of(one[role]), _text_of(one, content)) for one in said)
+        identifier = next(
+            (record[name] for name in ("id", "conversation_id", "prompt_id") if name in record), None
+        )
+        named = str(identifier) if isinstance(identifier, str | int) else None
+        return filed_verbatim(named, Scenario(-1, values), turns)
+
+    def identifier(self, record: Any) -> str | None:
+        """Return the id of a record, None if it has none."""
+        found = record.get("id") if isinstance(record, dict) else None
+        return str(found) if isinstance(found, str | int) else None
+
+
+def _layout_of(record: Any) -> tuple[str, str, str] | None:
+    """Return the names of a record's messages, of their roles and of their contents; None for no chat."""
+    if not isinstance(record, dict):
+        return None
+    for key, role, content in _LAYOUTS:
+        said = record.get(key)
+        if (
+            isinstance(said, list)
+            and said
+            and isinstance(said[0], dict)
+            and isinstance(said[0].get(role), str)
+        ):
+            return key, role, content
+    return None
+
+
+def _role_of(name: str) -> Role:
+    return _ROLES.get(name.lower()) or name[:1].upper() + name[1:] or "Unknown"
+
+
+def _text_of(message: Mapping[str, Any], content: str) -> str:
+    """Return the text of a message; calls of tools and parts that are no text as JSON."""
+    given = message.get(content)
+    parts = given if isinstance(given, list) else [given]
+    texts = [_text_of_part(part) for part in parts if part is not None]
+    if calls := message.get("tool_calls") or message.get("function_call"):
+        texts.append(msgspec.json.encode(calls).decode())
+    return "\n".join(texts)
+
+
+def _text_of_part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    return msgspec.json.encode(part).decode()
+
+
+def _values_of(record: Mapping[str, Any], messages: str) -> Iterator[tuple[str, str]]:
+    """Yield the plain values of a record besides its messages."""
+    for name, value in record.items():
+        if name in (messages, "id"):
+            continue
+        if isinstance(value, str | int | float) and str(value):
+            yield name, str(value)[:_LONGEST_VALUE]
+
+
+CHAT = Chat()

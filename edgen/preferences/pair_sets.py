@@ -1,0 +1,126 @@
+"""Comparison of two pair sets of a run, such as people's and a judge's: agreement of their labels, and what
+the choices of each hang on.
+
+Agreement is over the pairs that both label: the share of equal choices, Cohen's kappa and Krippendorff's
+alpha, with intervals over scenarios (`edgen.stats.agreement`). Bias is the share of a set's labels that
+choose the side with more words, and that with side a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgen.core.pair import Pair
+from edgen.core.text import number, percent
+from edgen.preferences.bias import round_values
+from edgen.stats.agreement import agreement
+from edgen.stats.intervals import Estimate, share
+from edgen.store.pairs_file import read_pairs, require_pair_set
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+
+
+class SetFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A set: its labelled pairs by source, and the share of its choices of the longer side, and of side a."""
+
+    name: str
+    labelled: dict[str, int]
+    longer: Estimate | None
+    side_a: Estimate | None
+
+
+class SetComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two sets of a run. `both` pairs are labelled by both; `agreement` has `observed`, `kappa` and `alpha`,
+    with intervals."""
+
+    run: str
+    sets: tuple[SetFacts, SetFacts]
+    both: int
+    agreement: dict[str, Any]
+
+
+def compare_pair_sets(reader: RunReader, names: tuple[str, str]) -> SetComparison:
+    """Compare two sets of a run. Raises UsageError for an unknown set, RunError for an unreadable one."""
+    first, second = (_labelled(reader.rundir, name) for name in names)
+    places = dict.fromkeys((*first, *second))
+    ratings = {
+        f"{number}: {name}": [_sign(found.get(place)) for place in places]
+        for number, (name, found) in enumerate(zip(names, (first, second), strict=True), 1)
+    }
+    scenarios = [(first.get(place) or second[place]).scenario for place in places]
+    between = agreement(ratings, scenarios)["between"][0]
+    del between["sources"]
+    return SetComparison(
+        run=str(reader.rundir.path),
+        sets=(_facts(reader, names[0], first), _facts(reader, names[1], second)),
+        both=between["n"],
+        agreement=round_values(between),
+    )
+
+
+Place = tuple[str, str, str]
+
+
+def _labelled(run: RunFolder, name: str) -> dict[Place, Pair]:
+    """Return the labelled pairs of a set, by their conversations and texts."""
+    own = RunFolder(run.path)
+    require_pair_set(own, name)
+    return {(pair.a.id, pair.b.id, pair.texts): pair for pair in read_pairs(own) if pair.label is not None}
+
+
+def _sign(pair: Pair | None) -> int:
+    if pair is None or pair.label is None:
+        return 0
+    return 1 if pair.label.chosen == "a" else -1
+
+
+def _facts(reader: RunReader, name: str, pairs: dict[Place, Pair]) -> SetFacts:
+    labelled: dict[str, int] = {}
+    longer: list[tuple[float, int]] = []
+    for pair in pairs.values():
+        assert pair.label is not None
+        labelled[pair.label.by] = labelled.get(pair.label.by, 0) + 1
+        ahead = _words(reader, pair.a.id) - _words(reader, pair.b.id)
+        if ahead:
+            longer.append((float((ahead > 0) == (pair.label.chosen == "a")), pair.scenario))
+    first = [(float(_sign(pair) > 0), pair.scenario) for pair in pairs.values()]
+    return SetFacts(name=name, labelled=labelled, longer=_share(longer), side_a=_share(first))
+
+
+def _words(reader: RunReader, identifier: str) -> int:
+    return sum(len(turn.text.split()) for turn in reader.named(identifier).turns)
+
+
+def _share(rows: list[tuple[float, int]]) -> Estimate | None:
+    return share([value for value, _ in rows], [scenario for _, scenario in rows]) if rows else None
+
+
+def render_comparison(found: SetComparison) -> Iterator[str]:
+    """Yield the lines that say the same to a person."""
+    yield f"run        {found.run}"
+    for one in found.sets:
+        by = ", ".join(f"{count:,} by {source}" for source, count in one.labelled.items()) or "none"
+        yield f"{one.name}"
+        yield f"  labelled           {by}"
+        yield f"  longer side wins   {_estimate(one.longer)}"
+        yield f"  side a wins        {_estimate(one.side_a)}"
+    between = found.agreement
+    yield f"labelled by both     {found.both:,}"
+    yield f"  the same side      {percent(between['observed'])}"
+    yield f"  Cohen's kappa      {_span(between['kappa'], between['kappa_interval'])}"
+    yield f"  Krippendorff's alpha {_span(between['alpha'], between['alpha_interval'])}"
+
+
+def _estimate(one: Estimate | None) -> str:
+    if one is None:
+        return "not known"
+    said = percent(one.value)
+    return said if one.low is None else f"{said} ({percent(one.low)} to {percent(one.high)})"
+
+
+def _span(value: float | None, interval: list[float] | None) -> str:
+    said = number(value, 3)
+    return said if interval is None else f"{said} ({number(interval[0], 3)} to {number(interval[1], 3)})"

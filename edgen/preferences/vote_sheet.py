@@ -1,0 +1,160 @@
+"""A sheet for people to vote in: CSV with a row a pair, blind, and `choice` left empty.
+
+    pair,before,first,second,choice,rater,comment
+
+`choice` is 1, 2 or tie; without `rater` the file's name names the person. `pair` says nothing of the
+conversations. Cells that a spreadsheet could take for formulas begin with an apostrophe.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from edgen.core.errors import DataError, UsageError, refuse_lines
+from edgen.core.files import explain_write_errors, replacing
+from edgen.core.pair import HumanVote
+from edgen.core.spreadsheet_cells import disarm
+from edgen.core.yaml_values import read_text, shortened
+from edgen.preferences.vote_units import VotePair, first_side, texts_of, vote_pairs
+from edgen.protocols.base import transcript_of
+from edgen.store.run_reader import RunReader
+from edgen.store.votes import HumanChoice, Votes
+
+COLUMNS = ("pair", "before", "first", "second", "choice", "rater", "comment")
+_NEEDED = ("pair", "choice")
+_SHEET = "sheet"  # draws the sides
+_LONGEST = 30_000  # characters of a cell: some programs cut at 32,767
+_MAX_BYTES = 1 << 28
+_KEY = re.compile(r"u-[0-9a-f]{20}")
+_DELIMITERS = ",;\t"
+
+
+class SheetVotes(NamedTuple):
+    """The votes of a sheet, and the number of filled rows about pairs that the run does not have now."""
+
+    votes: Votes
+    stale: int
+
+
+def write_vote_sheet(reader: RunReader, path: Path) -> int:
+    """Write a sheet of the run's pairs to a new file; return the number of pairs. Raises UsageError where
+    something is at `path`, and for a run without pairs."""
+    count = 0
+    with explain_write_errors(path):
+        try:
+            with replacing(path, new=True) as file:
+                file.write(codecs.BOM_UTF8 + _cells(COLUMNS))  # by the mark spreadsheets know UTF-8
+                for row in _rows(reader):
+                    file.write(_cells([disarm(cell) for cell in row]))
+                    count += 1
+                if not count:
+                    raise UsageError(
+                        f"{reader.rundir.path}: this run has no pairs to vote on: no scenario has two accepted conversations "
+                        "that differ."
+                    )
+        except FileExistsError:
+            raise UsageError(f"--sheet {path}: this file is there already; name another.") from None
+    return count
+
+
+def _rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
+    for pair in vote_pairs(reader):
+        texts = texts_of(reader, pair)
+        if texts is None:
+            continue
+        sides = [transcript_of(one) for one in (texts.a, texts.b)]
+        if first_side(pair.unit, _SHEET) == "b":
+            sides.reverse()
+        shown = [_cut(text) for text in (transcript_of(texts.before), *sides)]
+        yield (pair.key, *shown, "", "", "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def _cells(cells: Sequence[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode()
+
+
+def is_sheet(path: Path) -> bool:
+    """Return whether a file of votes is a sheet: its first line names the columns."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(4_096).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return not first.lstrip().startswith("{") and any(name in first for name in _NEEDED)
+
+
+def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
+    """Read a sheet that was filled in. Rows without a choice are skipped. Raises DataError with every problem
+    and its line."""
+    source = str(path)
+    known = {pair.key: pair for pair in vote_pairs(reader)}
+    found: dict[tuple[str, str], dict[str, HumanVote]] = {}
+    seen: dict[tuple[str, str], int] = {}
+    problems: list[tuple[int, str]] = []
+    stale = 0
+    for number, row in _table(read_text(path, DataError, max_bytes=_MAX_BYTES), source):
+        if isinstance(row, str):
+            problems.append((number, row))
+            continue
+        if not (said := row.get("choice", "").strip()):
+            continue
+        key, rater = row.get("pair", "").strip(), row.get("rater", "").strip() or path.stem
+        if not _KEY.fullmatch(key):
+            problems.append((number, f"pair: {shortened(repr(key))} is no pair of a sheet"))
+        elif said not in ("1", "2", "tie"):
+            problems.append((number, f"choice: expected 1, 2 or tie, got {shortened(repr(said))}"))
+        elif (first := seen.setdefault((key, rater), number)) != number:
+            problems.append((number, f"this pair and rater stand in line {first} already"))
+        elif key not in known:
+            stale += 1
+        else:
+            names, vote = _vote(known[key], said, rater)
+            found.setdefault(names, {})[rater] = vote
+    refuse_lines(source, "sheet of votes", problems)
+    if not found and not stale:
+        raise DataError(source, "it holds no votes: the column `choice` is empty. Write 1, 2 or tie into it.")
+    return SheetVotes({names: tuple(votes.values()) for names, votes in found.items()}, stale)
+
+
+def _vote(pair: VotePair, said: str, rater: str) -> tuple[tuple[str, str], HumanVote]:
+    """Return a row's pair, in alphabetical order, and its vote."""
+    a, b = sorted((pair.a, pair.b))
+    choice: HumanChoice = "tie"
+    if said != "tie":
+        first = pair.a if first_side(pair.unit, _SHEET) == "a" else pair.b
+        second = pair.b if first == pair.a else pair.a
+        choice = "a" if (first if said == "1" else second) == a else "b"
+    return (a, b), HumanVote(rater=rater, choice=choice, texts=pair.texts)
+
+
+def _table(text: str, source: str) -> Iterator[tuple[int, Mapping[str, str] | str]]:
+    """Yield every row with its line, by column; for an invalid one, the clause that says so."""
+    text = text.removeprefix("\ufeff")
+    delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    number = 1
+    try:
+        heading = [title.strip() for title in next(rows, [])]
+        if missing := [name for name in _NEEDED if name not in heading]:
+            raise DataError(source, f"its first line names no column {' and no column '.join(missing)}.")
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                if len(row) != len(heading):
+                    yield rows.line_num, f"there are {len(row)} cells, and the heading has {len(heading)}"
+                else:
+                    yield rows.line_num, dict(zip(heading, row, strict=True))
+            number = rows.line_num
+    except csv.Error as problem:
+        yield number + 1, f"this is not valid CSV: {problem}"

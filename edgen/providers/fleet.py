@@ -1,0 +1,72 @@
+"""One model on several servers: a fleet.
+
+The fleet has the identity that its servers share, so servers may come and go. The client chooses a server for
+each call; see `edgen.execution.client.admission`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from edgen.core.values import Reply, Request
+from edgen.providers.base import Backend
+
+
+class Fleet:
+    """A backend of several `servers`, by address."""
+
+    def __init__(self, servers: Mapping[str, Backend]) -> None:
+        self.servers = dict(servers)
+        self._first = next(iter(self.servers.values()))
+        self.identity = self._first.identity
+        self.model = self._first.model
+
+    def __repr__(self) -> str:
+        return f"Fleet({', '.join(map(repr, self.servers.values()))})"
+
+    async def complete(self, request: Request) -> Reply:
+        """Make one attempt at the first server. Raises CallError."""
+        return await self._first.complete(request)
+
+    async def models(self) -> list[str] | None:
+        """Return the names that the first server offers. Raises CallError."""
+        return await self._first.models()
+
+    async def aclose(self) -> None:
+        """Close all connections. Never raises; may be called twice."""
+        for backend in self.servers.values():
+            await backend.aclose()
+
+
+def servers_of(backend: Backend) -> Mapping[str, Backend]:
+    """Return the servers of a backend by address: those of a fleet, else the backend itself."""
+    if isinstance(backend, Fleet):
+        return backend.servers
+    return {str(backend.identity.get("base_url") or ""): backend}
+
+
+def find_odd_model(names: Mapping[str, Sequence[str]], model: str) -> tuple[str, str, str, str] | None:
+    """Return a server of a fleet that runs another model than an earlier one: both addresses, each with the
+    name of its model; None if all agree. `names`: the models that each server names. `model`: the one that
+    the job asks for.
+
+    A server that names it runs it. Others may use any name, such as a file's, but all the same.
+    """
+    first: tuple[str, Sequence[str]] | None = None
+    for address, listed in names.items():
+        if first is None:
+            first = address, listed
+        elif (model in listed) != (model in first[1]) or (
+            model not in listed and not {*map(_base, listed)} & {*map(_base, first[1])}
+        ):
+            return address, _shown(listed, model), first[0], _shown(first[1], model)
+    return None
+
+
+def _shown(listed: Sequence[str], model: str) -> str:
+    return model if model in listed else listed[0]
+
+
+def _base(name: str) -> str:
+    """Return a model's name without folders: a server may name a file."""
+    return name.rstrip("/").rpartition("/")[2]

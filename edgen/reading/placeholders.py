@@ -1,0 +1,81 @@
+"""Texts that only hold the place of one: dots, `Teacher: ...`, `<your answer>`, `Votre réponse ici`, `lorem ipsum`."""
+
+from __future__ import annotations
+
+import re
+
+from edgen.reading.detect import words
+
+_LONGEST = 60  # characters
+_DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
+_ONLY_DOTS = re.compile(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
+_LABEL = re.compile(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
+_BRACKETED = re.compile(r"\A[\"“«]?\$?[<\[{(«]+\s?([^<>\[\]{}()\"\n]{2,80}?)\s?[>\]})»]+[.\"”»]?\Z")
+_TO_FILL_IN = re.compile(
+    r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes|asks?"
+    r"|respuesta|réponse|antwort|risposta|resposta|ответ|antwoord|odpowiedź|cevap)\b|回答|答案|回复|답변"
+)
+_BLANK = frozenset(
+    [
+        "name", "topic", "question", "blank", "empty", "redacted", "silence", "no response", "no answer", "no reply", "something",
+        "conversation continues", "to be continued", "continued", "continue", "dialogue", "dialogue continues", "student", "teacher",
+    ]
+)  # fmt: skip
+# A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`. A set of numbers or letters is none.
+_VARIABLE = re.compile(
+    r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
+)
+_NO_WORD = re.compile(r"\A(?:[-–—*#=~_.\s]{1,80})\Z")
+_FIELDS = frozenset(
+    [
+        "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
+        "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message",
+        "your answer", "your reply", "your response", "what you say", "what you write", "what to say", "n a", "tbd", "todo",
+        "to be continued", "conversation continues", "response text", "reply text", "message text", "turn text",
+        "message content", "the message", "the utterance", "the response", "next turn", "the next turn",
+        "the next turn of the conversation", "placeholder text", "no response", "foo", "foo bar", "foobar", "blah blah", "blah blah blah",
+    ]
+)  # fmt: skip
+_NOUN = r"(?:text|message|reply|answer|response|turn|utterance|question|content|words|speech)"
+_PHRASES = re.compile(
+    rf"(?:(?:your|the|my|some|students?|teachers?|tutors?|users?)\s){{0,3}}{_NOUN}\s(?:goes\s|comes\s|will be\s)?here"
+    rf"|(?:insert|enter|type)\s(?:(?:your|the|some|a|an)\s)?(?:own\s)?{_NOUN}(?:\shere)?"
+    rf"|(?:sample|example|dummy|placeholder)\s{_NOUN}|(?:student|teacher|tutor|user|assistant)s?\s(?:text|message|response|utterance|turn)"
+    rf"|what\s(?:you|the\s\w+|he|she|they)\s(?:would\s)?(?:says?|said|writes?|replies|answers?)\snext|todo\s[\w ]{{0,40}}"
+    rf"|lorem ipsum\b.{{0,900}}|(?:string|text|str)\s(?:max|min|of|up to|at most)\b[\w ]{{0,40}}|your\s{_NOUN}\sto\sthe\s\w+"
+    r"|(?:votre|ta|ton)\s(?:réponse|texte|message)\sici|(?:deine|ihre|die)\s(?:antwort|nachricht)\shier|(?:dein|ihr)\stext\shier"
+    r"|(?:tu|su|la)\s(?:respuesta|texto|mensaje)\saquí|(?:la\s)?(?:tua|vostra)\srisposta\squi|(?:a\s)?(?:sua|tua)\sresposta\saqui"
+    r"|(?:ваш|твой)\sответ(?:\sздесь)?|(?:je|uw|jouw)\santwoord\shier|(?:请)?在?(?:此|这里)?(?:处)?输入.{0,8}|你的回答|您的回答"
+    r"|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
+)
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether a text only holds the place of one."""
+    if len(text) > _LONGEST and _HOLDS_PLACE.search(text) is None:  # most texts
+        return False
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    if all(_ONLY_DOTS.match(line) for line in lines):
+        return True
+    if len(lines) > 1:
+        return False
+    whole = _LABEL.sub("", lines[0]) if lines else ""
+    return _is_bracketed(whole) or _holds_place(whole)
+
+
+def _is_bracketed(whole: str) -> bool:
+    found = _BRACKETED.match(whole)
+    if found is None:
+        return False
+    inside = " ".join(words(found[1]))
+    return _TO_FILL_IN.search(found[1]) is not None or inside in _BLANK or inside in _FIELDS
+
+
+def _holds_place(whole: str) -> bool:
+    if _VARIABLE.match(whole) or _NO_WORD.match(whole):
+        return True
+    said = " ".join(words(whole))
+    return said in _FIELDS or any(_PHRASES.fullmatch(one) for one in (said, whole.rstrip(" .。!！")))
+
+
+_HOLDS_PLACE = re.compile(r"(?i)\.\.|…|__|\. \.|[<\[{(]|lorem ipsum")  # what a longer placeholder holds

@@ -1,0 +1,198 @@
+"""Pages on which people answer the units of a task, by plain forms. Voting and labelling are two kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from edgen.core.errors import EdgenError, UsageError
+from edgen.preferences.vote_units import key_of
+from edgen.store.people import Invitation, People
+from edgen.web.guard import VISITOR, Route, Visitor
+from edgen.web.rendering import render
+from edgen.web.sources import IndexedRun
+from edgen.web.tasks import Own, Queue, RunUnits, Setup, base_of, own_answers, setup_of, skip_of
+
+QUEUES = web.AppKey("queues", dict[tuple[str, str], "Asked"])
+_UNREADABLE = (
+    "The conversations cannot be read now. Load this page again in a minute; if that does not help, tell the person who "
+    "invited you. Everything that you answered before is stored."
+)
+_UNSTORED = "This answer could not be stored. Go back and send it again, or tell the person who invited you."
+_FORM = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_LONGEST_REASON = 300
+_LONGEST_TIME = 86_400.0  # seconds
+
+
+class Asked(NamedTuple):
+    """A task that people answer in a run."""
+
+    people: People
+    units: RunUnits[Any, Any]
+    queue: Queue
+
+
+class Asking(NamedTuple):
+    """A kind of task. `units` finds the units of a task in a run; `shown` returns what a template needs of a
+    unit's content for a person; `read` returns the answer in a form, and what the person saw. It raises
+    UsageError."""
+
+    word: str
+    template: str
+    units: Callable[[IndexedRun, str, Setup], RunUnits[Any, Any]]
+    shown: Callable[[str, Any, str, Setup], Mapping[str, Any]]
+    read: Callable[[Mapping[str, Any], str, str, Setup, list[str]], tuple[Any, Any]]
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """The pages of the task, and its changes."""
+        pages = _Pages(self)
+        return (
+            Route("GET", f"/{self.word}", pages.show, "person"),
+            Route("POST", f"/{self.word}", pages.answer, "person"),
+            Route("POST", f"/{self.word}/undo", pages.undo, "person"),
+        )
+
+
+class _Pages:
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    def _asked(self, request: web.Request) -> tuple[Asked, Invitation]:
+        """Return the task of the visitor. Raises UsageError if it is another kind of task."""
+        visitor: Visitor = request[VISITOR]
+        run, invitation = visitor.run, visitor.invitation
+        if run is None or invitation is None or invitation.task.split(" ")[0] != self._asking.word:
+            raise web.HTTPForbidden(text="This page is not for you.")
+        people = run.people()
+        if people is None or not people.path.exists():
+            raise web.HTTPConflict(text=_UNREADABLE)
+        known = request.app[QUEUES]
+        place = (run.slug, invitation.task)
+        if place not in known:
+            units = self._asking.units(run, invitation.task, setup_of(people, invitation.task))
+            known[place] = Asked(people, units, Queue(people, invitation.task, units))
+        return known[place], invitation
+
+    async def show(self, request: web.Request) -> web.StreamResponse:
+        """Show the unit that the person is to answer now."""
+        try:
+            return _html(await asyncio.to_thread(self._show, request, request[VISITOR]))
+        except EdgenError:  # whose words name places of this machine
+            return _html(render("problem.html.j2", message=_UNREADABLE), 409)
+
+    def _show(self, request: web.Request, visitor: Visitor) -> str:
+        asked, invitation = self._asked(request)
+        person, now = invitation.person, time.time()
+        setup = setup_of(asked.people, invitation.task)
+        unit = asked.queue.next(person, now)
+        own = own_answers(asked.people, invitation.task, person)
+        facts: dict[str, Any] = {
+            "word": self._asking.word,
+            "task": invitation.task,
+            "token": visitor.token,
+            "form": secrets.token_urlsafe(12),
+            "since": f"{now:.1f}",
+            "person": person,
+            "again": "again" in request.query,
+            "guidelines": setup.guidelines,
+            **_progress(asked, own, setup),
+        }
+        content = None if unit is None else asked.units.content(base_of(unit))
+        if unit is None or content is None:
+            return render("answered.html.j2", **facts)
+        shown = self._asking.shown(unit, content, person, setup)
+        return render(self._asking.template, **facts, key=key_of(unit), **shown)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Store an answer, then lead to the next unit."""
+        form = await request.post()
+        fields = {
+            name: str(form.get(name, "")) for name in ("unit", "form", "since", "choice", "skip", "reason")
+        }
+        several = [str(one) for one in form.getall("label", [])]
+        return await asyncio.to_thread(self._answer, request, fields, several)
+
+    def _answer(
+        self, request: web.Request, fields: Mapping[str, str], several: list[str]
+    ) -> web.StreamResponse:
+        asked, invitation = self._asked(request)
+        person, now = invitation.person, time.time()
+        try:
+            unit = asked.queue.held(person, fields["unit"])
+            form = _form_of(fields, person)
+            setup = setup_of(asked.people, invitation.task)
+            value, shown = self._asking.read(fields, unit, person, setup, several)
+            if fields["skip"]:
+                value = skip_of(_reason(fields["reason"]))
+        except UsageError as problem:
+            return _html(render("problem.html.j2", message=str(problem)), 400)
+        try:
+            new = asked.people.answer(
+                invitation.task, unit, person, form, value, shown, _seconds(fields["since"], now), now
+            )
+        except EdgenError:
+            return _html(render("problem.html.j2", message=_UNSTORED), 409)
+        if new and fields["skip"]:
+            asked.queue.give_back(unit, person)
+        return _to(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")
+
+    async def undo(self, request: web.Request) -> web.StreamResponse:
+        """Withdraw the person's last answer, which is then asked for again."""
+        form = await request.post()
+        return await asyncio.to_thread(self._undo, request, {"form": str(form.get("form", ""))})
+
+    def _undo(self, request: web.Request, fields: Mapping[str, str]) -> web.StreamResponse:
+        asked, invitation = self._asked(request)
+        try:
+            form = _form_of(fields, invitation.person)
+        except UsageError as problem:
+            return _html(render("problem.html.j2", message=str(problem)), 400)
+        asked.queue.undo(invitation.person, form, time.time())
+        return _to(f"/{self._asking.word}")
+
+
+def _progress(asked: Asked, own: Own, setup: Setup) -> dict[str, Any]:
+    return {
+        "answered": own.answered,
+        "can_undo": bool(own.latest),
+        "all_units": len(asked.units.order()),
+        "per_unit": setup.per_unit,
+    }
+
+
+def _form_of(fields: Mapping[str, str], person: str) -> str:
+    """Return the name of the page that was sent, which is the person's own. Raises UsageError."""
+    if not _FORM.fullmatch(fields["form"]):
+        raise UsageError("This page is incomplete; load it again.")
+    return f"{person}/{fields['form']}"
+
+
+def _reason(text: str) -> str:
+    if not text.strip() or len(text) > _LONGEST_REASON:
+        raise UsageError(f"Give a reason for the skip, of 1 to {_LONGEST_REASON} characters.")
+    return text.strip()
+
+
+def _seconds(since: str, now: float) -> float | None:
+    """Return the seconds since a page was made; None if it does not say."""
+    try:
+        spent = now - float(since)
+    except ValueError:
+        return None
+    return round(spent, 1) if math.isfinite(spent) and 0 <= spent <= _LONGEST_TIME else None
+
+
+def _html(text: str, status: int = 200) -> web.Response:
+    return web.Response(text=text, content_type="text/html", status=status)
+
+
+def _to(place: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": place})

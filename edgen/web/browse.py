@@ -1,0 +1,170 @@
+"""The list of conversations of a run or data set: searched, filtered, sorted, by the page."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import unquote, urlencode
+
+import msgspec
+from aiohttp import web
+
+from edgen.store.conversation_index import ConversationIndex, Found, NumberFacts, Query
+from edgen.web.answers import NO_RUN, html_page, problem_page, run_of
+from edgen.web.rendering import render
+
+PAGE = 50  # conversations of a page
+_MOST_PAGE = 10**6
+_MOST_CHOICES = 200  # values of facets, and ranges, of an address
+_OPEN = 4  # facets that are shown open
+
+
+async def browse(request: web.Request) -> web.Response:
+    """Show the conversations of a run or data set: searched, filtered, sorted, by the page."""
+    run = await asyncio.to_thread(run_of, request)
+    if run is None:
+        return problem_page(NO_RUN, 404)
+    index = await asyncio.to_thread(run.index)
+    if index is None:
+        if run.problem is not None:
+            return problem_page(f"This cannot be read: {run.problem}", 409)
+        return html_page(render("building.html.j2", run=run), 202)
+    query, page = read_query([*request.query.items()])
+    found = await asyncio.to_thread(index.find, query, page, PAGE)
+    facts = await asyncio.to_thread(browse_facts, index, query, page, found)
+    return html_page(render("browse.html.j2", run=run, root="/", **facts))
+
+
+def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:
+    """Return the choice and the page that an address asks for by its names and values; what it cannot mean is
+    left out."""
+    facets: dict[str, list[str]] = {}
+    ranges: dict[str, list[float | None]] = {}
+    single = {"q": "", "order": "", "page": ""}
+    for key, value in [*given][:_MOST_CHOICES]:
+        first, colon, rest = value.partition(":")
+        end, dot, name = key.partition(".")
+        if key in single:
+            single[key] = single[key] or value[:500]
+        elif key == "is" and colon:
+            facets.setdefault(unquote(first), []).append(rest)
+        elif dot and end in ("least", "most") and (number := _number(value)) is not None:
+            ranges.setdefault(name, [None, None])[end == "most"] = number
+    query = Query(
+        words=single["q"],
+        facets={name: tuple(dict.fromkeys(values)) for name, values in facets.items()},
+        ranges={name: (low, high) for name, (low, high) in ranges.items()},
+        order=single["order"],
+    )
+    page = single["page"]
+    at = int(page) - 1 if page.isascii() and page.isdecimal() and len(page) < 8 else 0
+    return query, min(max(at, 0), _MOST_PAGE)
+
+
+def _number(text: str) -> float | None:
+    """Return a finite number; None for anything else."""
+    try:
+        number = float(text.strip().replace(",", ".")) if len(text) < 40 else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def pairs_of(query: Query, page: int = 0) -> list[tuple[str, str]]:
+    """Return a choice of conversations as the names and values of an address or a form."""
+    pairs = [("q", query.words)] if query.words else []
+    for name, values in query.facets.items():
+        named = name.replace("%", "%25").replace(":", "%3A")
+        pairs += [("is", f"{named}:{value}") for value in values]
+    for name, ends in query.ranges.items():
+        both = zip(("least", "most"), ends, strict=True)
+        pairs += [(f"{end}.{name}", f"{value:.12g}") for end, value in both if value is not None]
+    pairs += [("order", query.order)] if query.order else []
+    return pairs + ([("page", str(page + 1))] if page else [])
+
+
+def address(query: Query, page: int = 0) -> str:
+    """Return the query part of the address of a choice of conversations."""
+    return f"?{urlencode(pairs_of(query, page))}"
+
+
+def browse_facts(index: ConversationIndex, query: Query, page: int, found: Found) -> dict[str, Any]:
+    """Return what the list shows, as plain values."""
+    pages = max(1, -(-found.total // PAGE))
+    return {
+        "query": query,
+        "found": found,
+        "facets": [
+            _facet(query, name, values, is_open=place < _OPEN)
+            for place, (name, values) in enumerate(found.facets.items())
+        ],
+        "chosen": _chosen(query),
+        "ranges": [
+            _range(query, name, facts) for name, facts in index.numbers.items() if facts.low < facts.high
+        ],
+        "orders": _orders(index),
+        "page": min(page, pages - 1),
+        "pages": pages,
+        "first": address(query),
+        "before": address(query, page - 1) if page else None,
+        "after": address(query, page + 1) if page + 1 < pages else None,
+        "last": address(query, pages - 1),
+        "kept": [(name, value) for name, value in pairs_of(query) if name == "is"],
+        "all": pairs_of(query),
+    }
+
+
+def _facet(query: Query, name: str, values: list[tuple[str, int]], *, is_open: bool) -> dict[str, Any]:
+    chosen = query.facets.get(name, ())
+    return {
+        "name": name,
+        "open": is_open or bool(chosen),
+        "values": [
+            {"value": value, "count": count, "on": value in chosen, "to": _toggled(query, name, value)}
+            for value, count in values
+        ],
+    }
+
+
+def _toggled(query: Query, name: str, value: str) -> str:
+    """Return the address with a value of a facet chosen, or no longer chosen."""
+    values = query.facets.get(name, ())
+    own = tuple(one for one in values if one != value) if value in values else (*values, value)
+    facets = {key: kept for key, kept in {**query.facets, name: own}.items() if kept}
+    return address(msgspec.structs.replace(query, facets=facets))
+
+
+def _chosen(query: Query) -> list[tuple[str, str]]:
+    """Return everything that narrows the list, each with the address without it."""
+    shown = [(f"“{query.words}”", address(msgspec.structs.replace(query, words="")))] if query.words else []
+    for name, values in query.facets.items():
+        shown += [(f"{name}: {value}", _toggled(query, name, value)) for value in values]
+    for name, (low, high) in query.ranges.items():
+        ends = " to ".join("…" if one is None else f"{one:g}" for one in (low, high))
+        rest = {key: kept for key, kept in query.ranges.items() if key != name}
+        shown.append((f"{name}: {ends}", address(msgspec.structs.replace(query, ranges=rest))))
+    return shown
+
+
+def _range(query: Query, name: str, facts: NumberFacts) -> dict[str, Any]:
+    low, high = query.ranges.get(name, (None, None))
+    return {
+        "name": name,
+        "low": f"{facts.low:g}",
+        "high": f"{facts.high:g}",
+        "least": "" if low is None else f"{low:g}",
+        "most": "" if high is None else f"{high:g}",
+        "open": name in query.ranges,
+    }
+
+
+def _orders(index: ConversationIndex) -> list[tuple[str, str]]:
+    """Return the names of all orders, each with what it is called."""
+    orders = [("", "as they were made")]
+    for name, facts in index.numbers.items():
+        if facts.low < facts.high:
+            shown = name.replace("_", " ")
+            orders += [(name, f"{shown}, least first"), (f"-{name}", f"{shown}, most first")]
+    return orders

@@ -1,0 +1,331 @@
+"""One conversation, or all of one scenario side by side, with all that the run or data set knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from aiohttp import web
+
+from edgen.api.sent_requests import sent_requests
+from edgen.core.errors import UsageError
+from edgen.core.pair import Pair
+from edgen.core.text import value_in_words
+from edgen.core.values import Event, Scenario, Turn
+from edgen.evaluation.data_sets.one_conversation import ConversationDetails, find_conversations
+from edgen.evaluation.sample import Sample
+from edgen.preferences.pair_lines import pair_lines
+from edgen.space import load_space
+from edgen.store.layers import LabelsByLayer
+from edgen.store.run_folder import RunFolder
+from edgen.web.answers import NO_RUN, SOURCES, html_page, problem_page, run_of
+from edgen.web.marks import Part, differences, parts_of_reply
+from edgen.web.rendering import render
+from edgen.web.sources import IndexedFiles, IndexedRun
+
+_SIDES = 6  # colours of speakers
+_MOST_VALUE = 2_000  # characters of a value of a scenario or an event
+
+
+class Details(NamedTuple):
+    """What a page shows: conversations, and what is known of all of them."""
+
+    shown: list[dict[str, Any]]
+    scenario: list[tuple[str, str]]
+    knowledge: list[tuple[str, list[str]]]
+    pairs: list[tuple[int, str]]
+    notes: list[str]
+
+
+async def conversation(request: web.Request) -> web.Response:
+    """Show one conversation, or all of one scenario side by side, with all that is known of it."""
+    run = await asyncio.to_thread(run_of, request)
+    if run is None:
+        return problem_page(NO_RUN, 404)
+    named = request.match_info["id"]
+    try:
+        text = await asyncio.to_thread(conversation_page, run, named, request.app[SOURCES].names())
+    except UsageError as problem:
+        return problem_page(str(problem), 404)
+    return html_page(text)
+
+
+def conversation_page(
+    run: IndexedRun, named: str, others: Sequence[tuple[str, str]] = (), root: str = "/"
+) -> str:
+    """Return the page of a conversation, or of all of one scenario. Raises UsageError for an unknown name."""
+    details = details_of(run, named)
+    index = run.index()
+    several = len(details.shown) > 1
+    before = after = None
+    similar: list[Any] = []
+    if index is not None and not several and details.shown:
+        identifier = details.shown[0]["id"]
+        before, after = index.neighbours(identifier)
+        similar = index.similar(identifier)
+    return render(
+        "conversation.html.j2",
+        run=run,
+        root=root,
+        named=named,
+        several=several,
+        before=before,
+        after=after,
+        similar=similar,
+        others=others,
+        tree=_tree(details.shown) if several else [],
+        **details._asdict(),
+    )
+
+
+async def requests(request: web.Request) -> web.Response:
+    """Show every request of a conversation, as it was sent."""
+    run = await asyncio.to_thread(run_of, request)
+    if run is None or isinstance(run, IndexedFiles):
+        return problem_page(NO_RUN, 404)
+    named = request.match_info["id"]
+    try:
+        found, *_ = await asyncio.to_thread(find_conversations, RunFolder(run.path), named)
+    except UsageError as problem:
+        return problem_page(str(problem), 404)
+    one = found[0]
+    sent, note = await asyncio.to_thread(sent_requests, run.path, one.arm, one.scenario.index, one.replicate)
+    return html_page(render("requests.html.j2", run=run, root="/", one=one, sent=sent, note=note))
+
+
+async def beside(request: web.Request) -> web.Response:
+    """Show two conversations or scenarios of any runs and data sets side by side."""
+    sources = request.app[SOURCES]
+    halves: list[tuple[IndexedRun, dict[str, Any]]] = []
+    for side in ("left", "right"):
+        slug, _, named = request.query.get(side, "").partition(":")
+        named = request.query.get(f"{side}_id", named)[:300]
+        run = await asyncio.to_thread(sources.find, slug[:40])
+        if run is None:
+            return problem_page(NO_RUN, 404)
+        try:
+            details = await asyncio.to_thread(details_of, run, named)
+        except UsageError as problem:
+            return problem_page(str(problem), 404)
+        halves += [(run, one) for one in details.shown]
+    mark_differences([one for _, one in halves])
+    return html_page(render("beside.html.j2", halves=halves, root="/"))
+
+
+def details_of(run: IndexedRun, named: str) -> Details:
+    """Return what is known of a conversation or a scenario. Raises UsageError for an unknown name."""
+    if isinstance(run, IndexedFiles):
+        return _details_of_file(run, named)
+    rundir = RunFolder(run.path)
+    found, pairs, rollouts, notes = find_conversations(rundir, named)
+    shown = [_conversation_facts(one) for one in found]
+    mark_differences(shown)
+    evidence: Sequence[Pair] = pairs
+    return Details(
+        shown,
+        _scenario_rows(found[0].scenario) if found else [],
+        _knowledge(rundir),
+        [line for line in pair_lines(evidence, rollouts) if line[0]],
+        notes,
+    )
+
+
+def _details_of_file(run: IndexedFiles, named: str) -> Details:
+    index = run.wait()
+    body = None if index is None else index.body(named)
+    if body is None:
+        why = f": {run.problem}" if run.problem else "; open its list to find one"
+        raise UsageError(f"{run.name}: there is no conversation {named} in this data set{why}.")
+    sample = msgspec.json.decode(body, type=Sample)
+    made = {
+        "file": sample.source,
+        "split": sample.split,
+        "defects": sample.defects,
+        "repairs": sample.repairs,
+    }
+    facts = {
+        **_facts(sample.id, sample.turns, sample.events, sample.labels),
+        "probability": sample.probability,
+        "ended_by": sample.ended_by,
+        "simulated": sample.simulated,
+        "outcome": _rows(sample.outcome or {}),
+        "made": _rows(made),
+    }
+    return Details([facts], _scenario_rows(sample.scenario), [], [], [])
+
+
+def _facts(
+    identifier: str, turns: Sequence[Turn], events: Sequence[Event], labels: LabelsByLayer
+) -> dict[str, Any]:
+    """Return what is shown of a conversation of any origin."""
+    speakers = list(dict.fromkeys(turn.role for turn in turns))
+    by_turn: dict[int, list[str]] = {}
+    for event in events:
+        at = event.get("turn")
+        by_turn.setdefault(min(at, len(turns)) if isinstance(at, int) else len(turns), []).append(
+            _event(event)
+        )
+    return {
+        "id": identifier,
+        "arm": "",
+        "replicate": 0,
+        "status": "",
+        "reason": None,
+        "detail": None,
+        "probability": None,
+        "ended_by": None,
+        "simulated": False,
+        "branch": None,
+        "scenario": None,
+        "turns": [
+            {
+                "number": place + 1,
+                "role": turn.role,
+                "side": speakers.index(turn.role) % _SIDES,
+                "parts": [Part(turn.text)],
+                "text": turn.text,
+                "labels": [*turn.labels, *_labels_at(labels, place)],
+                "data": _rows(turn.data),
+                "alternatives": [
+                    {"text": other.text, "labels": other.labels, "data": _rows(other.data)}
+                    for other in turn.alternatives
+                ],
+                "events": by_turn.get(place, []),
+            }
+            for place, turn in enumerate(turns)
+        ],
+        "last_events": by_turn.get(len(turns), []),
+        "labels": _labels_at(labels, None),
+        "outcome": [],
+        "repairs": [],
+        "flags": [],
+        "replies": [],
+        "made": [],
+    }
+
+
+def _event(event: Event) -> str:
+    """Return an event as a line."""
+    rest = ", ".join(
+        f"{key.replace('_', ' ')} {_value(value)}"
+        for key, value in event.items()
+        if key not in ("event", "turn")
+    )
+    name = str(event.get("event", "event")).replace("_", " ")
+    return f"{name} ({rest})" if rest else name
+
+
+def _conversation_facts(one: ConversationDetails) -> dict[str, Any]:
+    """Return what a page says of a conversation of a run."""
+    made: Mapping[str, Any] = one.provenance or {}
+    texts = [turn.text for turn in one.turns]
+    last = len(one.replies) - 1
+    return {
+        **_facts(one.id, one.turns, one.events, one.labels),
+        "arm": one.arm,
+        "replicate": one.replicate,
+        "status": one.status,
+        "reason": one.reason,
+        "detail": one.detail,
+        "probability": one.probability,
+        "ended_by": one.ended_by,
+        "simulated": one.simulated,
+        "branch": made.get("branch"),
+        "scenario": one.scenario.index,
+        "outcome": _rows(one.outcome or {}),
+        "repairs": [*made.get("repairs", ())],
+        "flags": [*made.get("flags", ())],
+        "replies": [
+            {
+                "step": stored.step,
+                "attempt": stored.attempt,
+                "model": stored.reply.model or "unknown model",
+                "finish": stored.reply.finish_reason,
+                "parts": parts_of_reply(
+                    stored.reply.refusal or stored.reply.text,
+                    texts,
+                    one.reason if place == last else None,
+                    one.detail,
+                ),
+            }
+            for place, stored in enumerate(one.replies)
+        ],
+        "made": _rows(made),
+    }
+
+
+def _scenario_rows(scenario: Scenario) -> list[tuple[str, str]]:
+    return [
+        (name.replace("_", " "), value_in_words(value)[:_MOST_VALUE])
+        for name, value in scenario.as_row().items()
+        if name != "index" and value is not None
+    ]
+
+
+def _knowledge(rundir: RunFolder) -> list[tuple[str, list[str]]]:
+    """Return each role with the dimensions that it knows; nothing if the run's space cannot be read."""
+    path = rundir.inputs / "space.yaml"
+    if not path.is_file():
+        return []
+    return [(role.name, [name.replace("_", " ") for name in role.sees]) for role in load_space(path).roles]
+
+
+def _rows(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (key.replace("_", " "), _value(value))
+        for key, value in values.items()
+        if value not in (None, [], (), {}, "")
+    ]
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}…"
+
+
+def _labels_at(labels: LabelsByLayer, place: int | None) -> list[str]:
+    return [
+        f"{layer}: {'tie' if unit.tie else ', '.join(unit.labels)}"
+        for layer, units in labels.items()
+        for unit in units
+        if unit.turn == place
+    ]
+
+
+def mark_differences(shown: Sequence[dict[str, Any]]) -> None:
+    """Mark the words in which conversations differ from the first one; of two, also those of the first."""
+    if len(shown) < 2:
+        return
+    first = [turn["text"] for turn in shown[0]["turns"]]
+    for one in shown[1:]:
+        _mark(one["turns"], first, lambda text, other: differences(text, other, "added"))
+    if len(shown) == 2 and shown[1]["turns"]:
+        others = [turn["text"] for turn in shown[1]["turns"]]
+        _mark(shown[0]["turns"], others, lambda text, other: differences(text, other, "removed"))
+
+
+def _mark(
+    turns: Sequence[dict[str, Any]], others: Sequence[str], compare: Callable[[str, str], list[Part]]
+) -> None:
+    if not others:
+        return
+    for place, turn in enumerate(turns):
+        turn["parts"] = compare(turn["text"], others[place] if place < len(others) else "")
+
+
+def _tree(shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the conversations of each arm that others left, each with those that left it at a turn."""
+    if not any(one["branch"] is not None for one in shown):
+        return []
+    roots = [one for one in shown if one["branch"] is None]
+    return [
+        {
+            "root": root,
+            "branches": [one for one in shown if one["branch"] is not None and one["arm"] == root["arm"]]
+            if root["replicate"] == 0
+            else [],
+        }
+        for root in roots
+    ]

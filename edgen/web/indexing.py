@@ -1,0 +1,263 @@
+"""What is indexed of runs and files, and the process that builds an index: `python -m edgen.web.indexing`.
+
+A process of its own keeps the server quick and small meanwhile. It prints a line of JSON now and then: how many
+conversations are indexed of how many, and in the end what is wrong, if anything is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import EdgenError
+from edgen.core.text import safe
+from edgen.core.values import Scenario, Turn
+from edgen.evaluation.data_sets.files import files_at
+from edgen.evaluation.measure import Measure
+from edgen.evaluation.measuring import measures, measures_of_other_families
+from edgen.evaluation.sample import Sample, Words, cut
+from edgen.families.base import record_id
+from edgen.families.reader import DataSetReader
+from edgen.space import Space
+from edgen.store.conversation_index import Entry
+from edgen.store.conversation_index_writer import Indexed, write_index
+from edgen.store.ledger import LedgerReader
+from edgen.store.run_reader import AcceptedConversation, RunReader
+
+_PREVIEW = 160  # characters of a conversation that lists show
+_LONGEST = 200_000  # characters of a conversation that are searched
+_LONGEST_VALUE = 200  # characters of a facet's value
+_MOST_ITEMS = 50  # of a list that are values of a facet
+_SIZES = ("turns", "words")  # of a conversation, which entries have anyway
+_OWN_SIZES = frozenset(f"lengths.{name}" for name in _SIZES)
+
+
+class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the process: its progress, or what is wrong."""
+
+    done: int = 0
+    planned: int = 0
+    problem: str | None = None
+
+
+class Columns:
+    """The figures of measures for one conversation, as numbers and facets. A measure that raises is left
+    out."""
+
+    def __init__(self, family: DataSetReader | None, space: Space | None) -> None:
+        others = measures_of_other_families(family)
+        self._measures: list[Measure[Any]] = [
+            one for one in measures() if one.figures and one.name not in others
+        ]
+        self._space = space
+
+    def of(self, sample: Sample, words: Words) -> tuple[dict[str, float], dict[str, list[str]]]:
+        """Return the numbers and the facets of a conversation."""
+        numbers: dict[str, float] = {}
+        facets: dict[str, list[str]] = {}
+        for measure in [*self._measures]:
+            try:
+                columns = measure.of_one(sample, words, self._space)
+            except Exception:  # noqa: BLE001 - one of a plugin may raise anything
+                self._measures.remove(measure)
+                continue
+            for figure in measure.figures:
+                name = f"{measure.name}.{figure}" if figure and figure != measure.name else measure.name
+                if name not in _OWN_SIZES:
+                    _sort_in(name, columns.get(figure or measure.name), numbers, facets)
+        return numbers, facets
+
+
+def _sort_in(name: str, value: Any, numbers: dict[str, float], facets: dict[str, list[str]]) -> None:
+    """Add a value to the numbers or to the facets; one that is neither is left out."""
+    match value:
+        case bool():
+            facets[name] = ["yes" if value else "no"]
+        case int() | float():
+            with contextlib.suppress(OverflowError):
+                if (number := float(value)) == number and abs(number) != float("inf"):
+                    numbers[name] = number
+        case str():
+            facets[name] = [value[:_LONGEST_VALUE]]
+        case list() | tuple() | set() | frozenset():
+            texts = [one[:_LONGEST_VALUE] for one in value if isinstance(one, str)]
+            if texts:
+                facets[name] = sorted(set(texts))[:_MOST_ITEMS]
+
+
+def entries_of_run(path: Path, plan: list[int]) -> Iterator[Indexed]:
+    """Yield the conversations of a run, the accepted ones first. `plan` gets the number of planned ones."""
+    with RunReader(path) as reader:
+        plan.append(sum(view.status.planned for view in reader.views.values()))
+        columns = Columns(reader.family, reader.space)
+        for one in reader.conversations():
+            yield _accepted(one, columns)
+        for arm, view in reader.views.items():
+            yield from _refused(reader, arm, view)
+
+
+def _accepted(one: AcceptedConversation, columns: Columns) -> Indexed:
+    made, said = one.provenance, one.candidate
+    sample = Sample(
+        id=said.id,
+        source="",
+        split=one.split,
+        scenario=one.scenario,
+        turns=said.turns,
+        entries=len(one.turns),
+        ended_by=said.ended_by,
+        probability=said.probability,
+        simulated=said.simulated,
+        repairs=tuple(made.get("repairs", ())),
+        outcome=said.outcome,
+        labels=one.labels,
+    )
+    more = {
+        "outcome": ["accepted"],
+        "arm": [said.arm] if said.arm else [],
+        "flag": made.get("flags", ()),
+        "branch": [] if said.branch is None else [f"left at turn {said.branch + 1}"],
+        "model": [*(made.get("models") or {"": made.get("model", "")}).values()],
+    }
+    return index_sample(sample, columns, "accepted", more)
+
+
+def _refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[Indexed]:
+    name = f"{reader.name}.{arm}" if arm else reader.name
+    for index, task, status, reason, _, reply in view.refused():
+        if not isinstance(task, int):
+            continue
+        scenario = reader.scenario(index)
+        text = reply.text if reply is not None else ""
+        facets, numbers = facets_of(scenario)
+        facets |= {"outcome": [str(status.value)], "reason": [reason or "unknown"]}
+        if arm:
+            facets["arm"] = [arm]
+        entry = Entry(
+            id=record_id(name, index, task),
+            title=title_of(scenario),
+            preview=" ".join(text[:_PREVIEW].split()),
+            status=f"{status.value}: {reason}" if reason else str(status.value),
+        )
+        yield Indexed(
+            entry=entry, text=f"{text[:_LONGEST]}\n{entry.title}", facets=facets, numbers=numbers, said=text
+        )
+
+
+def entries_of_files(path: Path, plan: list[int]) -> Iterator[Indexed]:
+    """Yield the conversations of a data set in files, each with all that its page shows."""
+    data = files_at(path, 0)
+    plan.append(data.count or 0)
+    columns = Columns(data.family, data.space)
+    several = len(data.sources) > 1
+    known: set[int] = set()
+    for number, sample in enumerate(data.samples()):
+        if (digest := hash(sample.id)) in known:
+            sample = msgspec.structs.replace(sample, id=f"{sample.id} ({number + 1})")
+        known.add(digest)
+        file = [Path(sample.source).name] if several else []
+        made = {"file": file, "defect": sample.defects, "simulated": ["yes"] if sample.simulated else []}
+        yield index_sample(sample, columns, "", made, msgspec.json.encode(sample))
+
+
+def index_sample(
+    sample: Sample,
+    columns: Columns,
+    status: str,
+    more: Mapping[str, Iterable[str]],
+    body: bytes | None = None,
+) -> Indexed:
+    """Return a conversation with its facets and numbers."""
+    words = cut(sample.turns)
+    facets, numbers = facets_of(sample.scenario)
+    facets |= {name: [*values] for name, values in more.items() if values}
+    if sample.split is not None:
+        facets["split"] = [sample.split]
+    if sample.ended_by is not None:
+        facets["ended_by"] = [sample.ended_by]
+    if sample.repairs:
+        facets["repair"] = sorted(set(sample.repairs))
+    if labels := sorted({label for turn in sample.turns for label in turn.labels}):
+        facets["label"] = labels[:_MOST_ITEMS]
+    for layer, units in sample.labels.items():
+        facets[f"labels.{layer}"] = sorted({label for unit in units for label in unit.labels})
+    for name, value in (sample.outcome or {}).items():
+        _sort_in(f"outcome.{name}", value, numbers, facets)
+    measured, told = columns.of(sample, words)
+    size = sum(map(len, words))
+    sizes: dict[str, float] = {"turns": len(sample.turns), "words": size}
+    if sample.probability is not None:
+        sizes["probability"] = sample.probability
+    entry = Entry(
+        id=sample.id,
+        title=title_of(sample.scenario) or sample.id,
+        preview=" ".join(sample.turns[0].text[:_PREVIEW].split()) if sample.turns else "",
+        status=status,
+        turns=len(sample.turns),
+        words=size,
+        probability=sample.probability,
+    )
+    said = "\n".join(turn.text for turn in sample.turns)
+    text = "\n".join([*sample.scenario.values.values(), said])[:_LONGEST]
+    return Indexed(
+        entry=entry,
+        text=text,
+        facets=facets | told,
+        numbers={**sizes, **numbers, **measured},
+        said=said,
+        body=body,
+    )
+
+
+def title_of(scenario: Scenario) -> str:
+    """Return the first values of a scenario, for lists."""
+    return " · ".join(value[:_LONGEST_VALUE] for value in [*scenario.values.values()][:2])
+
+
+def facets_of(scenario: Scenario) -> tuple[dict[str, list[str]], dict[str, float]]:
+    """Return the values of a scenario by name: texts and truths as facets, numbers as numbers and facets."""
+    facets: dict[str, list[str]] = {}
+    numbers: dict[str, float] = {}
+    for name, value in scenario.as_row().items():
+        if name == "index":
+            continue
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            facets[name] = [f"{value:g}"]
+        _sort_in(name, value, numbers, facets)
+    return facets, numbers
+
+
+def texts_of(turns: Sequence[Turn]) -> str:
+    """Return all that is said, for comparing conversations."""
+    return "\n".join(turn.text for turn in turns)
+
+
+def main(kind: str, path: str, index: str) -> None:
+    """Build the index of a run or of files, and print its progress."""
+    part = Path(f"{index}.{os.getpid()}.part")
+    plan: list[int] = []
+    entries = (entries_of_run if kind == "run" else entries_of_files)(Path(path), plan)
+    try:
+        for done in write_index(part, entries):
+            _tell(Report(done, sum(plan)))
+        part.replace(index)
+    except (EdgenError, OSError) as problem:
+        if not isinstance(problem, BrokenPipeError):
+            _tell(Report(problem=safe(str(problem))))
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _tell(report: Report) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

@@ -1,0 +1,99 @@
+"""What is set up before the pages are served: a task for people, its settings, and invitations."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.config.label_set import find_label_set
+from edgen.core.errors import DataError, UsageError
+from edgen.core.yaml_values import read_text
+from edgen.store.people import People, has_people
+from edgen.store.run_folder import RunFolder
+from edgen.store.run_reader import RunReader
+from edgen.store.votes import VOTE
+from edgen.web import labelling, voting
+from edgen.web.options import PeopleOptions
+from edgen.web.people import invite
+from edgen.web.sources import IndexedRun
+from edgen.web.tasks import Setup, setup_of
+
+_MOST_GUIDELINES = 200_000  # bytes
+
+
+def set_up(paths: Sequence[Path], options: PeopleOptions) -> dict[str, str]:
+    """Set up a task in a run, and return the key of each new link by name.
+
+    Raises UsageError, RunError, DataError and LabelSetError.
+    """
+    if not options.sets_up:
+        return {}
+    if len(paths) != 1 or not RunFolder(paths[0]).exists:
+        raise UsageError("--vote, --label and --invite are about one run: name its folder alone.")
+    if options.vote == (options.label is not None):
+        raise UsageError("Name one task: --vote, or --label SET. The options of tasks go with it.")
+    run = IndexedRun(paths[0])
+    people = run.people(create=True)
+    assert people is not None
+    try:
+        with RunReader(run.path) as reader:
+            if options.vote:
+                if options.unit is not None:
+                    raise UsageError("--unit goes with --label.")
+                task, setup = VOTE, voting.set_up(reader, setup_of(people, VOTE), options.known)
+            else:
+                labels = find_label_set(options.label or "")
+                task = labelling.task_of(labels)
+                before = setup_of(people, task)
+                setup = labelling.set_up(reader, before, labels, options.unit, options.known)
+        people.set_up(task, msgspec.to_builtins(_with(setup, options)))
+        names = [name.strip() for name in (options.invite or "").split(",") if name.strip()]
+        return invite(run, names, task, time.time()) if options.invite is not None else {}
+    finally:
+        people.close()
+
+
+def _with(setup: Setup, options: PeopleOptions) -> Setup:
+    changed: dict[str, Any] = {}
+    if options.per_unit is not None:
+        changed["per_unit"] = options.per_unit
+    if options.check_every is not None:
+        changed["check_every"] = options.check_every
+    if options.guidelines is not None:
+        changed["guidelines"] = read_text(options.guidelines, DataError, max_bytes=_MOST_GUIDELINES)
+    return msgspec.structs.replace(setup, **changed)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is this machine's own, for itself alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def require_invitations(paths: Sequence[Path], host: str) -> None:
+    """Raise UsageError where others can reach the pages and nobody is invited."""
+    if is_loopback(host) or any(_has_invitation(path) for path in paths):
+        return
+    raise UsageError(
+        f"--host {host}: others can reach this address, and nobody is invited. Add --vote or --label SET with --invite NAME; "
+        "leave --host out to see the pages on this machine."
+    )
+
+
+def _has_invitation(path: Path) -> bool:
+    runs = [path, *(one.parent for one in path.glob("*/people"))]
+    for run in runs:
+        if has_people(run):
+            with People(run) as people:
+                if any(one.revoked is None for one in people.invitations()):
+                    return True
+    return False

@@ -1,0 +1,67 @@
+"""The process of a run that a page started: `python -m edgen.web.job_process JOB FOLDER OVERRIDE…`.
+
+It does what `edgen generate` does. Its questions go to the page that started it, a line of JSON each, and the
+answers come back on standard input. It ends in the same orderly way on the same signals. In the end it prints
+what stopped it, if anything did. Without a page that listens, every answer is no.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from edgen.api.generation import GenerateOptions, JobSource, generate
+from edgen.core.errors import EdgenError
+from edgen.core.system import handling
+from edgen.core.text import safe
+from edgen.runtime.control import Control
+from edgen.runtime.trust import Trust
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question that wants a yes or no, or the sentence that a run ended with; `ok` if all was made."""
+
+    question: str | None = None
+    ended: str | None = None
+    ok: bool = False
+
+
+def main(job: str, folder: str, overrides: Sequence[str]) -> None:
+    """Make the conversations of a job."""
+    control = Control(trust=Trust(confirm=_ask), agree=_ask, interrupts=_signals)
+    options = GenerateOptions(output=Path(folder))
+    try:
+        source = JobSource.of(Path(job), tuple(overrides))
+        made = asyncio.run(generate(source, options, control))
+        ended: BaseException | None = made.ended
+    except (EdgenError, OSError) as problem:
+        ended = problem
+    _tell(Line(ended="" if ended is None else safe(str(ended)), ok=ended is None))
+
+
+@contextlib.contextmanager
+def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
+    with handling(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
+        yield
+
+
+def _ask(question: str) -> bool:
+    """Return a person's yes or no."""
+    _tell(Line(question=safe(question)))
+    return sys.stdin.readline().strip() == "yes"
+
+
+def _tell(line: Line) -> None:
+    with contextlib.suppress(OSError):  # nobody listens any more; the run goes on
+        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

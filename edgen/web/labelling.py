@@ -1,0 +1,131 @@
+"""The face of people who label: a turn or a conversation, with the definitions of the labels next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.annotation.label_files import read_given
+from edgen.annotation.layer import LayerFolder
+from edgen.annotation.pages import LabelUnit, label_units, task_of
+from edgen.config.label_set import LabelSet
+from edgen.core.errors import RunError, UsageError
+from edgen.core.values import Turn
+from edgen.protocols.labelled_units import Asking as Labels
+from edgen.protocols.labelled_units import said_digest
+from edgen.store.run_reader import RunReader
+from edgen.web.answering import Asking
+from edgen.web.faces import Face
+from edgen.web.sources import IndexedRun
+from edgen.web.tasks import RunUnits, Setup
+
+__all__ = ["FACE", "set_up", "task_of"]
+_KEYS = "1234567890abcdefghijklmnopqrtvwxyz"  # without those of skip and undo
+
+
+def _tasks(run: IndexedRun) -> Sequence[str]:
+    people = run.people()
+    known = [] if people is None else people.tasks_set()
+    return [task for task in known if task.startswith("label ")]
+
+
+def _labels_of(setup: Setup) -> Labels:
+    if setup.labels is None:
+        raise UsageError("This task has no label set; start the server with --label again.")
+    labels = msgspec.convert(setup.labels, LabelSet)
+    return Labels(labels=labels, unit="conversation" if setup.whole else "turn")
+
+
+def _units(run: IndexedRun, _task: str, setup: Setup) -> RunUnits[LabelUnit, tuple[Turn, ...]]:
+    labels = _labels_of(setup)
+
+    def listed(reader: RunReader) -> Iterator[tuple[str, LabelUnit]]:
+        return ((one.unit, one) for one in label_units(reader, labels))
+
+    return RunUnits(run, listed, _loaded)
+
+
+def _loaded(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:
+    """Return the turns up to the unit, the last of which is labelled; all for a whole conversation."""
+    try:
+        turns = reader.named(unit.id).turns
+    except RunError:
+        return None
+    if said_digest(turns, unit.turn) != unit.said:
+        return None
+    return turns if unit.turn is None else turns[: unit.turn + 1]
+
+
+def _shown(_unit: str, turns: tuple[Turn, ...], _person: str, setup: Setup) -> Mapping[str, Any]:
+    labels = _labels_of(setup).labels
+    roles = list(dict.fromkeys(turn.role for turn in turns))
+    last = None if setup.whole else len(turns) - 1
+    examples = {label.name: label.examples for label in labels.labels}
+    return {
+        "whole": setup.whole,
+        "several": labels.several,
+        "set_name": labels.name,
+        "turns": [
+            {"role": turn.role, "side": roles.index(turn.role) % 4, "text": turn.text, "now": place == last}
+            for place, turn in enumerate(turns)
+        ],
+        "labels": [
+            {
+                "name": name,
+                "definition": definition,
+                "examples": examples.get(name, ()),
+                "key": _KEYS[place] if place < len(_KEYS) else None,
+            }
+            for place, (name, definition) in enumerate(labels.definitions.items())
+        ],
+    }
+
+
+def _read(
+    fields: Mapping[str, Any], _unit: str, _person: str, setup: Setup, several: list[str]
+) -> tuple[Any, Any]:
+    if fields["skip"]:
+        return None, None
+    labels = _labels_of(setup).labels
+    chosen = [name for name in labels.names if name in several]
+    if len(chosen) != len({*several}) or not chosen or (len(chosen) > 1 and not labels.several):
+        raise UsageError("Choose one of the labels." if not labels.several else "Choose at least one label.")
+    return {"labels": chosen}, None
+
+
+def set_up(
+    reader: RunReader,
+    before: Setup,
+    labels: LabelSet,
+    unit: Literal["turn", "conversation"] | None,
+    known: Path | None,
+) -> Setup:
+    """Return the settings of labelling a run. Raises UsageError where the layer is of something else or no
+    unit can carry the labels, DataError for the file of known answers."""
+    whole = before.whole if unit is None else unit == "conversation"
+    asking = Labels(labels=labels, unit="conversation" if whole else "turn")
+    LayerFolder(reader.rundir, labels.name).require_same(asking)
+    if next(label_units(reader, asking), None) is None:
+        raise UsageError(
+            f"{reader.rundir.path}: no unit of this run can carry the labels {labels.name}: no conversation was accepted, or "
+            "the roles are others."
+        )
+    right = before.known
+    if known is not None:
+        given = read_given(known, reader, asking, gold=True).given
+        right = {LabelUnit(one.id, one.turn, one.said).unit: {"labels": [*one.labels]} for one in given}
+    return msgspec.structs.replace(before, labels=msgspec.to_builtins(labels), whole=whole, known=right)
+
+
+LABELLING = Asking("label", "label.html.j2", _units, _shown, _read)
+
+
+def _hint(run: IndexedRun, task: str) -> str:
+    labels, kept = task.partition(" ")[2], run.path / "people" / "people.db"
+    return f"edgen annotate {run.path} --labels {labels} --people {kept} takes these labels into the layer."
+
+
+FACE = Face("label", _tasks, LABELLING.routes, _hint)

@@ -1,0 +1,55 @@
+"""Options of people's tasks, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from edgen.core.options import option
+
+
+class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of people's tasks."""
+
+    vote: Annotated[bool, option("Have people vote on the run's pairs.")] = False
+    label: Annotated[
+        str | None,
+        option(
+            "Have people label the run by this label set: a shipped one's name, or a file.",
+            metavar="SET",
+            completes="label_sets",
+        ),
+    ] = None
+    unit: Annotated[Literal["turn", "conversation"] | None, option("With --label: what to label.")] = None
+    invite: Annotated[
+        str | None,
+        option("Invite these people to the task, and print a link for each, once.", metavar="NAME,NAME"),
+    ] = None
+    per_unit: Annotated[
+        int | None,
+        option("How many people answer each pair or unit.  [default: 1]", metavar="K", ge=1),
+    ] = None
+    guidelines: Annotated[
+        Path | None, option("A text file that stands next to each pair or unit.", metavar="FILE")
+    ] = None
+    known: Annotated[
+        Path | None,
+        option(
+            "Known answers, which check people's attention: a file of votes or of labels.", metavar="FILE"
+        ),
+    ] = None
+    check_every: Annotated[
+        int | None,
+        option(
+            "Check attention after every N answers, by a known one or an earlier one again; 0: never.  [default: 10]",
+            metavar="N",
+            ge=0,
+        ),
+    ] = None
+
+    @property
+    def sets_up(self) -> bool:
+        """Whether a task is set up."""
+        return self != PeopleOptions()

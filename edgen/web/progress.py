@@ -1,0 +1,171 @@
+"""Figures of people's answers for the owner of a run: progress, agreement, attention, and position bias."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from edgen.core.errors import EdgenError
+from edgen.families.base import read_record_id
+from edgen.store.people import Answer, People
+from edgen.store.votes import VOTE
+from edgen.web.tasks import KNOWN, REPEAT, base_of, setup_of
+
+_AT_LEAST = 2  # people, for agreement
+
+
+class Progress(NamedTuple):
+    """What people answered in one task, ready to be shown. `problem`: why there are no statistics."""
+
+    task: str
+    answers: int
+    units: int
+    complete: int
+    per_unit: int
+    people: list[dict[str, Any]]
+    agreement: dict[str, Any] | None
+    position: dict[str, Any] | None
+    problem: str | None
+
+
+def progress_of(people: People, task: str) -> Progress:
+    """Return the figures of a task."""
+    setup = setup_of(people, task)
+    latest = people.latest(task)
+    said = _said(latest)
+    agreement = position = problem = None
+    try:
+        agreement = _agreement(said)
+        position = _position(latest) if task == VOTE else None
+        rest = _against_rest(said)
+    except EdgenError as missing:  # numpy is an extra
+        problem, rest = str(missing), {}
+    names = dict.fromkeys(person for _, person in latest)
+    return Progress(
+        task=task,
+        answers=sum(len(by) for by in said.values()),
+        units=len(said),
+        complete=sum(len(by) >= setup.per_unit for by in said.values()),
+        per_unit=setup.per_unit,
+        people=[_person(name, latest, setup.known, rest.get(name)) for name in sorted(names)],
+        agreement=agreement,
+        position=position,
+        problem=problem,
+    )
+
+
+def _label(value: Any) -> tuple[str, ...] | None:
+    """Return an answer as a set of labels; None for a skip."""
+    if isinstance(value, dict):
+        value = value.get("choice", value.get("labels"))
+    if isinstance(value, str):
+        return (value,)
+    return tuple(map(str, value)) if isinstance(value, list) else None
+
+
+def _said(latest: Mapping[tuple[str, str], Answer]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return what each person said of each unit, without skips and checks."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for (unit, person), answer in latest.items():
+        if "#" not in unit and (label := _label(answer.value)) is not None:
+            found.setdefault(unit, {})[person] = label
+    return found
+
+
+def _scenario(unit: str) -> int:
+    place = read_record_id(unit.partition("~")[0].partition("@")[0])
+    return -1 if place is None else place[1]
+
+
+def _agreement(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Any] | None:
+    from edgen.stats.annotators import AgreementCounts
+
+    counts = AgreementCounts()
+    for unit, by in said.items():
+        counts.add(by, _scenario(unit))
+    found = counts.result()
+    if not found.units:
+        return None
+    return {
+        "units": found.units,
+        "alpha": found.alpha,
+        "alpha_interval": found.alpha_interval,
+        "between": [
+            {
+                "people": " and ".join(one.annotators),
+                "n": one.n,
+                "observed": one.observed,
+                "kappa": one.kappa,
+                "interval": one.kappa_interval,
+            }
+            for one in found.between
+        ],
+    }
+
+
+def _against_rest(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Any]:
+    """Return the share of each person's answers that equal the most frequent one of all others."""
+    from edgen.stats.intervals import share
+
+    rows: dict[str, list[tuple[float, int]]] = {}
+    for unit, by in said.items():
+        for person, label in by.items():
+            others = Counter(frozenset(one) for name, one in by.items() if name != person)
+            ranked = others.most_common(2)
+            if ranked and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]):
+                alike = float(frozenset(label) == ranked[0][0])
+                rows.setdefault(person, []).append((alike, _scenario(unit)))
+    return {name: share(*map(list, zip(*values, strict=True))) for name, values in rows.items()}
+
+
+def _position(latest: Mapping[tuple[str, str], Answer]) -> dict[str, Any] | None:
+    """Return how often people prefer what they see first, by person and of all, as for judges."""
+    from edgen.stats.intervals import scale_estimate, share
+
+    rows: dict[str, list[tuple[float, int]]] = {}
+    for (unit, person), answer in latest.items():
+        choice = answer.value.get("choice") if isinstance(answer.value, dict) else None
+        first = answer.shown.get("first") if isinstance(answer.shown, dict) else None
+        if "#" in unit or choice not in ("a", "b") or first not in ("a", "b"):
+            continue
+        for name in ("", person):
+            rows.setdefault(name, []).append((float(choice == first), _scenario(unit)))
+    found = {name: share(*map(list, zip(*values, strict=True))) for name, values in rows.items()}
+    whole = found.pop("", None)
+    return (
+        None if whole is None else {"all": whole, "points": scale_estimate(whole, 200.0, -100.0), "by": found}
+    )
+
+
+def _person(
+    name: str, latest: Mapping[tuple[str, str], Answer], known: Mapping[str, Any], rest: Any
+) -> dict[str, Any]:
+    own = {unit: answer for (unit, person), answer in latest.items() if person == name}
+    votes = {unit: answer for unit, answer in own.items() if "#" not in unit}
+    seconds = [answer.seconds for answer in votes.values() if answer.seconds is not None]
+    again = (
+        _label(answer.value) == _label(own[base_of(unit)].value)
+        for unit, answer in own.items()
+        if unit.endswith(REPEAT) and base_of(unit) in own
+    )
+    right = (
+        frozenset(_label(answer.value) or ()) == frozenset(_label(known[base_of(unit)]) or ())
+        for unit, answer in own.items()
+        if unit.endswith(KNOWN) and base_of(unit) in known
+    )
+    return {
+        "name": name,
+        "answered": sum(_label(answer.value) is not None for answer in votes.values()),
+        "skipped": sum(_label(answer.value) is None for answer in votes.values()),
+        "seconds": statistics.median(seconds) if seconds else None,
+        "again": _counted(again),
+        "right": _counted(right),
+        "rest": rest,
+    }
+
+
+def _counted(hits: Iterable[bool]) -> str:
+    found = list(hits)
+    return f"{sum(found)} of {len(found)}" if found else "–"

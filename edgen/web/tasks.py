@@ -1,0 +1,242 @@
+"""Units of a task, given out to people one at a time: in which order, how often, and what checks attention.
+
+Everybody goes through the units in the same blocks, so that people overlap; the order within a block is the
+person's own. After every few answers comes a check: a unit with a known answer, or an earlier one again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.preferences.vote_units import drawn, key_of
+from edgen.store.people import Answer, People
+from edgen.store.run_reader import RunReader
+from edgen.web.sources import IndexedRun
+
+U = TypeVar("U")
+C = TypeVar("C")
+_BLOCK = 10  # units that a person gets in an own order
+_PATIENCE = 3_600.0  # seconds until an unanswered unit goes to somebody else as well
+_LOOK_AGAIN = 2.0  # seconds between two looks at what the run holds
+_MOST_LOADED = 4_096  # units whose content is kept
+_APART = 5  # answers between a unit and its repeat
+REPEAT, KNOWN = "#again", "#known"
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a task, kept with the run."""
+
+    per_unit: int = 1
+    """People who answer each unit."""
+    guidelines: str = ""
+    """A text that stands next to each unit."""
+    check_every: int = 10
+    """Answers between two checks of attention; 0: none."""
+    known: dict[str, Any] = {}
+    """Right answers of some units, which everybody gets."""
+    labels: dict[str, Any] | None = None
+    """The label set of a task of labels."""
+    whole: bool = False
+    """Whole conversations are labelled, not turns."""
+
+
+def setup_of(people: People | None, task: str) -> Setup:
+    """Return the settings of a task."""
+    kept = None if people is None else people.settings(task)
+    return Setup() if kept is None else msgspec.convert(kept, Setup)
+
+
+def base_of(unit: str) -> str:
+    """Return the unit that a check is about."""
+    return unit.partition("#")[0]
+
+
+class RunUnits(Generic[U, C]):
+    """The units of a task in a run, as the run is now. Thread-safe.
+
+    `listed` yields the units of a run with their names; `loaded` returns a unit's content, None where the
+    run has other texts now.
+    """
+
+    def __init__(
+        self,
+        run: IndexedRun,
+        listed: Callable[[RunReader], Iterable[tuple[str, U]]],
+        loaded: Callable[[RunReader, U], C | None],
+    ) -> None:
+        self._run, self._listed, self._loaded = run, listed, loaded
+        self._lock = threading.Lock()
+        self._reader: RunReader | None = None
+        self._stamp = ""
+        self._next_look = 0.0
+        self._units: Mapping[str, U] = {}
+        self._order: tuple[str, ...] = ()
+        self._content: dict[str, C | None] = {}
+
+    def order(self) -> tuple[str, ...]:
+        """Return the names of all units, in the order in which they are given out. Raises EdgenError."""
+        with self._lock:
+            self._refresh()
+            return self._order
+
+    def has(self, name: str) -> bool:
+        """Return whether the run has this unit now."""
+        with self._lock:
+            self._refresh()
+            return name in self._units
+
+    def unit(self, name: str) -> U | None:
+        """Return a unit; None if the run has it no more."""
+        with self._lock:
+            return self._units.get(name)
+
+    def content(self, name: str) -> C | None:
+        """Return what is shown of a unit; None if the run has other texts now."""
+        with self._lock:
+            self._refresh()
+            if name not in self._units or self._reader is None:
+                return None
+            if name not in self._content:
+                if len(self._content) >= _MOST_LOADED:
+                    self._content.clear()
+                self._content[name] = self._loaded(self._reader, self._units[name])
+            return self._content[name]
+
+    def _refresh(self) -> None:
+        """Read the units again if the run has changed, at most every few seconds."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        stamp = self._run.state()
+        if stamp != self._stamp or self._reader is None:
+            reader = RunReader(self._run.path)
+            try:
+                units = dict(self._listed(reader))
+            except BaseException:
+                reader.__exit__()
+                raise
+            if self._reader is not None:
+                self._reader.__exit__()
+            self._reader, self._units, self._stamp = reader, units, stamp
+            self._order = tuple(sorted(units, key=lambda name: drawn("order", name)))
+            self._content = {}
+        took = time.monotonic() - now
+        self._next_look = now + took + max(_LOOK_AGAIN, 20 * took)
+
+
+class Own(NamedTuple):
+    """What one person answered: all answers, and those that count by unit."""
+
+    given: tuple[Answer, ...]
+    latest: Mapping[str, Answer]
+
+    @property
+    def answered(self) -> int:
+        """The number of units that the person answered or skipped, without checks."""
+        return sum("#" not in unit for unit in self.latest)
+
+
+def own_answers(people: People, task: str, person: str) -> Own:
+    """Return what a person answered."""
+    given = tuple(people.answers(task, person))
+    latest: dict[str, Answer] = {}
+    for one in given:
+        latest.pop(one.unit, None)
+        if one.value is not None:
+            latest[one.unit] = one
+    return Own(given, latest)
+
+
+class Queue:
+    """A queue that gives out the units of a task. Thread-safe."""
+
+    def __init__(self, people: People, task: str, units: RunUnits[Any, Any]) -> None:
+        self._people, self.task, self._units = people, task, units
+        self._full: set[str] = set()
+        self._cleared = 0.0
+
+    def next(self, person: str, now: float) -> str | None:
+        """Return the unit that a person is to answer now; None if there is none left. Raises EdgenError."""
+        setup = setup_of(self._people, self.task)
+        own = own_answers(self._people, self.task, person)
+        for unit, _, _ in self._people.assigned(self.task, person):
+            if unit not in own.latest and self._units.content(base_of(unit)) is not None:
+                return unit
+        order = self._units.order()
+        return self._check(person, own, setup, now) or self._open(person, own, setup, order, now)
+
+    def _open(self, person: str, own: Own, setup: Setup, order: tuple[str, ...], now: float) -> str | None:
+        for _ in range(2):
+            for unit in _blocks(order, person):
+                if unit in self._full or unit in own.latest or (setup.check_every and unit in setup.known):
+                    continue
+                if self._units.content(unit) is None:
+                    continue
+                if self._people.assign(self.task, unit, person, setup.per_unit, now, _PATIENCE):
+                    return unit
+                self._full.add(unit)
+            if now - self._cleared < _LOOK_AGAIN:
+                break
+            self._cleared = now  # somebody may have given a unit back
+            self._full.clear()
+        return None
+
+    def _check(self, person: str, own: Own, setup: Setup, now: float) -> str | None:
+        """Return a check of attention, if one is due."""
+        done = sum("#" in unit for unit in own.latest)
+        if not setup.check_every or own.answered // setup.check_every <= done:
+            return None
+        answered = [unit for unit in own.latest if "#" not in unit]
+        again = [unit for unit in answered[:-_APART] if not _is_skip(own.latest[unit].value)]
+        known = [f"{unit}{KNOWN}" for unit in setup.known]
+        for kind in (known, [f"{unit}{REPEAT}" for unit in again]):
+            free = [
+                unit
+                for unit in kind
+                if unit not in own.latest and self._units.content(base_of(unit)) is not None
+            ]
+            if free:
+                unit = min(free, key=lambda one: drawn("check", one, person))
+                self._people.assign(self.task, unit, person, 1 << 30, now)
+                return unit
+        return None
+
+    def held(self, person: str, key: str) -> str:
+        """Return the unit that a person has under a key. Raises UsageError."""
+        for unit, _, _ in self._people.assigned(self.task, person):
+            if key_of(unit) == key:
+                return unit
+        raise UsageError("This page is about something that was not given to you; load it again.")
+
+    def undo(self, person: str, form: str, now: float) -> bool:
+        """Withdraw the last answer of a person that counts; return whether there was one."""
+        own = own_answers(self._people, self.task, person)
+        last = max(own.latest.values(), key=lambda one: one.n, default=None)
+        if last is None:
+            return False
+        return self._people.answer(self.task, last.unit, person, form, None, None, None, now)
+
+    def give_back(self, unit: str, person: str) -> None:
+        """Give a unit that a person skipped to others."""
+        self._people.release(self.task, unit, person)
+        self._full.discard(unit)
+
+
+def _blocks(order: tuple[str, ...], person: str) -> Iterator[str]:
+    for start in range(0, len(order), _BLOCK):
+        yield from sorted(order[start : start + _BLOCK], key=lambda unit: drawn("block", unit, person))
+
+
+def skip_of(reason: str) -> dict[str, str]:
+    """Return the answer of a person who skips a unit."""
+    return {"skip": reason}
+
+
+def _is_skip(value: Any) -> bool:
+    return isinstance(value, dict) and "skip" in value

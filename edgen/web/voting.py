@@ -1,0 +1,94 @@
+"""The face of people who vote: two conversations of one scenario, blind, and which of them is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import UsageError
+from edgen.core.pair import texts_digest
+from edgen.core.values import Turn
+from edgen.preferences.vote_units import VotePair, VoteTexts, first_side, has_vote_pairs, texts_of, vote_pairs
+from edgen.store.run_reader import RunReader
+from edgen.store.votes import VOTE, votes_of_file
+from edgen.web.answering import Asking
+from edgen.web.faces import Face
+from edgen.web.sources import IndexedRun
+from edgen.web.tasks import RunUnits, Setup
+
+_CHOICES = ("first", "second", "tie")
+
+
+def _tasks(run: IndexedRun) -> Sequence[str]:
+    with RunReader(run.path) as reader:
+        return (VOTE,) if has_vote_pairs(reader) else ()
+
+
+def _listed(reader: RunReader) -> Iterator[tuple[str, VotePair]]:
+    return ((pair.unit, pair) for pair in vote_pairs(reader))
+
+
+def _units(run: IndexedRun, _task: str, _setup: Setup) -> RunUnits[VotePair, VoteTexts]:
+    return RunUnits(run, _listed, texts_of)
+
+
+def _shown(unit: str, texts: VoteTexts, person: str, _setup: Setup) -> Mapping[str, Any]:
+    roles = list(dict.fromkeys(turn.role for turn in (*texts.before, *texts.a, *texts.b)))
+    sides = {"a": texts.a, "b": texts.b}
+    first = first_side(unit, person)
+    second = "b" if first == "a" else "a"
+    return {
+        "before": _turns(texts.before, roles),
+        "sides": [_turns(sides[first], roles), _turns(sides[second], roles)],
+    }
+
+
+def _turns(turns: Sequence[Turn], roles: list[str]) -> list[dict[str, Any]]:
+    return [{"role": turn.role, "side": roles.index(turn.role) % 4, "text": turn.text} for turn in turns]
+
+
+def _read(
+    fields: Mapping[str, Any], unit: str, person: str, _setup: Setup, _several: list[str]
+) -> tuple[Any, Any]:
+    first = first_side(unit, person)
+    shown = {"first": first}
+    if fields["skip"]:
+        return None, shown
+    chosen = fields["choice"]
+    if chosen not in _CHOICES:
+        raise UsageError("Choose the first, the second, or neither.")
+    second = "b" if first == "a" else "a"
+    return {"choice": {"first": first, "second": second, "tie": "tie"}[chosen]}, shown
+
+
+def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
+    """Return the settings of voting on a run. `known`: a file of votes whose choices are right. Raises
+    UsageError for a run without pairs, DataError for the file."""
+    if not has_vote_pairs(reader):
+        raise UsageError(
+            f"{reader.rundir.path}: this run has no pairs to vote on. A pair is two accepted conversations of one scenario: "
+            "generate with `replicates: 2` or more, or with `arms`."
+        )
+    if known is None:
+        return before
+    right: dict[str, Any] = {}
+    for (one, other), votes in votes_of_file(known, reader.scenario_of).items():
+        a, b = sorted((reader.named(one), reader.named(other)), key=reader.place)
+        choice = votes[-1].choice
+        if a.id != one and choice != "tie":
+            choice = "b" if choice == "a" else "a"
+        right[VotePair(a.id, b.id, texts_digest(a, b), a.scenario).unit] = choice
+    return msgspec.structs.replace(before, known=right)
+
+
+VOTING = Asking("vote", "vote.html.j2", _units, _shown, _read)
+
+
+def _hint(run: IndexedRun, _task: str) -> str:
+    return f"edgen pairs {run.path} --signal human makes labels of these votes."
+
+
+FACE = Face("vote", _tasks, VOTING.routes, _hint)
