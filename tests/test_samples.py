@@ -87,7 +87,7 @@ def made(plan: Plan, index: int, *, served: bool = False) -> Conversation | None
         try:
             request = work.send(reply)
         except StopIteration as end:
-            result = end.value.result if isinstance(end.value, Passed) else end.value
+            result = end.value.conversation if isinstance(end.value, Passed) else end.value
             return result if isinstance(result, Conversation) else None
 
 
