@@ -263,6 +263,7 @@ class _Generation:
                 functions=self._control.functions,
                 run=self._folder.path,
                 arm=arm,
+                together=[role for role in plan.speaking if plan.rules.by_people(role)],
             )
         )
         if options.on is not None:
