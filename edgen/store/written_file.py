@@ -1,4 +1,4 @@
-"""Where a command may write a file about a run: outside of runs' folders, or in its own place inside one."""
+"""Places where a command may write a file about a run: outside of runs' folders, or in its own place inside one."""
 
 from __future__ import annotations
 

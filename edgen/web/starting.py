@@ -79,7 +79,7 @@ class StartedRun:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether the process has not ended."""
+        """Return whether the process has not ended."""
         return self.ended is None
 
 
