@@ -199,9 +199,10 @@ class Simulation(Face):
 
     messages: Sequence[Message]
     fault: str | None
-    scene: Scene | None
     confusion: Mapping[str, Mapping[str, float]]
 
+    @property
+    def scene(self) -> Scene | None: ...
     @property
     def text(self) -> str: ...
     def random(self) -> float: ...

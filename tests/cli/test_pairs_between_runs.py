@@ -177,3 +177,38 @@ def test_a_run_with_arms_has_its_matrix_everywhere(command: Command, tmp_path: P
     assert "row over column" in page
     value = f"{100 * matrix['cells'][0]['preference']['value']:.1f}%"
     assert value in page
+
+
+def test_pairs_between_runs_are_exported_and_shown(
+    command: Command, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, b = runs
+    facts(command("pairs", a, b, "--signal", "oracle", "--json"))
+    alone = command("export", a, "--to", "mtpo", "-o", tmp_path / "alone")
+    assert alone.code != 0
+    assert "a-vs-b" in alone.err
+    assert "--against" in alone.err
+    made = facts(command("export", a, "--to", "mtpo", "--against", b, "-o", tmp_path / "mtpo", "--json"))
+    labelled = [
+        line
+        for line in map(json.loads, (a / "pairs/against/a-vs-b/pairs.jsonl").read_text().splitlines())
+        if line["label"]
+    ]
+    assert sum(made["rows"].values()) == len(labelled) > 0
+    card = (tmp_path / "mtpo" / "README.md").read_text()
+    assert "other" in card
+    shown = facts(command("show", a, "0", "--json"))
+    assert {(one["a"]["arm"], one["b"]["arm"]) for one in shown["pairs"]} == {("a", "b")}
+    assert facts(command("show", b, "0", "--json"))["pairs"] == []
+
+
+def test_an_export_between_runs_says_what_it_lacks(
+    command: Command, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, b = runs
+    none = command("export", a, "--to", "mtpo", "--against", b, "-o", tmp_path / "x")
+    assert none.code != 0
+    assert "edgen pairs" in none.err
+    other = command("export", a, "--to", "ed", "--against", b, "-o", tmp_path / "x")
+    assert "no format of pairs" in other.err
+    assert not (tmp_path / "x").exists()

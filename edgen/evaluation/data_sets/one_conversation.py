@@ -193,9 +193,8 @@ def _pairs_with_others(rundir: RunFolder, ids: set[str]) -> tuple[list[Pair], li
     said: list[str] = []
     for file in rundir.pairs_with_others():
         try:
-            for pair in read_pairs_of(file, rundir.path):
-                if {pair.a.id.rpartition("/")[2], pair.b.id.rpartition("/")[2]} & ids:
-                    found.append(pair)
+            pairs = read_pairs_of(file, rundir.path)
+            found += [pair for pair in pairs if ids & {one.id.rpartition("/")[2] for one in (pair.a, pair.b)}]
         except RunError as problem:
             said.append(f"Its pairs with other runs cannot be told: {problem}")
     return found, said
