@@ -20,8 +20,8 @@ from pathlib import Path
 
 from bench.measure import ROOT
 
-SLOTS, LATENCIES = 8, (200, 200, 800)  # milliseconds
-ALONE, TOGETHER, ROUNDS = 240, 720, 3
+SLOTS, LATENCIES = 8, (1000, 1000, 4000)  # milliseconds
+ALONE, TOGETHER, ROUNDS = 96, 270, 3
 _JOB = str(ROOT / "jobs" / "quickstart.yaml")
 
 

@@ -37,7 +37,7 @@ from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_s
 from edgen.protocols.oracle import votes_of
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import JudgeStatus, RolloutStatus
-from edgen.store.pairs_file import labels_by, require_pair_set, use_pair_set
+from edgen.store.pairs_file import DEFAULT, labels_by, require_pair_set, use_pair_set
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import stored_votes, take_votes
 
@@ -51,7 +51,7 @@ class PairedRun:
     """The result. `made` is None if the judge was stopped by `ended`: then no pairs are written.
 
     `judged` is the status of the judge, if one was asked. `rollouts`: the status of those of each arm, `k` of
-    each response, if labels depend on them.
+    each response, if labels depend on them. `name` is that of the pair set, None for the default one.
     """
 
     run: Path
@@ -67,6 +67,7 @@ class PairedRun:
     ended: EdgenError | None = None
     k: int | None = None
     rollouts: tuple[RolloutStatus, ...] = ()
+    name: str | None = None
 
 
 def make_pairs(run: Path, options: PairOptions, control: Control, *, report: bool = False) -> PairedRun:
@@ -132,6 +133,7 @@ class PairMaking:
         self.job = msgspec.structs.replace(job, pairs=pairs)
         self.choice = PairChoice(reader, pairs, every=options.by == "probability")
         self.rollouts: RolloutMaking | None = None
+        self.name: str | None = None
         if pairs.rollouts is not None:
             asked = Asked(options.overrides, options.allow_outside, options.via)
             self.rollouts = RolloutMaking(self.choice, asked, control)
@@ -165,6 +167,7 @@ class PairMaking:
                 f"`edgen export {self.run.path} --pairs {name}` takes them."
             )
         use_pair_set(self.run, name)
+        self.name = None if name == DEFAULT else name
 
     def make(self, *, report: bool) -> PairedRun:
         self._choose_set()
@@ -198,7 +201,7 @@ class PairMaking:
             facts |= {"made": made, "bias": bias_of_run(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)
         rollouts = tuple(map(RolloutStatus.at, ledgers.values()))
-        return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, **facts)
+        return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, name=self.name, **facts)
 
     def _take_votes(self, path: Path) -> None:
         """Keep the votes of a file, or of a sheet that was filled in."""
@@ -221,9 +224,8 @@ class PairMaking:
         made = write_response_pairs(reader, self._rules())
         made.simulated |= reader.simulated
         bias = bias_of_run(reader) if report else None
-        return PairedRun(
-            self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0, made=made, bias=bias
-        )
+        about = (self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0)
+        return PairedRun(*about, made=made, bias=bias, name=self.name)
 
     def _rules(self, judge: str | None = None) -> LabelRules:
         """Return the rules of labels; `judge`: the one whose verdicts count."""

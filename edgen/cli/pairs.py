@@ -81,9 +81,9 @@ def command(
     Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and
     abstentions never become labels. Each pair keeps its evidence. People's votes come with --people, one JSON
     object a line or the sheet of --sheet, and from the pages of `edgen web RUN --vote`. They never replace
-    another source's labels: a run has several sets of pairs, by --name. Every verdict is stored, so a second start asks for none again. --report without --signal
-    reports on the pairs that exist. Several runs are compared on the scenarios that they share; their pairs
-    are in the first run's folder, in pairs/against.
+    another source's labels: a run has several sets of pairs, by --name. Every verdict is stored, so a second
+    start asks for none again. --report without --signal reports on the pairs that exist. Several runs are
+    compared on the scenarios that they share; their pairs are in the first run's folder, in pairs/against.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 

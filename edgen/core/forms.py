@@ -99,11 +99,6 @@ def whole_number(least: int, most: int) -> Part:
     return {"type": "integer", "minimum": least, "maximum": most}
 
 
-def true_or_false() -> Part:
-    """Return the schema of true or false."""
-    return {"type": "boolean"}
-
-
 def probability() -> Part:
     """Return the schema of a probability, in steps of 0.05: grammars bound no other numbers between 0 and
     1."""

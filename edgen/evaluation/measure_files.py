@@ -30,7 +30,8 @@ from edgen.runtime.control import Control
 from edgen.runtime.trust import Trust
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.ledger.facts import MEASURES
-from edgen.store.run_folder import RunFolder, run_around
+from edgen.store.run_folder import RunFolder
+from edgen.store.written_file import run_around
 
 
 class MeasureFile(msgspec.Struct, frozen=True):

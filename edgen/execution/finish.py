@@ -40,7 +40,6 @@ from edgen.store.ledger import (
     summary_at,
 )
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import read_test_side
 from edgen.store.shards import (
     MANIFEST,
     Counts,
@@ -50,6 +49,7 @@ from edgen.store.shards import (
     verify_manifest,
     write_shards,
 )
+from edgen.store.split_side import read_test_side
 
 # Facts in the ledger
 JOB = "job"  # the job as in a manifest

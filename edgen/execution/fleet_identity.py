@@ -14,7 +14,7 @@ from edgen.store.run_folder import RunFolder
 def keep_identities(job: Job, run: RunFolder) -> Job:
     """Return the job with the identities of the run's backends for those that share a server with them.
 
-    So a run that began with one server can go on with several, in any order, without paying again, and a
+    So a run that began with one server can continue with several, in any order, without paying again, and a
     server can be removed. A backend that names its identity (`known_as`), or has no server in common, keeps
     its own. Arms inherit the job's backends; those of their own are left as they are.
     """

@@ -20,8 +20,9 @@ from edgen.execution.finish import JOB, describe_job
 from edgen.execution.run_identity import OF_ALL
 from edgen.store.ledger import OPEN, SourceLedger
 from edgen.store.ledger.opening import damaged_error
-from edgen.store.run_folder import RunFolder, run_around
+from edgen.store.run_folder import RunFolder
 from edgen.store.run_inputs import inputs_beside, inputs_named
+from edgen.store.written_file import run_around
 
 
 @contextlib.contextmanager

@@ -33,8 +33,8 @@ from edgen.export.layer_columns import layer_notes
 from edgen.export.options import ExportOptions
 from edgen.export.rows import SPLITS, LeftOut, Row
 from edgen.preferences.labels import UNLABELLED
-from edgen.store.run_folder import run_around
 from edgen.store.run_reader import RunReader
+from edgen.store.written_file import run_around
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 CARD = "README.md"

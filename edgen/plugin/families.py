@@ -7,7 +7,7 @@ CHANGELOG.md says.
 
 Role: the name of a role, a text. filed_index: the number of a stored record's scenario.
 family_of: the family of a space. Dialogue: the layout of every space but the one of five lists, to build on.
-dimension_groups, HeldOutGroups: what scenarios are split by, and the groups held out.
+dimension_groups: what scenarios are split by.
 Scene, Scenes: what a conversation is about besides its scenario. with_marker, without_marker: the end marker.
 """
 
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from edgen.families.base import with_marker as with_marker
     from edgen.families.base import without_marker as without_marker
     from edgen.families.dialogue import Dialogue as Dialogue
-    from edgen.space.splits import HeldOutGroups as HeldOutGroups
 else:
     __getattr__ = names_from(
         __name__,
         {
-            "edgen.space.splits": "HeldOutGroups",
             "edgen.families.dialogue": "Dialogue",
             "edgen.core.values": "Role",
             "edgen.families.base": "Scene Scenes dimension_groups family_of filed_index with_marker without_marker",

@@ -9,7 +9,7 @@ The promise of `edgen.plugin` does not cover these names: they may change in any
 CHANGELOG.md says.
 
 Form: a JSON Schema with the sentence that asks for the same. form, form_of: of an object with properties.
-turn_form: of one turn. text, one_of, whole_number, true_or_false, probability, listed, turns: schemas of an
+turn_form: of one turn. text, one_of, whole_number, probability, listed, turns: schemas of an
 object's properties. without_bounds: a schema for services that take no bounds.
 """
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from edgen.core.forms import one_of as one_of
     from edgen.core.forms import probability as probability
     from edgen.core.forms import text as text
-    from edgen.core.forms import true_or_false as true_or_false
     from edgen.core.forms import turn_form as turn_form
     from edgen.core.forms import turns as turns
     from edgen.core.forms import whole_number as whole_number
@@ -36,8 +35,7 @@ else:
         __name__,
         {
             "edgen.core.forms": (
-                "Form form form_of listed one_of probability text true_or_false turn_form turns whole_number"
-                " without_bounds"
+                "Form form form_of listed one_of probability text turn_form turns whole_number without_bounds"
             ),
         },
     )

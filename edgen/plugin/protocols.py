@@ -26,7 +26,7 @@ What a person sees who plays a role
     View, Offer: the view of a request (`Question.view`, `Session.view`). facts_of: the values that a role
         sees. said_in: speaker and text of turns. CLOSING: what a text ends with that closes a conversation.
 Values for a space
-    Protocol: the base of all protocols. call_seed: the seed of a call. read_values: a reply that lists
+    Protocol: the base of all protocols. read_values: a reply that lists
         values.
     LISTS: the five lists. LONGEST: characters of a value. KnownValues, value_problem: values that are old
         or no good.
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from edgen.core.values import TaskId as TaskId
     from edgen.protocols.base import FindFile as FindFile
     from edgen.protocols.base import Protocol as Protocol
-    from edgen.protocols.base import call_seed as call_seed
     from edgen.protocols.base import ended as ended
     from edgen.protocols.base import transcript_of as transcript_of
     from edgen.protocols.cut_turns import ask_turn as ask_turn
@@ -112,7 +111,7 @@ else:
             "edgen.core.letters": "Offer View",
             "edgen.core.values": "Role TaskId",
             "edgen.protocols.views": "CLOSING facts_of said_in",
-            "edgen.protocols.base": "FindFile Protocol call_seed ended transcript_of",
+            "edgen.protocols.base": "FindFile Protocol ended transcript_of",
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"
             ),

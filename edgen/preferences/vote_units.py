@@ -38,12 +38,12 @@ class VotePair(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A name of the pair that tells nothing of its conversations."""
+        """A name of the pair that names none of its conversations."""
         return key_of(self.unit)
 
 
 class VoteTexts(NamedTuple):
-    """What a person sees of a pair: the shared turns, and how each conversation continues."""
+    """The texts of a pair that a person sees: the shared turns, and how each conversation continues."""
 
     before: tuple[Turn, ...]
     a: tuple[Turn, ...]
@@ -51,7 +51,7 @@ class VoteTexts(NamedTuple):
 
 
 def key_of(unit: str) -> str:
-    """Return a name of a unit that tells nothing of it; no spreadsheet takes it for a number."""
+    """Return a name of a unit that hides its ids; no spreadsheet takes it for a number."""
     return f"u-{hashlib.blake2b(unit.encode(), digest_size=10).hexdigest()}"
 
 
@@ -106,5 +106,5 @@ def texts_of(reader: RunReader, pair: VotePair) -> VoteTexts | None:
 
 
 def _plain(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return turns without what could tell who wrote them."""
+    """Return turns without labels and other facts that could show who wrote them."""
     return tuple(Turn(role=turn.role, text=turn.text) for turn in turns)

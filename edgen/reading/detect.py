@@ -19,11 +19,11 @@ _WORD = re.compile(
 )
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
 # Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for them.
-_APART = "\0"  # stands between texts that are looked at together
+APART = "\0"  # stands between texts that are looked at together
 _SIGN = "\x01"  # stands for a sign, until it is known whether one is a word
 _SIGNS = "-*/+=<>^%"
 _BLANKED = bytes(
-    ord(c.lower()) if c.isalnum() or c in ("'", _APART) else c in _SIGNS or 32 for c in map(chr, range(128))
+    ord(c.lower()) if c.isalnum() or c in ("'", APART) else c in _SIGNS or 32 for c in map(chr, range(128))
 ) + bytes(128)
 _SIGN_WORD = re.compile(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
 _INSIDE = re.compile(rf"[^\W_{_SOLID}]{{2}}")  # what stands around a place inside a word
@@ -119,17 +119,25 @@ def words(text: str) -> list[str]:
     folded = _with_plain_marks(text)
     if not folded.isascii():
         return _WORD.findall(folded.casefold())
-    blanked = _blanked(folded.replace(_APART, " "))
+    blanked = _blanked(folded.replace(APART, " "))
     return _ASCII_WORD.findall(folded.lower()) if blanked is None else blanked.split()
 
 
 def words_of_turns(texts: Sequence[str]) -> list[list[str]]:
     """`words` of each text, in half the time where none of them holds more than words between blanks and marks."""
-    together = _with_plain_marks(f" {_APART} ".join(texts))
+    together = _with_plain_marks(f" {APART} ".join(texts))
     blanked = _blanked(together) if together.isascii() else None
-    if blanked is None or blanked.count(_APART) != len(texts) - 1:
+    if blanked is None or blanked.count(APART) != len(texts) - 1:
         return [words(text) for text in texts]
-    return [text.split() for text in blanked.split(_APART)]
+    return [text.split() for text in blanked.split(APART)]
+
+
+def plain_words(text: str) -> str | None:
+    """Return the words of a text with one blank between them, None where finding them takes `words`.
+    Each run of APART stays, as a word."""
+    folded = _with_plain_marks(text)
+    blanked = _blanked(folded) if folded.isascii() else None
+    return None if blanked is None else " ".join(blanked.split())
 
 
 def _with_plain_marks(text: str) -> str:

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edgen.core.values import Message, Rejection, RejectionReason
-from edgen.reading.detect import words, words_of_turns
+from edgen.reading.detect import APART, fold, plain_words, words
 from edgen.reading.placeholders import is_placeholder
 from edgen.reading.text.characters import excerpt
 
 _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
-_SENTENCE = re.compile(r"[.!?…](?=[\s\"')\]*”’]|\Z)|[。！？\n]")
+# Begins with all marks that end a sentence, which is how the search is quick.
+_SENTENCE = re.compile(r"[.!?…。！？\n](?:(?<=[。！？\n])|(?=[\s\"')\]*”’]|\Z))")
 _ENDS = "\n.!?…。！？"
 _LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
 _LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
@@ -26,7 +27,11 @@ _QUOTED = re.compile(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
 _SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
-_APART = "\0"
+# Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops; blanks.
+_RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
+_RUNS += b" " * 128
+_STOPPED = bytes(46 if chr(code) in ".!?" else kept for code, kept in enumerate(_RUNS))
+_NO_RUNS = bytes(code for code, kept in enumerate(_RUNS) if kept == 32)
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -38,17 +43,41 @@ SAME_LINE = 5  # times
 ALONE = 0.8  # of a text's lines, for a short one
 
 
-class _Told(NamedTuple):
-    """A prompt as it is compared: its sentences between _APART, each of them, its instructions as one run of words,
-    and the texts of its examples."""
+class _Prompt:
+    """A prompt as it is compared. `known`: the runs of letters and digits in it; the rest is made for a text whose
+    sentence has only such runs."""
 
-    sentences: str
-    each: frozenset[str]
-    run: str
-    examples: frozenset[str]
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.known = frozenset((text if text.isascii() else fold(text)).encode().translate(_RUNS).split())
+
+    @functools.cached_property
+    def examples(self) -> frozenset[str]:
+        """The texts of its examples."""
+        return frozenset(" ".join(words(match[1])) for match in _EXAMPLE.finditer(self._text)) - {""}
+
+    @functools.cached_property
+    def lines(self) -> list[_Line]:
+        """Its lines."""
+        return [_instruction(line) for line in self._text.split("\n")]
+
+    @functools.cached_property
+    def each(self) -> frozenset[str]:
+        """Its sentences."""
+        return frozenset([one for line in self.lines for one in line.said])
+
+    @functools.cached_property
+    def sentences(self) -> str:
+        """Its sentences between marks."""
+        return f"{APART}{APART.join([one for line in self.lines for one in line.said])}{APART}"
+
+    @functools.cached_property
+    def run(self) -> str:
+        """Its instructions as one run of words."""
+        return f" {' '.join([one for line in self.lines for one in line.instructs])} "
 
     def has(self, sentence: str) -> bool:
-        """Whether a sentence of some length is one of the prompt's, or stands in one."""
+        """Return whether a sentence of some length is one of the prompt's, or stands in one."""
         count = 1 + sentence.count(" ")
         return count >= SHORT and (sentence in self.each or (count > SHORT and f" {sentence} " in self.run))
 
@@ -67,7 +96,7 @@ class _Asked(NamedTuple):
 
     heard: str | None
     brief: str
-    prompts: tuple[_Told, ...]
+    prompts: tuple[_Prompt, ...]
 
     @classmethod
     def by(cls, messages: Sequence[Message], *, opening: bool) -> _Asked:
@@ -76,7 +105,7 @@ class _Asked(NamedTuple):
         briefs = briefs or [messages[0].content]
         briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
         heard = spoken[-1] if spoken else None
-        return cls(heard, messages[0].content, tuple(map(_told, briefs)))
+        return cls(heard, messages[0].content, tuple(map(_prompt, briefs)))
 
 
 def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
@@ -89,7 +118,7 @@ def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
         repeats_the_last(text, heard) for heard in _last_turn(asked.heard, asked.brief)
     ):
         return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
-    if _repeats_prompts(said, asked.prompts):
+    if _repeats_prompts(text, said, asked.prompts):
         return Rejection(RejectionReason.ECHO, f"the answer repeats its prompt: {excerpt(text)}")
     return None
 
@@ -110,19 +139,35 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
     """Return why one of a conversation's turns says nothing of its speaker's own, None if all do. A side that is
     silent for a turn (`...`) is part of it."""
+    asked = _Asked.by(messages, opening=True)
+    if _is_plain(texts, asked):
+        return None
     turns = [(text, said) for text, said in zip(texts, _sentences_of(texts), strict=True) if said]
     wholes = [" ".join(said) for _, said in turns]
     counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
     said, count = next(iter(counts.most_common(1)), ("", 0))
     if count >= SAME_LINE:
         return Rejection(RejectionReason.LOOP, f"the answer says one line {count} times: {excerpt(said)}")
-    asked = _Asked.by(messages, opening=True)
     for number, (text, sentences) in enumerate(turns):
         if number and wholes[number] == wholes[number - 1] and repeats_the_last(text, turns[number - 1][0]):
             return Rejection(RejectionReason.ECHO, f"a turn repeats the one before it: {excerpt(text)}")
         if (found := _find(text, sentences, asked)) is not None:
             return found
     return None
+
+
+def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
+    """Return whether no turn can be hollow, by its letters alone: most conversations. No two turns are equal, none
+    is a placeholder, few sentences are equal, and none is of the prompt's words."""
+    whole = APART.join(texts)
+    if asked.heard is not None or not whole.isascii() or any(map(is_placeholder, texts)):
+        return False
+    letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
+    if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
+        return False
+    marked = _mark_sentences("\n".join(texts))
+    said = [*filter(None, marked.replace(b" ", b"").split(b"\0"))]
+    return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
 
 
 def repeats_a_line(text: str) -> bool:
@@ -158,20 +203,33 @@ def _last_turn(heard: str, brief: str) -> Iterator[str]:
             yield heard[label.end() :].partition("\n")[2]  # behind a title
 
 
-def _repeats_prompts(said: Sequence[str], prompts: Sequence[_Told]) -> bool:
+def _mark_sentences(text: str) -> bytes:
+    """Return the runs of letters and digits of an ASCII text, with marks between at least its sentences."""
+    stopped = text.replace("\n", ".\n").encode().translate(_STOPPED)
+    return stopped.replace(b". ", b"\0").replace(b".", b" ")
+
+
+def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
+    """Return the prompts that may have one of these sentences, as they have all of its letters and digits."""
+    apart = [*filter(None, map(bytes.split, marked.split(b"\0")))]
+    return [one for one in prompts if any(map(one.known.issuperset, apart))]
+
+
+def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
     """Return whether a text is made of whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
-    if not said:
+    near = _find_near(_mark_sentences(text), prompts) if text.isascii() else prompts
+    if not near:  # most texts
         return False
     whole = " ".join(said)
     count = 1 + whole.count(" ")
-    for told in prompts:
+    for told in near:
         if whole in told.examples or (count >= RUN and f" {whole} " in told.run):
             return True
-        if count >= SHORT and f"{_APART}{_APART.join(said)}{_APART}" in told.sentences:
+        if count >= SHORT and f"{APART}{APART.join(said)}{APART}" in told.sentences:
             return True
     if count < COPIED:
         return False
-    copied = sum(1 + one.count(" ") for one in said if any(told.has(one) for told in prompts))
+    copied = sum(1 + one.count(" ") for one in said if any(told.has(one) for told in near))
     return copied >= COPIED and copied >= SHARE * count
 
 
@@ -181,37 +239,33 @@ def _sentences(text: str) -> list[str]:
 
 def _sentences_of(texts: Sequence[str]) -> list[list[str]]:
     """Return the sentences of each text as words with a blank between them."""
-    parts = [_SENTENCE.split(text) for text in texts]
-    said = iter(words_of_turns([part for each in parts for part in each]))
-    found = [[" ".join(next(said)) for _ in each] for each in parts]
-    return [[sentence for sentence in each if sentence] for each in found]
+    marked, ends = _SENTENCE.subn(f" {APART} ", f" {APART}{APART} ".join(texts))
+    said = plain_words(marked)
+    if said is None or said.count(APART) != ends + 2 * (len(texts) - 1):
+        apart = [map(words, _SENTENCE.split(text)) for text in texts]
+        return [[" ".join(found) for found in each if found] for each in apart]
+    return [[part.strip() for part in text.split(APART) if part.strip()] for text in said.split(2 * APART)]
 
 
 @functools.lru_cache(maxsize=512)
-def _told(prompt: str) -> _Told:
-    lines = [_instruction(line) for line in prompt.split("\n")]
-    sentences = [one for said, _ in lines for one in said]
-    run = " ".join(one for _, said in lines for one in said)
-    examples = {" ".join(words(match[1])) for match in _EXAMPLE.finditer(prompt)}
-    return _Told(
-        f"{_APART}{_APART.join(sentences)}{_APART}",
-        frozenset(sentences),
-        f" {run} ",
-        frozenset(examples - {""}),
-    )
+def _prompt(text: str) -> _Prompt:
+    return _Prompt(text)
+
+
+class _Line(NamedTuple):
+    """A prompt's line: its sentences, and those without the fact that it may state."""
+
+    said: Sequence[str] = ()
+    instructs: Sequence[str] = ()
 
 
 @functools.lru_cache(maxsize=4096)  # the prompts of one template share most lines
-def _instruction(line: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the sentences of a prompt's line, and those without the fact that it may state; none of a line that
-    lists something."""
+def _instruction(line: str) -> _Line:
+    """Return a line of a prompt, without sentences if it lists something."""
     if _LISTED.match(line):
-        return (), ()
+        return _Line()
     line = _QUOTED.sub("", line)
-    return _sentences(line), _sentences(_without_fact(line))
-
-
-def _without_fact(line: str) -> str:
-    """Return a line without the text after its label."""
+    said = _sentences(line)
     label = _LABEL.match(line)
-    return line if label is None else label[1]
+    instructs = said if label is None else _sentences(label[1])  # without the text after a label
+    return _Line(said, instructs)

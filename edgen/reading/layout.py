@@ -60,7 +60,7 @@ class Tail(NamedTuple):
 
     repairs: tuple[str, ...]
     ended: bool
-    ended_by: str | None  # the role of a label that has only the end marker
+    labelled: bool  # they follow a label, which has only the end marker
 
 
 class Layout(msgspec.Struct):
@@ -77,7 +77,8 @@ class Layout(msgspec.Struct):
     named: whether its labels hold more than a role, which may be a person's name.
     edges: marks with which a turn may begin and end like a word.
     code: how it writes quotation marks and letters beyond ASCII.
-    tails: the texts before and after the probability, and whether it is a percentage.
+    tails: the texts before and after the probability, and whether it is a percentage. The text before one comes after the
+      last turn, or after a label that has only the end marker.
     """
 
     head: str
@@ -104,13 +105,17 @@ class Layout(msgspec.Struct):
             return None
         said, speakers = cut
         behind = self._split_tail(said[-1])
-        if behind is None or not _LEAST <= len(said) <= MOST or len({*speakers}) < 2:
+        if behind is None:
             return None
         said[-1], value, tail = behind
+        ended_by = speakers[-1] if tail.ended else None
+        if tail.labelled:
+            del said[-1], speakers[-1]
+        if not _LEAST <= len(said) <= MOST or len({*speakers}) < 2:
+            return None
         probability = parse_probability(value)
         if probability is None or not self._decode(said) or not self._is_plain(said, labels):
             return None
-        ended_by = (tail.ended_by or speakers[-1]) if tail.ended else None
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs)
 
     def is_like(self, other: Layout) -> bool:
@@ -160,10 +165,11 @@ class Layout(msgspec.Struct):
         return said, speakers
 
     def _split_tail(self, last: str) -> tuple[str, str, Tail] | None:
-        """Return the last turn's words, the probability and the meaning of what surrounds it."""
+        """Return the last turn's words, the probability and the meaning of what surrounds it. There are no words
+        behind a label that has only the end marker."""
         for (before, after, percent), tail in self.tails.items():
             said, found, rest = last.partition(before)
-            if found and rest.endswith(after):
+            if found and rest.endswith(after) and not (tail.labelled and said):
                 value = rest[: len(rest) - len(after)]
                 if value.endswith("%") == percent and VALUE.fullmatch(value):
                     return said, value, tail

@@ -54,7 +54,7 @@ _KINDS = ('"“”„＂', "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:5]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _TAG = re.compile("<[^<>]*>")
-_MARKUP = frozenset("*<[\\")  # a layout with one of them may take a star for its own
+_MARKUP = re.compile(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 _WRITERS: tuple[Callable[[str], str], ...] = (
     str,
     lambda said: said.replace('"', '\\"'),
@@ -154,7 +154,9 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         return None
     (value,) = values
     around = rest[: value.start()], rest[value.end() :], value[0].endswith("%")
-    labelled = next((role for gap, role in before.items() if zeroed(rest).startswith(gap)), None)
+    label, labelled = next(
+        ((gap, role) for gap, role in before.items() if zeroed(rest).startswith(gap)), ("", None)
+    )
     if (
         around[0][:1].isalnum()
         or around[0][-1:] in "0123456789."
@@ -185,9 +187,13 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
         and any(len(TOKEN.findall(gap)) > 1 for gap in (head, *before)),
-        edges=frozenset("¿¡*" if _MARKUP.isdisjoint(head + "".join(gaps)) else "¿¡"),
+        edges=frozenset("¿¡" if _MARKUP.search(head + "".join(gaps)) else "¿¡*"),
         code=code,
-        tails={around: Tail(result.repairs, result.ended_by is not None, labelled)},
+        tails={
+            (around[0][len(label) :], *around[1:]): Tail(
+                result.repairs, result.ended_by is not None, bool(label)
+            )
+        },
     )
 
 

@@ -19,9 +19,9 @@ from edgen.reading.roles import ARTICLES, RoleWords
 
 _MOST = 400  # colons of a turn; what holds more is a table
 _REACH = 90  # characters before a colon in which its label begins
-_COLON = re.compile("[:：](?!//)")
+_COLON = re.compile(r":(?=[\s\"“”‘’'«<*_(]|[^\x00-\u02ff]|\Z)|：")
 _BEGINS = (
-    r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]|]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"
+    r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"
 )
 _ROUND = r"(?:[\s>#*_~`|•\"“”'‘’「『【\[(]|<[^<>\n]{1,20}>|\d{1,2}[.)]\s|[-–—]\s)*"
 _DECOR = r"(?:[\s*_~`\"”’」』】\])>-]|[–—]|</[^<>\n]{1,20}>)*"
@@ -36,6 +36,12 @@ _SPEAKS = (
     r"|sagt(?:e)?|fragt(?:e)?|antwortet(?:e)?|meint(?:e)?|ruft|erwidert|dit|demande|répond(?:it)?|ajoute|explique"
     r"|dice|dijo|pregunta|responde|contesta|explica|risponde|chiede|disse|diz|pergunta|zegt|vraagt|antwoordt"
     r"|говорит|спрашивает|отвечает|сказал[а]?|каже|питає|mówi|pyta|odpowiada|der|sorar|说|说道|問|问|回答|言う|聞く|答える)"
+)
+# In the past, it is a report: `Student said: practise!`
+_SAYS = (
+    r"(?:says|asks|replies|answers|responds|adds|exclaims|whispers|continues|explains|speaks|thinks|sagt|fragt|antwortet|dit|demande"
+    r"|répond|dice|pregunta|responde|contesta|risponde|chiede|diz|pergunta|zegt|vraagt|antwoordt|говорит|спрашивает|отвечает|каже"
+    r"|mówi|pyta|说|說|问|問|回答|言う|聞く)"
 )
 _PLAIN_TITLES = (
     "mr mrs ms miss mx dr prof mme mlle madame monsieur herr frau señor señora sr sra srta signor signora sig senhor senhora "
@@ -112,7 +118,10 @@ def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
 @cache
 def _patterns(roles: RoleWords) -> _Patterns:
     foreign = {word for each in roles.foreign() for word in each}
-    aliases = {word for word in roles.aliases if len(word) > 2}
+    aliases = {word for word in roles.aliases if len(word) > 2} - {
+        "human",
+        "model",
+    }  # `Human: 46 chromosomes`
     own = {word.lower() for _, words in roles.own for word in words}
     words = "|".join(
         re.escape(word) for word in sorted({*roles.by_name, *foreign, *aliases, *own}, key=len, reverse=True)
@@ -126,13 +135,13 @@ def _patterns(roles: RoleWords) -> _Patterns:
         words=frozenset({*named, *_WORDS(_PLAIN_TITLES)}),
         label=re.compile(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"
-            rf"(?:\s{_SPEAKS})?{_DECOR}\Z"
+            rf"(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         titled=re.compile(
-            rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SPEAKS})?{_DECOR}\Z"
+            rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         alone=re.compile(
-            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_|({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_|}}]{{1,4}}|$)|{anyone}{_NOTE}\s?(?:[—–>|]|-\s))"
+            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)|{anyone}{_NOTE}\s?[—–>])"
             rf"|[\[(*]{anyone}\s{_SPEAKS}[^\n]{{0,20}}[\])*]|</?(?:{words})(?:[_ -]?\w{{1,3}})?\s?/?>"
             rf"|[\"'](?:role|speaker|name)[\"']\s{{0,2}}:\s{{0,2}}[\"']{anyone}[\"']"
         ),

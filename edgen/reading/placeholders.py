@@ -49,9 +49,75 @@ _PHRASES = re.compile(
     r"|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
 )
 
+# A line of ASCII that begins with another word, and has no mark of a placeholder, is none: most texts.
+_FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
+    [
+        "your",
+        "the",
+        "my",
+        "some",
+        "student",
+        "students",
+        "teacher",
+        "teachers",
+        "tutor",
+        "tutors",
+        "user",
+        "users",
+        "assistant",
+        "assistants",
+        "text",
+        "message",
+        "reply",
+        "answer",
+        "response",
+        "turn",
+        "utterance",
+        "question",
+        "content",
+        "words",
+        "speech",
+        "insert",
+        "enter",
+        "type",
+        "sample",
+        "example",
+        "dummy",
+        "placeholder",
+        "what",
+        "todo",
+        "lorem",
+        "string",
+        "str",
+        "votre",
+        "ta",
+        "ton",
+        "deine",
+        "ihre",
+        "die",
+        "dein",
+        "ihr",
+        "tu",
+        "su",
+        "la",
+        "tua",
+        "vostra",
+        "a",
+        "sua",
+        "je",
+        "uw",
+        "jouw",
+    ]
+)
+_WORD = re.compile(r"(?![xX]{3})[A-Za-z]+")
+_MARKS = ("..", "__", ". .", "<", "[", "{", "(")
+
 
 def is_placeholder(text: str) -> bool:
     """Return whether a text only holds the place of one."""
+    word = _WORD.match(text) if text.isascii() and text.isprintable() else None
+    if word and word[0].lower() not in _FIRST and not any(map(text.__contains__, _MARKS)):
+        return False
     if len(text) > _LONGEST and _HOLDS_PLACE.search(text) is None:  # most texts
         return False
     lines = [line.strip() for line in text.strip().split("\n") if line.strip()]

@@ -30,7 +30,8 @@ from edgen.report.charts import draw, folded_rows, key_of
 from edgen.report.gather import gather
 from edgen.report.model import ArmReport, PairsReport, Report
 from edgen.report.sections import group_tables, merge_arms, sections
-from edgen.store.run_folder import RunFolder, check_file
+from edgen.store.run_folder import RunFolder
+from edgen.store.written_file import check_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -23,7 +23,7 @@ from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledge
 from edgen.store.pairs_file import pair_sets, read_pairs, use_pair_set
 from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import read_test_side
+from edgen.store.split_side import read_test_side
 from edgen.store.votes import filed_votes, stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport

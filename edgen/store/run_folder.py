@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import RunError
 from edgen.core.files import target_name
 from edgen.core.folders import refuse_links, sweep
 from edgen.core.kept_files import (
@@ -67,7 +66,6 @@ _MADE_OF_IT = (
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
 SAMPLE = "sample"  # in the facts of an asker: conversations of each arm that it is asked about; None: all
-_HEAD = 2_000  # bytes of a file in which its mark stands
 
 
 class RunFolder:
@@ -376,42 +374,6 @@ class RunFolder:
         self.inputs.mkdir(exist_ok=True)
         plain = yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100)
         self.write_texts({**{self.inputs / name: text for name, text in inputs.items()}, self.job: plain})
-
-
-def run_around(place: Path) -> Path | None:
-    """Return the folder of the run that is or contains this place."""
-    real = Path(os.path.realpath(place))
-    folders = (RunFolder(folder) for folder in (real, *real.parents))
-    return next((run.path for run in folders if run.job.is_file() and run.begun), None)
-
-
-def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
-    """Raise UsageError unless a command may write `what` about `run` to the file `path`: it is new, or an
-    earlier one, with `mark` near its beginning. Inside a run's folder, each file has one fixed place."""
-    if not path.name or path.is_dir():
-        raise UsageError(f"{path}: this is a folder; name a file in it with -o.")
-    if path.is_symlink() and not path.exists():
-        raise UsageError(f"{path}: this link leads nowhere; name another file with -o.")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        wrong = "cannot be written" if path.parent.is_dir() else "is not a folder"
-        raise UsageError(f"{path}: {path.parent} {wrong}; name a file elsewhere with -o.")
-    real, own = Path(os.path.realpath(path)), RunFolder(Path(os.path.realpath(run.path)))
-    if (around := run_around(path)) is not None and own.comparisons != real.parent and own.report != real:
-        raise UsageError(f"{path}: this is in the folder of the run {around}; name a file elsewhere with -o.")
-    if not path.exists():
-        return
-    try:
-        # Do not read a pipe or a device, which could block forever.
-        with path.open("rb") if path.is_file() else contextlib.nullcontext() as file:
-            known = file is not None and mark in file.read(_HEAD)
-    except OSError as problem:
-        raise UsageError(
-            f"{path}: it cannot be written ({problem.strerror}); name another file with -o."
-        ) from None
-    if not known:
-        raise UsageError(
-            f"{path}: edgen did not write this file as a {what} and does not replace it; name another file with -o."
-        )
 
 
 def _begun(folder: Path) -> list[Path]:

@@ -1,8 +1,7 @@
 """Reader of a run: its conversations as candidates, its split, its pairs with their sides.
 
 Nothing is written, and everything is streamed. A run with arms combines the runs of its arms: their
-conversations of one scenario are candidates together. `read_test_side` finds the test side of all arms
-together.
+conversations of one scenario are candidates together.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import functools
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +35,7 @@ from edgen.core.values import Scenario, Status, Turn
 from edgen.families.base import Recorded, family_of, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
-from edgen.space.splits import HeldOutGroups, choose_common_side, choose_test_side
+from edgen.space.splits import HeldOutGroups, choose_test_side
 from edgen.store.layers import (
     LabelsByLayer,
     LayerFacts,
@@ -50,22 +49,7 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_facts import describe_selection, noted_of
 from edgen.store.run_folder import RunFolder
-
-
-def read_test_side(arms: Iterable[RunFolder], share: float) -> HeldOutGroups:
-    """Return the test side of a run's arms together; `share` is the job's."""
-    with contextlib.ExitStack() as stack:
-        return choose_side([stack.enter_context(LedgerReader(own.ledger)) for own in arms], share)
-
-
-def choose_side(views: Collection[LedgerReader], share: float) -> HeldOutGroups:
-    """Return the test side of these arms together: by the split that was chosen for it later, if any."""
-    selections = (view.selection for view in views)
-    rule = next((one.split for one in selections if one is not None and one.split is not None), None)
-    groups = [view.groups() for view in views]
-    if rule is None:
-        return choose_common_side(groups, share)
-    return choose_common_side(groups, rule.test, in_order=rule.in_order)
+from edgen.store.split_side import choose_side
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):

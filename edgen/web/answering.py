@@ -145,7 +145,7 @@ class _Pages:
         return _to(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")
 
     async def undo(self, request: web.Request) -> web.StreamResponse:
-        """Withdraw the person's last answer, which is then asked for again."""
+        """Withdraw the person's last answer, whose unit is then shown again."""
         form = await request.post()
         return await asyncio.to_thread(self._undo, request, {"form": str(form.get("form", ""))})
 

@@ -1,4 +1,4 @@
-"""What is set up before the pages are served: a task for people, its settings, and invitations."""
+"""Set-up before the pages are served: a task for people, its settings, and invitations."""
 
 from __future__ import annotations
 

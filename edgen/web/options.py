@@ -51,5 +51,5 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sets_up(self) -> bool:
-        """Whether a task is set up."""
+        """True if a task is set up."""
         return self != PeopleOptions()

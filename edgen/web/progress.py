@@ -17,7 +17,7 @@ _AT_LEAST = 2  # people, for agreement
 
 
 class Progress(NamedTuple):
-    """What people answered in one task, ready to be shown. `problem`: why there are no statistics."""
+    """Figures of one task, ready to be shown. `problem`: why there are no statistics."""
 
     task: str
     answers: int

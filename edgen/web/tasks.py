@@ -131,7 +131,7 @@ class RunUnits(Generic[U, C]):
 
 
 class Own(NamedTuple):
-    """What one person answered: all answers, and those that count by unit."""
+    """One person's answers: all of them, and those that count by unit."""
 
     given: tuple[Answer, ...]
     latest: Mapping[str, Answer]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -103,3 +104,9 @@ def test_an_enumeration_too_long_to_list_is_named_in_short() -> None:
     words = form(topic=one_of(f"topic {number}" for number in range(50)), rank=whole_number(1, 9)).words
     assert "topic 49" not in words
     assert "a whole number from 1 to 9" in words
+
+
+def test_every_probability_of_the_form_is_read_as_it_stands() -> None:
+    for value in probability()["enum"]:
+        for given in (value, int(value) if value in (0, 1) else value):
+            assert read_probability(json.dumps({"probability": given})) == value

@@ -85,6 +85,29 @@ def test_a_layout_is_learned_when_a_second_reply_begins_alike() -> None:
     assert layouts.read(EVERY["people"](2)) == read_unknown(EVERY["people"](2), TEACHER_STUDENT)
 
 
+@pytest.mark.parametrize("closing", ["", '",\n   Teacher:  "', '",\n   Student:  "'])
+@pytest.mark.parametrize("speaks", ["*puts the chalk down* Let us see.", "I see. *nods*", "*nods*", "I see."])
+def test_a_layout_is_read_with_stage_directions_and_after_a_label_without_words(
+    closing: str, speaks: str
+) -> None:
+    """Both are common in the published layout, and the general reader costs several times as much."""
+
+    def text(number: int, said: str) -> str:
+        turns = "".join(
+            f'   Student:  "{said}",\n   Teacher:  "So be it, {i}.",\n' for i in range(2, 4 + number % 2)
+        )
+        last = f'   Student:  "We have seen it.{closing or " "}[end of conversation]",'
+        return f'Conversation:\n[\n   Teacher:  "Good morning.",\n{turns}{last}\n]\nProbability:  "0.{number + 1}",'
+
+    layouts = Layouts(TEACHER_STUDENT)
+    for number in range(3):
+        result = read_unknown(text(number, "What is it?"), TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(text(number, "What is it?"), result)
+    again = text(4, speaks)
+    assert layouts.read(again) == read_unknown(again, TEACHER_STUDENT) is not None
+
+
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = 0
     find = learned._find_layout

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.store.run_folder import RunFolder, check_file
+from edgen.store.run_folder import RunFolder
+from edgen.store.written_file import check_file
 
 MARK = b"made by edgen"
 

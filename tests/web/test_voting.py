@@ -185,6 +185,10 @@ def test_people_vote_blind_and_their_votes_become_labels(
     assert RunFolder(run).pairs.read_bytes() == by_probability
     people_set = (run / "pairs" / "human" / "pairs.jsonl").read_text()
     assert len(json.loads(people_set.splitlines()[0])["signals"]["human"]["votes"]) == 2
+    again = edgen.Run(run).pairs("human")
+    assert again.name == "human"
+    assert {pair.label.by for pair in again if pair.label is not None} == {"human"}
+    assert {pair.label.by for pair in edgen.Run(run).pairs() if pair.label is not None} == {"probability"}
     assert call("pairs", run, "--compare", "human", "default", "--json") == 0
     assert json.loads(capsys.readouterr().out)["both"] >= 1
     assert call("export", run, "--to", "trl-conversation", "--pairs", "human", "-o", tmp_path / "out") == 0

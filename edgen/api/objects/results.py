@@ -16,6 +16,7 @@ from edgen.core.extras import install_command, require_versions
 from edgen.core.pair import Pair
 from edgen.core.values import Turn
 from edgen.store.layers import UnitLabels, read_layer
+from edgen.store.pairs_file import require_pair_set, use_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from edgen.store.several_runs import AgainstFolder, SeveralRuns
@@ -68,18 +69,26 @@ class Tabular:
 class Pairs(Tabular):
     """The pairs of a run, as its pairs.jsonl has them; iterated, each is a value with all its evidence.
     `made` says how many were labelled, and how the judge stands; None where they were made before.
-    `against`: the other runs, if pairs are between runs."""
+    `against`: the other runs, if pairs are between runs. `name`: the pair set, None for the default one."""
 
-    def __init__(self, folder: Path, made: PairedRun | None, against: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, folder: Path, made: PairedRun | None, against: Sequence[Path] = (), name: str | None = None
+    ) -> None:
         self.folder = folder
         self.made = made
         self.against = tuple(against)
+        self.name = name
         run = AgainstFolder([folder, *against]) if against else RunFolder(folder)
+        require_pair_set(run, name)
         if not run.pairs.exists():
             raise UsageError(f"{folder}: this run has no pairs yet; make them with run.pairs(by='oracle').")
 
     def _open(self) -> RunReader:
-        return SeveralRuns([self.folder, *self.against]) if self.against else RunReader(self.folder)
+        if self.against:
+            return SeveralRuns([self.folder, *self.against])
+        reader = RunReader(self.folder)
+        use_pair_set(reader.rundir, self.name)
+        return reader
 
     def report(self) -> dict[str, Any]:
         """Return what `edgen pairs --report` prints: biases, agreement, calibration."""

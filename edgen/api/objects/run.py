@@ -183,6 +183,7 @@ class Run(Tabular):
         min_margin: float | None = None,
         max_per_scenario: int | None = None,
         min_turns_left: int | None = None,
+        name: str | None = None,
         via: Literal["online", "batch"] = "online",
         progress: bool | None = None,
         on_event: Listener | None = None,
@@ -192,14 +193,14 @@ class Run(Tabular):
         """Preference pairs of conversations of one scenario. `by`: whose verdict makes the labels, "oracle"
         (a judge model), "probability" or "human"; of responses to one turn "flag" or "judged"; None: the
         pairs that were made before. `against`: other runs of the same scenarios, whose conversations are
-        compared with this one's. See `edgen pairs` for the others.
+        compared with this one's. `name`: the pair set. See `edgen pairs` for the others.
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
         given = [against] if isinstance(against, Run | str | Path) else [*against]
         others = tuple(one.folder if isinstance(one, Run) else Path(one) for one in given)
         if by is None:
-            return Pairs(self.folder, None, others)
+            return Pairs(self.folder, None, others, name)
         if by not in get_args(Source):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import make_pairs, require_pairs
@@ -217,12 +218,13 @@ class Run(Tabular):
             min_margin=min_margin,
             max_per_scenario=max_per_scenario,
             min_turns_left=min_turns_left,
+            name=name,
             overrides=asked.changes,
             via=via,
         )
         made = asked.run(partial(make_pairs, self.folder, options))
         require_pairs(made)
-        return Pairs(self.folder, made, others)
+        return Pairs(self.folder, made, others, made.name)
 
     def export(self, format: str, output: str | Path, **options: Any) -> Exported:  # noqa: A002 - the field's word
         """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such

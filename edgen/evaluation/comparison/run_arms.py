@@ -35,9 +35,10 @@ from edgen.preferences.bias import round_values
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
-from edgen.store.run_folder import RunFolder, check_file
+from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from edgen.store.several_runs import label_runs, name_together, refuse_twins
+from edgen.store.written_file import check_file
 from edgen.validation.reading import find_inputs
 
 _MARK = b'"kind": "edgen comparison"'

@@ -29,7 +29,8 @@ from edgen.families.base import FiledRecord
 from edgen.store.layers import LayerJoin, layer_files
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader, read_test_side
+from edgen.store.run_reader import RunReader
+from edgen.store.split_side import read_test_side
 
 __all__ = ["DataSet", "open_data_sets"]
 

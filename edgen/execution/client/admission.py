@@ -37,7 +37,7 @@ class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is 
 
 
 class Admission:
-    """The gate of one service. It belongs to one event loop. `in_flight` limits concurrent calls to all of its
+    """The gate of one service. It belongs to one event loop. `in_flight` limits concurrent calls to all its
     servers even if they could take more; the rates hold over every 60 seconds, see `token_bucket`.
 
     Readable state: `lanes` by address, `running` calls are admitted and not settled, `unstored` answers are

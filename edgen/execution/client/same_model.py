@@ -14,7 +14,7 @@ _PATIENCE = 5.0  # seconds for the list of a server's models
 
 
 class SameModel:
-    """What each server says of its model. A server that lists no models is judged by its first answer."""
+    """The models that servers name. A server that lists no models is judged by its first answer."""
 
     def __init__(self, servers: Mapping[str, Backend], model: str) -> None:
         self._servers = servers

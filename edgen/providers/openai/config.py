@@ -46,7 +46,7 @@ class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
 
     @classmethod
     def given(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a job with a list in `base_url` split into its first address and the others."""
+        """Return the values of a job, with a list in `base_url` split: its first address, and the others."""
         urls, more = values.get("base_url"), values.get("more_base_urls", [])
         if not isinstance(urls, list) or not urls or not isinstance(more, list):
             return values

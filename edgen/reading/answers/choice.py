@@ -82,15 +82,15 @@ def read_choice(
     body = _unwrapped(unfenced(body_of(text)), role)
     refused = find_service_refusal(refusal, finish_reason)
     if refused is not None:
-        if refused.reason is not RejectionReason.TRUNCATED or not _is_chosen(body, len(offered)):
+        if refused.reason is not RejectionReason.TRUNCATED or not _is_chosen(body):
             return refused
         if (begun := _CUT_OBJECT.match(body)) is not None:
             body = begun[1]
-    if (recited := _recited(body, offered)) > 1:
-        return Rejection(RejectionReason.NOT_OFFERED, f"it recites {recited} of the choices")
     if _SEVERAL.fullmatch(body):
         return Rejection(RejectionReason.NOT_OFFERED, f"it names several choices: {excerpt(body)}")
     number, said = _split(body)
+    if not _states_one(body, number) and (recited := _recited(body, offered)) > 1:
+        return Rejection(RejectionReason.NOT_OFFERED, f"it recites {recited} of the choices")
     if number is None:
         number = _place(said, offered)
     if number is not None:
@@ -133,6 +133,13 @@ def _split(body: str) -> tuple[int | None, str]:
     return None, body
 
 
+def _states_one(body: str, number: int | None) -> bool:
+    """Return whether a number is a choice by itself, in JSON or on a line of its own, not that of a list's item."""
+    if number is None:
+        return False
+    return body.startswith("{") or any(_ALONE.fullmatch(line.strip()) for line in body.split("\n"))
+
+
 def _front(body: str) -> re.Match[str] | None:
     """Return the number in front of a reply: of an utterance, or with a reason for it."""
     return _IN_FRONT.match(body) or _NAMED.match(body) or _REASONED.match(body)
@@ -158,13 +165,10 @@ def _unwrapped(body: str, role: str) -> str:
     return body[label.end() :] if label is not None and own and body[label.end()].isdigit() else body
 
 
-def _is_chosen(body: str, offered: int) -> bool:
-    """Return whether a reply that was cut off begins with a whole choice: `1. On my`; `2`, if no longer number
-    is offered."""
+def _is_chosen(body: str) -> bool:
+    """Return whether a reply that was cut off begins with a whole choice: `1. On my`."""
     if _CUT_OBJECT.match(body):
         return not body.lstrip("{ \n").partition(":")[2].lstrip(' "').startswith("0")
-    if (alone := _ALONE.fullmatch(body)) is not None:
-        return int(alone[1]) * 10 > offered
     return not _is_list(body.split("\n")) and _front(body) is not None
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from typing import Any
 
+from edgen.reading.answers.body import body_of, decoded, unfenced
 from edgen.reading.text.thinking import drop_thinking
 
 _MAX = 400  # a value longer than this is prose
@@ -128,5 +129,10 @@ def _value(match: re.Match[str]) -> float | None:
 
 
 def read_probability(text: str) -> float | None:
-    """Return the probability in an answer to a question for it; None where there is no single number."""
+    """Return the probability in an answer to a question for it; None where there is no single number. JSON counts
+    by its value, so 0 and 1 are numbers there as well."""
+    body = body_of(text)
+    value = decoded(unfenced(body)) if "{" in body else None
+    if isinstance(value, dict) and len(value) == 1:
+        return parse_probability(next(iter(value.values())))
     return parse_probability(drop_thinking(text, []).strip().strip("`"))
