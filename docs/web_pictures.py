@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     """Write the pictures."""
     with tempfile.TemporaryDirectory() as place:
         outputs = Path(place) / "outputs"
-        command = [sys.executable, "-m", "edgen", "generate", "jobs/experiment.yaml", "-n", "60"]
+        command = [sys.executable, "-m", "edgen", "generate", "jobs/experiment.yaml", "-n", "40"]
         subprocess.run([*command, "-o", str(outputs / "experiment")], cwd=ROOT, check=False)
         with serving(outputs, folder=Path(place)) as link, browsing() as chrome:
             base = link.partition("/enter")[0]

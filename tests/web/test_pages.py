@@ -109,7 +109,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         assert "SameSite=Strict" in entered.headers["set-cookie"]
         yield site._replace(cookie=entered.headers["set-cookie"].split(";")[0])
         server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 0
+        assert server.wait(60) == 0
 
 
 async def _answer(_request: Request) -> str:
