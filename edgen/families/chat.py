@@ -1,5 +1,8 @@
-"""Plain chat data, to be read: `messages` of roles and contents, as chat services and most trainers have them,
-and ShareGPT's `conversations` of speakers and values."""
+"""Plain chat data, to be read.
+
+Records have `messages` of roles and contents, as chat services and most trainers do, or ShareGPT's
+`conversations` of speakers and values.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _LONGEST_VALUE = 10_000  # characters of another field that is shown
 
 class Chat(DataSetReader):
     """Chat messages. Other fields of a record are values of its scenario, a system message at the beginning
-    among them: it is what the assistant was told."""
+    among them: it is what the assistant knows."""
 
     name = "chat"
     title = "chat messages"
