@@ -22,6 +22,7 @@ from edgen.protocols.selfplay import Selfplay
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
+from edgen.providers.human.config import HumanConfig
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.openai.config import OpenAIConfig
@@ -138,6 +139,11 @@ backends:
   default: {type: llamacpp, model: smollm2, context: 4096, slots: 1, threads: 1, max_tokens: 1024, seed: auto,
             extra_body: {repeat_penalty: 1.1, min_p: 0.05}}
   judge: {type: llamacpp, path: ./models/judge.gguf, chat_template: ./models/chat.jinja}
+"""),
+    Section(HumanConfig, "backends: human", "People, on the pages of `edgen web` or in a terminal (`edgen play`).", """\
+backends:
+  default: {type: simulator}
+  student: {type: human, model: human, wait: 1h, stand_in: default, consent: null, before: null, after: null}
 """),
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:

@@ -259,6 +259,7 @@ class _Generation:
                 functions=self._control.functions,
                 run=self._folder.path,
                 arm=arm,
+                together=[role for role in plan.speaking if plan.rules.by_people(role)],
             )
         )
         scheduler = await stack.enter_async_context(

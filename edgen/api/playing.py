@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from edgen.api.generation import Generated, GenerateOptions, JobSource, generate
+from edgen.config import backend_name
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
 from edgen.planning.load import plans_of
@@ -77,6 +80,11 @@ def open_game(
     folder = output or Path("outputs") / f"play-{plan.job.name}-{role}"
     if number is None:
         number = _made(folder) + 1
+    others = tuple(
+        f"backends.{one}={_replacement(plan, one, job)}"
+        for one in plan.roles
+        if one != role and plan.rules.by_people(one)
+    )
     own = (
         f"conversations={number}",
         "replicates=1",
@@ -84,11 +92,30 @@ def open_game(
         "top_up=false",
         "shards={train: 1, test: 1}",
         "split.test=0",
+        *others,
         f"backends.{role}={{type: human}}",
     )
     source = JobSource.of(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
     return Game(
         role, folder, source, _plan(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
+    )
+
+
+def _replacement(plan: Plan, role: str, job: Path) -> str:
+    """Return the settings of the backend that plays another role of people, where one person plays alone.
+
+    Raises UsageError if the job has none.
+    """
+    backends = plan.job.backends
+    for name in (*backends[backend_name(plan.job, role)].others, "default"):
+        if name in backends and not backends[name].BY_PEOPLE:
+            plain = msgspec.to_builtins(backends[name])
+            return msgspec.json.encode(
+                {key: value for key, value in plain.items() if key != "price"}
+            ).decode()
+    raise UsageError(
+        f"{job}: people play {role}, too, and you are alone. Give it a model (--set backends.{role}.stand_in=NAME), or "
+        "generate the job and invite both sides with `edgen web`."
     )
 
 

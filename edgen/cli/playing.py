@@ -82,7 +82,9 @@ class Screen:
         if self._facts is None:
             self._brief(view)
         elif view.facts != self._facts:
-            self._panel(_pairs(view.facts), "Now", "dim")
+            changed = [fact for fact in view.facts if fact not in self._facts]
+            if changed:
+                self._panel(_pairs(changed), "Now", "dim")
         self._facts = view.facts
         for speaker, text in view.turns[self._shown :]:
             self.bubble(speaker, text, own=bool(view.role) and speaker == view.role)
@@ -179,12 +181,14 @@ class Screen:
         return given, closing
 
     def _ask(self, field: Field, named: bool, own: Field | None) -> str:
+        if field.asks:
+            self._console.print(Text(safe(field.asks), style="bold"))
         for number, one in enumerate(field.choices if field.worded or len(field.choices) < _LONG else (), 1):
             hint = Text("  ← hint", style="yellow") if one.hint else Text()
             self._console.print(Text(f"  {number:>2}  ", style="bold") + Text(safe(one.words)) + hint)
         ask = "you"
         if named and not (own and field.kind == "choice"):
-            ask = field.label.lower()
+            ask = field.name.replace("_", " ")
         if len(field.choices) >= _LONG and not field.worded:
             ask += f" ({field.choices[0].words} to {field.choices[-1].words})"
         elif field.kind == "choice":

@@ -51,7 +51,7 @@ def command(
     people: PeopleOptions,
     json: o.JsonOption = False,
 ) -> None:
-    """Look at runs and their conversations in a browser, and have people vote and label.
+    """Look at runs in a browser; have people vote and label.
 
     Pages are served on this machine alone, to the browser that opens the printed link. They show how runs
     stand, live; search and filter conversations; and show all that a run knows of one: scenario, turns,

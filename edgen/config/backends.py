@@ -139,6 +139,11 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
         return self.retry_max_tokens or self.max_tokens
 
     @property
+    def others(self) -> tuple[str, ...]:
+        """The names of further backends of the job that answer if this one gives up."""
+        return ()
+
+    @property
     def repeats(self) -> bool:
         """Return whether an identical request gets an identical answer: at temperature 0, if no seed of its
         own goes with each call."""

@@ -29,9 +29,9 @@ class Choice(NamedTuple):
 
 
 class Field(NamedTuple):
-    """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a text, or
-    the largest number; `least`: the smallest. `own`: the value of another field if the person writes here
-    instead of choosing there. `asks`: the question that it answers, if there is one."""
+    """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a
+    text, or the largest number; `least`: the smallest. `own`: the value of another field if the person
+    writes here instead of choosing there. `asks`: the question that it answers, if there is one."""
 
     name: str
     kind: Kind
@@ -43,7 +43,7 @@ class Field(NamedTuple):
 
     @property
     def worded(self) -> bool:
-        """Whether its values stand for words that are said."""
+        """True if its values stand for words that are said."""
         return any(one.words != str(one.value) and not isinstance(one.value, bool) for one in self.choices)
 
     @property

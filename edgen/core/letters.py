@@ -6,12 +6,11 @@ a request without. A letter waits in the mailbox of a run (`edgen.store.mailbox`
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from edgen.core.values import Address
+from edgen.core.values import Address, TaskId
 
 
 class Offer(msgspec.Struct, frozen=True, array_like=True):
@@ -24,22 +23,22 @@ class Offer(msgspec.Struct, frozen=True, array_like=True):
 
 
 class View(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the person who answers a request sees: no more than the role knows."""
+    """The part of a request that the person who answers it sees: no more than the role knows."""
 
     role: str = ""
     """The role that the person plays, in the space's words; empty for a judge or a labeller."""
     facts: tuple[tuple[str, str], ...] = ()
-    """What the role knows: a label and a value each."""
+    """Knowledge of the role: a label and a value each."""
     turns: tuple[tuple[str, str], ...] = ()
-    """What was said so far: speaker and text."""
+    """Turns so far: speaker and text."""
     text: str = ""
-    """Anything else to read before answering: an exercise, a pair, questions."""
+    """Anything else to read before answering: a task, a pair, questions."""
     offers: tuple[Offer, ...] = ()
     """Words for values that fields of the answer may take, in the order in which they are offered."""
     questions: tuple[tuple[str, str], ...] = ()
     """A field of the answer and the question that it answers, where its name does not say it."""
     closing: str = ""
-    """What a text ends with if its speaker closes the conversation; empty: nobody can."""
+    """The end of a text whose speaker closes the conversation; empty: nobody can."""
 
     def with_(self, **fields: Any) -> View:
         """Return the view with other values of these fields."""
@@ -47,12 +46,12 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request that waits for a person. `key` identifies everything that shapes the answer, `arm` the ledger
-    that it belongs to.
+    """A request that waits for a person. `key` identifies everything that shapes the answer, `arm` the
+    ledger that it belongs to.
 
-    `schema`: the JSON Schema of the answer; empty: any text. `again`: why the person's last answer could not
-    be used. `wait`: seconds that a person who took the conversation has for the answer.
-    """
+    `together`: all roles that people play in this conversation. `schema`: the JSON Schema of the answer;
+    empty: any text. `again`: why the person's last answer could not be used. `wait`: seconds that a person
+    who took the conversation has for the answer."""
 
     key: str
     address: Address
@@ -62,7 +61,14 @@ class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
     again: str = ""
     wait: float = 3600.0
     arm: str = ""
+    together: tuple[str, ...] = ()
 
 
-AskPeople = Callable[[Letter], Awaitable[str | None]]
-"""A function that waits for the answer to a letter; None if the person left."""
+class AskPeople(Protocol):
+    """A way to ask people."""
+
+    async def ask(self, letter: Letter) -> str | None:
+        """Wait for the answer to a letter; return None if the person left."""
+
+    async def end(self, scenario: int, task: TaskId) -> None:
+        """Note that nothing more is asked about a task, such as a conversation."""

@@ -165,7 +165,7 @@ class Session:
 
     @property
     def unpaid(self) -> bool:
-        """Whether no call in flight is paid for."""
+        """Return whether no call in flight is paid for."""
         return all(client.unpaid for client in self._clients.values() if client.in_flight)
 
     @property

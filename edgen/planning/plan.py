@@ -25,7 +25,7 @@ from edgen.config import (
 from edgen.core.digest import fingerprint
 from edgen.core.forms import Form
 from edgen.core.plugin_faults import blame, refuse_value, require_type, require_value
-from edgen.core.registry import plugin_of
+from edgen.core.registry import answer_kinds, plugin_of
 from edgen.core.values import (
     Address,
     Conversation,
@@ -128,6 +128,16 @@ class Plan:
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked
+
+    @property
+    def speaking(self) -> tuple[str, ...]:
+        """The roles, as in `backends`, that are asked for turns of a conversation."""
+        kinds = {kind.name: kind for kind in self.protocol.answers} | answer_kinds()
+        spoken = {
+            one.asked for one in self.templates.values() if one.expects in kinds and kinds[one.expects].spoken
+        }
+        spoken |= {role.name.lower() for role in self.space.roles}
+        return tuple(role for role in self.roles if role in spoken)
 
     @property
     def prepared_rounds(self) -> int:

@@ -25,6 +25,7 @@ Prompts that quote what models or people wrote
 What a person sees who plays a role
     View, Offer: the view of a request (`Question.view`, `Session.view`). facts_of: the values that a role
         sees. said_in: speaker and text of turns. CLOSING: what a text ends with that closes a conversation.
+    Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a scale each.
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
         values.
@@ -72,6 +73,10 @@ if TYPE_CHECKING:
     from edgen.protocols.parts import (
         learner as learner,
     )
+    from edgen.protocols.questionnaire import Questionnaire as Questionnaire
+    from edgen.protocols.questionnaire import QuestionnaireError as QuestionnaireError
+    from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
+    from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
     from edgen.protocols.stage import Stage as Stage
     from edgen.protocols.stage import append_message as append_message
     from edgen.protocols.stage import in_one_message as in_one_message
@@ -111,6 +116,9 @@ else:
             "edgen.core.letters": "Offer View",
             "edgen.core.values": "Role TaskId",
             "edgen.protocols.views": "CLOSING facts_of said_in",
+            "edgen.protocols.questionnaire": (
+                "Questionnaire QuestionnaireError load_questionnaire read_questionnaire"
+            ),
             "edgen.protocols.base": "FindFile Protocol ended transcript_of",
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"

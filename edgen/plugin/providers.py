@@ -31,6 +31,9 @@ Batches
         system_certificates: a vendor's SDK. Sink: a result file being written. read_members,
         read_text_member, read_number_member: what is in its lines. refusal_without_reason: a failure
         without a message. run_in_thread: a blocking call of the SDK.
+People
+    AskPeople, Letter: a way to ask people, and what it asks. view_of: what a person sees of a request.
+    Forms, seconds: a type of settings, and a span of time in seconds.
 A model in this process
     memory_size: bytes that this process can have.
 """
@@ -44,13 +47,18 @@ if TYPE_CHECKING:
     from edgen.config.backends import LISTED_TIERS as LISTED_TIERS
     from edgen.config.backends import OPTIONAL as OPTIONAL
     from edgen.config.backends import EnvName as EnvName
+    from edgen.config.backends import Forms as Forms
     from edgen.config.backends import Penalty as Penalty
     from edgen.config.backends import Positive as Positive
     from edgen.config.backends import Seed as Seed
     from edgen.config.backends import Url as Url
+    from edgen.core.durations import seconds as seconds
+    from edgen.core.letters import AskPeople as AskPeople
+    from edgen.core.letters import Letter as Letter
     from edgen.core.system import memory_size as memory_size
     from edgen.core.threads import run_in_thread as run_in_thread
     from edgen.core.values import FinishReason as FinishReason
+    from edgen.protocols.views import view_of as view_of
     from edgen.providers.batches import BatchLimits as BatchLimits
     from edgen.providers.batches import BatchServices as BatchServices
     from edgen.providers.batches import LineResult as LineResult
@@ -110,7 +118,10 @@ else:
     __getattr__ = names_from(
         __name__,
         {
-            "edgen.config.backends": "EnvName LISTED_TIERS OPTIONAL Penalty Positive Seed Url",
+            "edgen.core.durations": "seconds",
+            "edgen.core.letters": "AskPeople Letter",
+            "edgen.protocols.views": "view_of",
+            "edgen.config.backends": "EnvName LISTED_TIERS OPTIONAL Penalty Positive Seed Url Forms",
             "edgen.core.system": "memory_size",
             "edgen.core.threads": "run_in_thread",
             "edgen.core.values": "FinishReason",

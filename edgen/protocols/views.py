@@ -11,7 +11,7 @@ from edgen.core.values import Message, Request, Scenario, Turn
 from edgen.space.scene import Scene
 
 CLOSING = "[end of conversation]"
-"""What a person's text ends with if it closes a conversation, as templates ask models to end theirs."""
+"""The end of a person's text that closes a conversation, as templates ask models to end theirs."""
 TURN = frozenset({"text"})  # properties of an answer that is a turn and nothing else
 
 

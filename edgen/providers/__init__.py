@@ -58,7 +58,7 @@ def make(
 
     `timeout` is seconds per attempt, `connections` the most that are open at once. Keys are looked up in
     `environ`. `consents` lists the hosts besides their own providers' that keys may go to (None: read them
-    from `environ`). `silent`: the backend sends nothing and gets no key. `people`: how people are asked.
+    from `environ`). `silent`: the backend sends nothing and gets no key. `people`: the way to ask people.
 
     Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
     """

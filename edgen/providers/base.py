@@ -15,7 +15,7 @@ from edgen.config.backends import BackendConfig, Price
 from edgen.core.errors import Problem
 from edgen.core.letters import AskPeople
 from edgen.core.pictures import PictureTokens, PromptPicture
-from edgen.core.values import Reply, Request
+from edgen.core.values import Reply, Request, TaskId
 
 if TYPE_CHECKING:
     from edgen.providers.batches import BatchServices
@@ -53,6 +53,14 @@ class CountsSlots(Protocol):
     async def slots(self) -> int | None:
         """Return that number; None if the server does not say, or must not be asked. Raises CallError while
         the server is not up, and may say later."""
+
+
+@runtime_checkable
+class HearsEnds(Protocol):
+    """A backend that hears when nothing more is asked about a task, such as a conversation; optional."""
+
+    async def end(self, scenario: int, task: TaskId) -> None:
+        """Note the end of a task. It may come again after a restart."""
 
 
 class Key(NamedTuple):

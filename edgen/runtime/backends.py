@@ -30,7 +30,15 @@ from edgen.runtime.trust import Trust
 def configs_of(plan: Plan) -> dict[str, BackendConfig]:
     """Return the backends that a plan uses, by their names in the job."""
     job = plan.job
-    return {name: job.backends[name] for name in sorted({backend_name(job, role) for role in plan.roles})}
+    names = {backend_name(job, role) for role in plan.roles}
+    for name in [*names]:
+        for other in job.backends[name].others:
+            if other not in job.backends or job.backends[other].BY_PEOPLE:
+                raise UsageError(
+                    f"backends.{name}.stand_in: {other} has to be another backend of the job, and no person."
+                )
+            names.add(other)
+    return {name: job.backends[name] for name in sorted(names)}
 
 
 def arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
@@ -66,13 +74,14 @@ async def open_backends(
     functions: Mapping[str, Callable[..., Any] | None] | None = None,
     run: Path | None = None,
     arm: str = "",
+    together: Iterable[str] = (),
 ) -> AsyncIterator[dict[str, Backend]]:
     """Open a backend for each configuration; without `trust` they send nothing and have no keys.
 
     The backends of so many `arms` are open at once, of which `at_once` are active. `functions`: those that
-    are backends, by their names. `run`: the folder of the run that people answer for, in this arm. Raises ProviderError for a missing key, InputError for a key that may not be
-    sent to the backend's server.
-    """
+    are backends, by their names. `run`: the folder of the run that people answer for, in this arm.
+    `together`: the roles that people play in one conversation. Raises ProviderError for a missing key,
+    InputError for a key that may not be sent to the backend's server."""
     if trust is not None:
         check_budget(configs, limits)
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
@@ -80,11 +89,10 @@ async def open_backends(
     backends: dict[str, Backend] = {}
     consents = Consents() if trust is None else trust.settle(configs.values())
     async with contextlib.AsyncExitStack() as stack:
-        ask = None
+        people = None
         if run is not None and any(config.BY_PEOPLE for config in configs.values()):
-            desk = Desk(run)
-            stack.push_async_callback(desk.close)
-            ask = partial(desk.ask, arm=arm)
+            people = Desk(run, arm, tuple(together))
+            stack.push_async_callback(people.close)
         for name, config in configs.items():
             if (function := (functions or {}).get(name)) is not None:
                 from edgen.providers.function import FunctionBackend, config_of
@@ -98,7 +106,7 @@ async def open_backends(
                     environ=os.environ if trust is None else trust.environ,
                     consents=consents,
                     silent=trust is None,
-                    people=ask,
+                    people=people,
                 )
                 if plugin_of("provider", config.provider) is not None:
                     _require_identity(config.provider, backends[name])

@@ -10,7 +10,8 @@ import msgspec
 
 from edgen.core.letters import Letter
 from edgen.core.threads import run_in_thread
-from edgen.store.mailbox import Mailbox
+from edgen.core.values import TaskId
+from edgen.store.mailbox import Conversation, Mailbox
 
 _EVERY = 0.15  # seconds between two looks at the mailbox
 _OVERDUE = 1.0  # seconds between two looks for people who left
@@ -18,19 +19,21 @@ _OVERDUE = 1.0  # seconds between two looks for people who left
 
 class Desk:
     """A desk that puts letters into the mailbox of the run in `folder`, and waits for their answers. The
-    mailbox is made with the first letter."""
+    mailbox is made with the first letter. `together`: the roles that people play in one conversation."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, arm: str = "", together: tuple[str, ...] = ()) -> None:
+        self._folder, self._arm, self._together = folder, arm, together
         self._mailbox: Mailbox | None = None
         self._waiting: dict[str, asyncio.Future[str | None]] = {}
         self._watching: asyncio.Task[None] | None = None
 
-    async def ask(self, letter: Letter, arm: str = "") -> str | None:
+    async def ask(self, letter: Letter) -> str | None:
         """Wait for the answer to a letter; return None if the person left."""
         if self._mailbox is None:
             self._mailbox = Mailbox(self._folder)
-        letter = msgspec.structs.replace(letter, arm=arm)
+        letter = msgspec.structs.replace(letter, arm=self._arm, together=self._together)
+        if await run_in_thread(self._mailbox.has_left, Conversation.of(letter), letter.role):
+            return None
         await run_in_thread(self._mailbox.put, letter, time.time())
         done, text = self._mailbox.done(letter.key)
         if done:
@@ -41,6 +44,11 @@ class Desk:
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch(self._mailbox))
         return await asyncio.shield(waiting)
+
+    async def end(self, scenario: int, task: TaskId) -> None:
+        """Note that nothing more is asked about a task."""
+        if self._mailbox is not None:
+            await run_in_thread(self._mailbox.end, Conversation(self._arm, scenario, task), time.time())
 
     async def _watch(self, mailbox: Mailbox) -> None:
         """Hand out answers while anybody waits."""

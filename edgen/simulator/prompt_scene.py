@@ -1,8 +1,8 @@
-"""The scene of a prompt whose scenario is unknown, as a served simulator sees it: the space and the values that
-the prompt names.
+"""The scene of a prompt whose scenario is unknown, as a served simulator sees it: the space and the values
+that the prompt names.
 
-It searches the spaces that ship with edgen, and those that the server was given. Prompts about ways to learn and
-to teach say by themselves what a turn is about.
+It searches the spaces that ship with edgen, and those that the server was given. Prompts about ways to learn
+and to teach say by themselves what a turn is about.
 """
 
 from __future__ import annotations

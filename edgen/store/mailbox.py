@@ -73,7 +73,8 @@ class Mailbox(SharedBook):
     TABLES: ClassVar[str] = """
 CREATE TABLE IF NOT EXISTS letters (
     n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE NOT NULL, role TEXT NOT NULL,
-    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, letter TEXT NOT NULL, put REAL NOT NULL,
+    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, together TEXT NOT NULL,
+    letter TEXT NOT NULL, put REAL NOT NULL,
     answer TEXT, person TEXT, seconds REAL, done REAL
 );
 CREATE INDEX IF NOT EXISTS waiting_letters ON letters (role, n) WHERE done IS NULL;
@@ -84,6 +85,10 @@ CREATE TABLE IF NOT EXISTS seats (
     person TEXT NOT NULL, token TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (arm, scenario, task, role)
 );
 CREATE INDEX IF NOT EXISTS seats_by_person ON seats (person, role, at);
+CREATE TABLE IF NOT EXISTS ends (
+    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (arm, scenario, task)
+);
 CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came REAL NOT NULL, seen REAL NOT NULL,
     PRIMARY KEY (role, person));
 """
@@ -92,11 +97,12 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
 
     def put(self, letter: Letter, now: float) -> None:
         """Put a letter in, unless it is there."""
-        arm, scenario, task = Conversation.of(letter)
+        row = (*_place(Conversation.of(letter)), letter.key, letter.role, as_json(letter.together))
         with self._writing() as book:
             book.execute(
-                "INSERT OR IGNORE INTO letters (key, role, arm, scenario, task, letter, put) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (letter.key, letter.role, arm, scenario, as_json(task), as_json(letter), now),
+                "INSERT OR IGNORE INTO letters (arm, scenario, task, key, role, together, letter, put)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*row, as_json(letter), now),
             )
 
     def done(self, key: str) -> tuple[bool, str | None]:
@@ -121,7 +127,31 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         with self._writing() as book:
             book.execute("UPDATE letters SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
+    def has_left(self, conversation: Conversation, role: str) -> bool:
+        """Return whether the person of a role left a conversation."""
+        return bool(
+            self._read(
+                "SELECT 1 FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
+                " AND answer IS NULL LIMIT 1",
+                *_place(conversation),
+                role,
+            )
+        )
+
+    def end(self, conversation: Conversation, now: float) -> None:
+        """Note that nothing more is asked about a conversation."""
+        with self._writing() as book:
+            book.execute("INSERT OR IGNORE INTO ends VALUES (?, ?, ?, ?)", (*_place(conversation), now))
+
     # -- the side that answers
+
+    def has_ended(self, conversation: Conversation) -> bool:
+        """Return whether nothing more is asked about a conversation."""
+        return bool(
+            self._read(
+                "SELECT 1 FROM ends WHERE arm = ? AND scenario = ? AND task = ?", *_place(conversation)
+            )
+        )
 
     def waiting(self, role: str) -> list[Waiting]:
         """Return the letters to a role without an answer, the oldest first."""
@@ -130,26 +160,20 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
 
     def letter(self, conversation: Conversation, role: str) -> Waiting | None:
         """Return the letter of a conversation that waits for a role; None if none does."""
-        arm, scenario, task = conversation
         rows = self._read(
             "SELECT letter, put FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NULL"
             " ORDER BY n LIMIT 1",
-            arm,
-            scenario,
-            as_json(task),
+            *_place(conversation),
             role,
         )
         return Waiting(_decode(rows[0][0]), rows[0][1]) if rows else None
 
     def last(self, conversation: Conversation, role: str) -> Given | None:
         """Return the last letter of a conversation that the role answered; None before the first."""
-        arm, scenario, task = conversation
         rows = self._read(
-            f"SELECT {_GIVEN} FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
+            f"SELECT {_GIVEN} FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"  # noqa: S608
             " ORDER BY n DESC LIMIT 1",
-            arm,
-            scenario,
-            as_json(task),
+            *_place(conversation),
             role,
         )
         return Given(_decode(rows[0][0]), *rows[0][1:]) if rows else None
@@ -165,7 +189,7 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
 
     def given(self) -> list[Given]:
         """Return all letters that are done, in the order in which they were put in."""
-        rows = self._read(f"SELECT {_GIVEN} FROM letters WHERE done IS NOT NULL ORDER BY n")
+        rows = self._read(f"SELECT {_GIVEN} FROM letters WHERE done IS NOT NULL ORDER BY n")  # noqa: S608
         return [Given(_decode(letter), *rest) for letter, *rest in rows]
 
     # -- seats
@@ -173,7 +197,7 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
     def seat(self, person: str, role: str) -> Seat | None:
         """Return the person's latest seat in the role; None without one."""
         rows = self._read(
-            f"SELECT {_SEAT} FROM seats WHERE person = ? AND role = ? ORDER BY at DESC, rowid DESC LIMIT 1",
+            f"SELECT {_SEAT} FROM seats WHERE person = ? AND role = ? ORDER BY at DESC, rowid DESC LIMIT 1",  # noqa: S608
             person,
             role,
         )
@@ -181,53 +205,79 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
 
     def seats(self) -> list[Seat]:
         """Return all seats, in the order in which they were taken."""
-        return [_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]
+        return [_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]  # noqa: S608
 
-    def take_seat(
-        self, person: str, role: str, together: tuple[str, ...], now: float, patience: float = 15.0
-    ) -> Seat | None:
+    def take_seat(self, person: str, role: str, now: float, patience: float = 15.0) -> Seat | None:
         """Give a person a seat in a conversation that waits for somebody; None while there is none.
 
-        `together`: the roles that people play in one conversation. All of them are seated at once, each with
-        the person who has waited longest and was seen within `patience` seconds.
+        If people play several roles of it, all are seated at once, each role by the person who has waited
+        longest and was seen within `patience` seconds.
         """
+        if not self._comes_anew(person, role, now, patience / 3) and not self._free(person, role):
+            return None
         with self._writing() as book:
             book.execute(
                 "INSERT INTO lobby VALUES (?, ?, ?, ?) ON CONFLICT (role, person) DO UPDATE SET seen = excluded.seen,"
                 " came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
                 (role, person, now, now, now - patience),
             )
-            seated = {}
-            for one in together if role in together else (role,):
-                found = book.execute(
-                    "SELECT person FROM lobby WHERE role = ? AND seen >= ? AND person NOT IN"
-                    f" ({', '.join('?' for _ in seated)}) ORDER BY came, rowid LIMIT 1",
-                    (one, now - patience, *seated.values()),
-                ).fetchone()
-                if found is None:
-                    return None
-                seated[one] = found[0]
-            if seated[role] != person and len(seated) > 1:
-                return None  # another person of this role came first; their own page seats them
-            seated[role] = person
-            free = book.execute(
-                "SELECT arm, scenario, task FROM letters WHERE done IS NULL AND role IN"
-                f" ({', '.join('?' for _ in seated)}) AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = letters.arm"
-                " AND seats.scenario = letters.scenario AND seats.task = letters.task AND seats.role = letters.role)"
-                " AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = letters.arm AND seats.scenario = letters.scenario"
-                f" AND seats.task = letters.task AND seats.person IN ({', '.join('?' for _ in seated)}))"
-                " ORDER BY n LIMIT 1",
-                (*seated, *seated.values()),
-            ).fetchone()
-            if free is None:
-                return None
-            token = secrets.token_hex(4).upper()
-            for one, who in seated.items():
-                book.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?)", (*free, one, who, token, now))
-                book.execute("DELETE FROM lobby WHERE role = ? AND person = ?", (one, who))
-            return Seat(_conversation(*free), role, person, token, now)
+            for arm, scenario, task, together in book.execute(_FREE, (role, role, role, person)).fetchall():
+                seated = {role: person}
+                for one in (
+                    one for one in msgspec.json.decode(together) if role in msgspec.json.decode(together)
+                ):
+                    found = book.execute(_LONGEST_WAITING, (one, now - patience)).fetchall()
+                    others = [name for (name,) in found if one == role or name not in seated.values()]
+                    if not others:
+                        break
+                    if one == role and others[0] != person:
+                        return None  # somebody came before
+                    seated[one] = others[0]
+                else:
+                    token = secrets.token_hex(4).upper()
+                    for one, who in seated.items():
+                        row = (arm, scenario, task, one, who, token, now)
+                        book.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                        book.execute("DELETE FROM lobby WHERE role = ? AND person = ?", (one, who))
+                    return _seat(arm, scenario, task, role, person, token, now)
+        return None
+
+    def is_in_lobby(self, person: str, role: str) -> bool:
+        """Return whether a person waits for a conversation."""
+        return bool(self._read("SELECT 1 FROM lobby WHERE role = ? AND person = ?", role, person))
+
+    def _comes_anew(self, person: str, role: str, now: float, often: float) -> bool:
+        """Return whether the lobby has not seen a person for a while."""
+        seen = self._read("SELECT seen FROM lobby WHERE role = ? AND person = ?", role, person)
+        return not seen or seen[0][0] < now - often
+
+    def _free(self, person: str, role: str) -> bool:
+        return bool(self._read(_FREE, role, role, role, person))
+
+    def partners(self, seat: Seat) -> list[Seat]:
+        """Return the other seats of a conversation."""
+        rows = self._read(
+            f"SELECT {_SEAT} FROM seats WHERE arm = ? AND scenario = ? AND task = ? AND role != ?",  # noqa: S608
+            *_place(seat.conversation),
+            seat.role,
+        )
+        return [_seat(*row) for row in rows]
+
+    def roles(self) -> list[str]:
+        """Return the roles that letters waited for."""
+        return [role for (role,) in self._read("SELECT DISTINCT role FROM letters ORDER BY role")]
 
 
+# Conversations without the role's seat in which the person has none: those that wait for this role, or for
+# another one that people play in them. The oldest first.
+_FREE = """
+SELECT arm, scenario, task, together FROM letters WHERE done IS NULL
+AND (role = ? OR EXISTS (SELECT 1 FROM json_each(together) WHERE value = ?))
+AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = letters.arm AND seats.scenario = letters.scenario
+    AND seats.task = letters.task AND (seats.role = ? OR seats.person = ?))
+ORDER BY n LIMIT 1
+"""
+_LONGEST_WAITING = "SELECT person FROM lobby WHERE role = ? AND seen >= ? ORDER BY came, rowid"
 _GIVEN = "letter, answer, coalesce(person, ''), put, done, seconds"
 _SEAT = "arm, scenario, task, role, person, token, at"
 
@@ -235,6 +285,11 @@ _SEAT = "arm, scenario, task, role, person, token, at"
 def has_mailbox(folder: Path) -> bool:
     """Return whether requests of the run in `folder` ever waited for people."""
     return (folder / "people" / Mailbox.NAME).exists()
+
+
+def _place(conversation: Conversation) -> tuple[str, int, str]:
+    """Return the columns that say which conversation."""
+    return conversation.arm, conversation.scenario, as_json(conversation.task)
 
 
 def _conversation(arm: str, scenario: int, task: str) -> Conversation:

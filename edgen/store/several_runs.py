@@ -121,7 +121,7 @@ class SeveralRuns(RunReader):
 
     @property
     def layers(self) -> tuple[LayerFacts, ...]:
-        """None: labels are of one run."""
+        """No layers: labels are of one run."""
         return ()
 
     @property

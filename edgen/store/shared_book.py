@@ -26,7 +26,7 @@ class SharedBook:
 
     NAME: ClassVar[str]
     ABOUT: ClassVar[str]
-    """What the file is, for an error message."""
+    """The file in words, for an error message."""
     APPLICATION_ID: ClassVar[int]
     TABLES: ClassVar[str]
 
@@ -58,7 +58,16 @@ class SharedBook:
             if not known:
                 # The number comes last: another process that reads it finds the tables.
                 book.executescript(f"{self.TABLES}\nPRAGMA application_id = {self.APPLICATION_ID};")
+        self._identity = (kind.st_dev, kind.st_ino)
         return book
+
+    def is_current(self) -> bool:
+        """Return whether the open file is still the one at its path."""
+        try:
+            now = self.path.stat()
+        except OSError:
+            return False
+        return (now.st_dev, now.st_ino) == self._identity
 
     def close(self) -> None:
         with self._lock:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
+from edgen.config import load_job
 from edgen.core.errors import RunError, UsageError
+from edgen.store.mailbox import Conversation, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
 from edgen.web.faces import Face
@@ -119,6 +122,53 @@ async def change_invite(request: web.Request) -> web.StreamResponse:
     return await _show(request, keys)
 
 
+async def answers(request: web.Request) -> web.StreamResponse:
+    """Send everything that people answered, a JSON object a line: what they said in conversations, with
+    times, and what they agreed to and answered besides."""
+    run = run_of(request)
+    lines = await asyncio.to_thread(lambda: [msgspec.json.encode(one) for one in _answers(run)])
+    return web.Response(body=b"\n".join(lines) + b"\n", content_type="application/jsonl", charset="utf-8")
+
+
+def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
+    from edgen.families.base import record_id
+
+    if has_mailbox(run.path):
+        with Mailbox(run.path) as mailbox:
+            own = run_name(run)
+            seats = {(seat.conversation, seat.role): seat for seat in mailbox.seats()}
+            for one in mailbox.given():
+                conversation, address = Conversation.of(one.letter), one.letter.address
+                seat = seats.get((conversation, one.letter.role))
+                task = conversation.task
+                name = f"{own}.{conversation.arm}" if conversation.arm else own
+                yield {
+                    "conversation": record_id(name, conversation.scenario, task)
+                    if isinstance(task, int)
+                    else None,
+                    "role": one.letter.role,
+                    "person": one.person or (seat.person if seat is not None else ""),
+                    "token": None if seat is None else seat.token,
+                    "step": address.step,
+                    "attempt": address.attempt,
+                    "asked": one.since,
+                    "answered": one.at,
+                    "seconds": one.seconds,
+                    "left": one.text is None,
+                    "answer": one.text,
+                }
+    if (people := run.people()) is not None:
+        tasks = dict.fromkeys(one.task for one in people.invitations())
+        for one_answer in (one for task in tasks for one in people.answers(task)):
+            yield msgspec.to_builtins(one_answer._asdict())
+
+
+def run_name(run: IndexedRun) -> str:
+    """Return the name of a run as its records have it."""
+    path = RunFolder(run.path).job
+    return load_job(path).name if path.exists() else run.name
+
+
 async def change_revoke(request: web.Request) -> web.StreamResponse:
     """Revoke an invitation."""
     run, number = run_of(request), str((await request.post()).get("n", ""))
@@ -130,6 +180,7 @@ async def change_revoke(request: web.Request) -> web.StreamResponse:
 
 ROUTES = (
     Route("GET", "/people/{run}", page),
+    Route("GET", "/people/{run}/answers.jsonl", answers),
     Route("POST", "/people/{run}/invite", change_invite),
     Route("POST", "/people/{run}/revoke", change_revoke),
 )

@@ -10,13 +10,13 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
-from edgen.web import answering, faces, labelling, pages, people, starting, voting
+from edgen.web import answering, faces, labelling, pages, people, play, starting, voting
 from edgen.web.faces import Face
 from edgen.web.guard import Guard
 from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
-FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE)
+FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE, play.FACE)
 _MOST_SENT = 1 << 16  # bytes of a form
 
 

@@ -52,8 +52,10 @@ def judged(made_and_judged: Path, run: Path) -> None:
     shutil.copytree(made_and_judged / "pairs", run / "pairs")
 
 
-def pairs(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "pairs" / "pairs.jsonl").read_text().splitlines()]
+def pairs(folder: Path, name: str = "") -> list[dict[str, Any]]:
+    """Return the pairs of the default set, or of a named one."""
+    lines = (folder / "pairs" / name / "pairs.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def facts(ended: Ended) -> Any:
@@ -272,18 +274,21 @@ class TestOtherSources:
     ) -> None:
         votes = run.parent / "votes.jsonl"
         votes.write_text('{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "a", "rater": "r1"}\n')
+        by_oracle = pairs(run)
         made = facts(command("pairs", run, "--by", "human", "--human", votes, "--json"))
         assert sum(made["pairs"].values()) == 1
-        (line,) = [line for line in pairs(run) if line["label"]]
+        (line,) = [line for line in pairs(run, "human") if line["label"]]
         assert (line["a"]["id"], line["label"]["chosen"]) == ("t-000000-r0", "b")
         assert line["signals"]["oracle"]
+        assert pairs(run) == by_oracle  # one vote replaces no label of the judge
         votes.unlink()
         command("pairs", run, "--by", "oracle")
         assert [line["signals"]["human"]["p"] for line in pairs(run) if line["signals"]["human"]] == [0.0]
         more = run.parent / "more.jsonl"
         more.write_text('{"a": "t-000000-r1", "b": "t-000000-r0", "choice": "tie", "rater": "r2"}\n')
         facts(command("pairs", run, "--by", "human", "--human", more, "--json"))
-        assert [line["signals"]["human"]["p"] for line in pairs(run) if line["signals"]["human"]] == [0.25]
+        signals = [line["signals"]["human"] for line in pairs(run, "human")]
+        assert [signal["p"] for signal in signals if signal] == [0.25]
 
     def test_votes_on_other_texts_count_for_nothing(
         self, command: Command, run: Path, tmp_path: Path

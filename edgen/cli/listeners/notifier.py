@@ -2,8 +2,8 @@
 
 Typing the option is the consent: no job can. The status has no key, no prompt and no answer in it. A command
 gets it on its standard input, in an environment without keys; an address gets it by POST, over https or on
-this machine, where no proxy is used. Redirects are not followed. Neither may take longer than `PATIENCE`, and neither changes edgen's
-exit code.
+this machine, where no proxy is used. Redirects are not followed. Neither may take longer than `PATIENCE`, and
+neither changes edgen's exit code.
 """
 
 from __future__ import annotations

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgen.plugin.protocols import Offer, View
-
-if TYPE_CHECKING:
-    from edgen.domains.forum.session import Thread
 
 
 class Shown:
@@ -15,7 +12,7 @@ class Shown:
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
         """Return what a person sees who answers with the template of this use."""
-        session: Thread = self
+        session = self
         seat = next((one for one in session.seats if one.use == use), None)
         if seat is None:
             return None

@@ -12,15 +12,15 @@ from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine, Players
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
-from edgen.domains.guided.questionnaire import (
+from edgen.plugin import Job, JobError, Problem, Space, SpaceRole, settings_of
+from edgen.plugin.errors import MachineError
+from edgen.plugin.protocols import (
+    FindFile,
     Questionnaire,
     QuestionnaireError,
     load_questionnaire,
     read_questionnaire,
 )
-from edgen.plugin import Job, JobError, Problem, Space, SpaceRole, settings_of
-from edgen.plugin.errors import MachineError
-from edgen.plugin.protocols import FindFile
 
 OF_MACHINE = "machine"  # a questionnaire: the one that the machine names
 MOST_HELD = 1 << 20  # characters of a machine as JSON; a job may have 4 MiB

@@ -15,7 +15,7 @@ from edgen.domains.guided.config import PARAPHRASER, Guided
 from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
 from edgen.domains.guided.files import Prepared
 from edgen.domains.guided.machines.slots import as_text
-from edgen.domains.guided.questionnaire import token_of
+from edgen.domains.guided.token import token_of
 from edgen.domains.guided.view import Shown
 from edgen.plugin import (
     Conversation,

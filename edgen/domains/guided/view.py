@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgen.plugin.protocols import Offer, View, said_in
-
-if TYPE_CHECKING:
-    from edgen.domains.guided.session import GuidedSession
 
 
 class Shown:
@@ -15,7 +12,7 @@ class Shown:
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
         """Return what a person sees who answers with the template of this use."""
-        session: GuidedSession = self
+        session = self
         prepared, course = session._prepared, session.course
         seat = next((one for one in (prepared.wizard, prepared.partner) if one.name.lower() == backend), None)
         if seat is None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgen.domains.tutoring.exercises.model import SHOWN
 from edgen.plugin.protocols import Offer, View, said_in
-
-if TYPE_CHECKING:
-    from edgen.domains.tutoring.session import TutoringSession
 
 
 class Shown:
@@ -16,7 +13,7 @@ class Shown:
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
         """Return what a person sees who answers with the template of this use."""
-        session: TutoringSession = self
+        session = self
         prepared = session._prepared
         if use == prepared.student.name.lower():
             seat, side = prepared.student, "student"
@@ -27,9 +24,12 @@ class Shown:
         known = session._variables(seat, side, None)
         facts = [tuple(line.split(": ", 1)) for line in known["about"]]
         facts.append(("exercise", f"{known['exercise_number']}"))
-        for name in SHOWN:
-            if value := known.get(name):
-                facts.append((name, "; ".join(value) if isinstance(value, list | tuple) else str(value)))
+        values = {name: known.get(name) for name in SHOWN}
+        facts += [
+            (name, value if isinstance(value, str) else "; ".join(value))
+            for name, value in values.items()
+            if value
+        ]
         actions = session._settings.named_actions[side] if session._settings.speaker_names else {}
         offers = tuple(Offer("actions", name, f"{name}: {what}") for name, what in actions.items())
         asked = (("actions", "What does your turn do?"),) if actions else ()

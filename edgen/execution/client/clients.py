@@ -9,6 +9,7 @@ from edgen.config import CallSettings, backend_name
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.client.person_client import PersonClient
 from edgen.providers import Backend
 from edgen.providers.fleet import servers_of
 from edgen.store.ledger import OutstandingCalls
@@ -31,20 +32,23 @@ def make_clients(
     ones are added."""
     limits = settings.limits
     made = {client.name: client for client in beside}
-    if admissions is None:
-        admissions = {}
+    known = {} if admissions is None else admissions
     for client in made.values():
-        admissions |= dict.fromkeys(_services(client.backend), client.admission)
-    for role in roles:
-        name = backend_name(settings, role)
+        known |= dict.fromkeys(_services(client.backend), client.admission)
+
+    def make(name: str) -> ModelClient:
         if name not in made:
             services = _services(backends[name])
-            admission = next((admissions[one] for one in services if one in admissions), None)
-            admission = admission or Admission(limits)
-            admissions |= dict.fromkeys(services, admission)
+            admission = next((known[one] for one in services if one in known), None) or Admission(limits)
+            known.update(dict.fromkeys(services, admission))
             config = settings.backends[name]
-            made[name] = ModelClient(name, config, backends[name], admission, limits, budget, out)
-    return {role: made[backend_name(settings, role)] for role in roles}
+            kind = PersonClient if config.BY_PEOPLE else ModelClient
+            made[name] = client = kind(name, config, backends[name], admission, limits, budget, out)
+            if isinstance(client, PersonClient):
+                client.stand_ins = tuple(make(other) for other in config.others if other in backends)
+        return made[name]
+
+    return {role: make(backend_name(settings, role)) for role in roles}
 
 
 def _services(backend: Backend) -> list[Service]:

@@ -27,7 +27,7 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.lane import Lane, Ticket
-from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries, complete_once
+from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
 from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
@@ -42,6 +42,7 @@ from edgen.prompting.token_bound import (
     to_picodollars,
 )
 from edgen.providers import Backend, provider_of
+from edgen.providers.base import HearsEnds
 from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
@@ -121,14 +122,13 @@ class ModelClient:
         self._ledger = out if budget is not None else None
         self._in_flight, self._closed = 0, False
         self._backing_off: set[asyncio.Task[Any]] = set()  # tasks whose calls wait for a retry
-        self._by_people = config.BY_PEOPLE
-        self._people: set[asyncio.Task[Any]] = set()  # tasks that wait for a person
         self.answers = 0  # so far
         self.begun = 0  # calls since the last answer, counted at their first attempt
         # Prompt and completion tokens: the most that the service counted beyond the bounds.
         self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
         self.timeouts = 0  # attempts without an answer in time
+        self.hears_ends = backend if isinstance(backend, HearsEnds) else None
         self.servers = Servers(backend, config.provider, admission)
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
@@ -151,7 +151,7 @@ class ModelClient:
     @property
     def in_flight(self) -> int:
         """The number of calls running at the backend."""
-        return self._in_flight + len(self._people)
+        return self._in_flight
 
     @property
     def out(self) -> int:
@@ -159,12 +159,12 @@ class ModelClient:
         return self._in_flight + len(self._backing_off)
 
     def close(self, *, shared: bool = False) -> None:
-        """Begin no more attempts: reject calls that wait for their turn, cancel those that wait for a retry
-        or for a person. `shared`: others keep using the service's admission."""
+        """Begin no more attempts: reject calls that wait for their turn, cancel those that wait for a retry.
+        `shared`: others keep using the service's admission."""
         self._closed = True
         if not shared:
             self.admission.close()
-        for task in [*self._backing_off, *self._people]:
+        for task in list(self._backing_off):
             task.cancel()
 
     async def ask(
@@ -181,8 +181,6 @@ class ModelClient:
         BudgetExhausted when the budget does not cover another call.
         """
         refuse_pictures(request.messages, self._no_pictures)
-        if self._by_people:
-            return await self._ask_person(request, store)
         call = _Call(request=request, key=key, keep=store is not None)
 
         def attempt() -> Awaitable[Reply]:
@@ -209,27 +207,6 @@ class ModelClient:
         if store is not None:
             await store(answer)
             self.admission.stored()  # an unstored answer keeps its place: no more requests are sent then
-        return answer
-
-    async def _ask_person(
-        self, request: Request, store: Callable[[Answer], Awaitable[None]] | None
-    ) -> Answer:
-        """Return a person's answer: it costs nothing, and takes as long as it takes."""
-        if self._closed:
-            raise AdmissionClosed
-        task = asyncio.current_task()
-        assert task is not None, "a call is made in a task"
-        clock = asyncio.get_running_loop().time
-        started = clock()
-        self._people.add(task)
-        try:
-            reply = await complete_once(self.backend, self.kind, request)
-        finally:
-            self._people.discard(task)
-        self.answers += 1
-        answer = Answer(reply, clock() - started, 1, 0, 0.0)
-        if store is not None:
-            await store(answer)
         return answer
 
     async def ask_once(self, request: Request) -> Reply:

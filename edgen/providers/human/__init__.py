@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.letters import AskPeople, Letter
 from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Price, Problem, Provider, Reply, Request
-from edgen.plugin.providers import scrub
-from edgen.protocols.views import view_of
+from edgen.plugin.protocols import TaskId
+from edgen.plugin.providers import AskPeople, Letter, scrub, view_of
 from edgen.providers.human.config import HumanConfig
 
 _NOBODY = (
@@ -21,20 +20,20 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class HumanBackend:
-    """Backend whose answers people give, by way of `ask`; None where nobody can be asked."""
+    """Backend whose answers people give, by way of `people`; None where nobody can be asked."""
 
-    def __init__(self, config: HumanConfig, ask: AskPeople | None) -> None:
+    def __init__(self, config: HumanConfig, people: AskPeople | None) -> None:
         self.model = config.model
         self.identity: dict[str, Any] = {"type": config.provider, "model": config.model}
         self._config = config
-        self._ask = ask
+        self._people = people
 
     def __repr__(self) -> str:
         return f"HumanBackend({self.model})"
 
     async def complete(self, request: Request) -> Reply:
         """Return a person's answer. Raises CallError if the person left, or if nobody can be asked."""
-        if self._ask is None:
+        if self._people is None:
             raise CallError(FailureKind.BAD_REQUEST, _NOBODY)
         letter = Letter(
             key=self._key(request),
@@ -45,10 +44,15 @@ class HumanBackend:
             again=request.retry_reason,
             wait=self._config.seconds,
         )
-        text = await self._ask(letter)
+        text = await self._people.ask(letter)
         if text is None:
             raise CallError(FailureKind.LEFT, f"the person left, and gave no answer in {self._config.wait}")
         return Reply(text=scrub(text), finish_reason="stop", model=self.model)
+
+    async def end(self, scenario: int, task: TaskId) -> None:
+        """Let people know that their conversation has ended."""
+        if self._people is not None:
+            await self._people.end(scenario, task)
 
     def _key(self, request: Request) -> str:
         """Return the name of a request's letter: a digest of all that shapes the answer."""

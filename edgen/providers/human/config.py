@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 
-from edgen.config.backends import Forms
-from edgen.core.durations import seconds
+import msgspec
+
 from edgen.plugin import BackendConfig, Text
+from edgen.plugin.providers import Forms, seconds
 
 
 class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="human"):
-    """People, invited with `edgen web` or playing with `edgen play`. Limits, retries and budgets of services do
-    not apply to them."""
+    """People, invited with `edgen web` or playing with `edgen play`. Limits, retries and budgets of
+    services do not apply to them."""
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"wait"}
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"wait", "consent", "before", "after"}
     BY_PEOPLE: ClassVar[bool] = True
 
-    model: Text = "person"
-    """What records call whoever answers; no person's name."""
+    model: Text = "human"
+    """The name of people in records; no person's own."""
     forms: Forms | None = "auto"
-    """How answers are requested: `auto` and `schema` give each field of an answer its own place on the page."""
+    """Form of requests: `auto` and `schema` give each field of an answer its own place on the page."""
     wait: Text = "1h"
     """How long a person who took a conversation may leave a request unanswered; then the conversation ends as
-    rejected, with the reason `left`."""
+    rejected, with the reason `left`, unless there is a `stand_in`."""
+    stand_in: Text | None = None
+    """A backend of the job that plays on for a person who left; null: none."""
+    consent: Text | None = None
+    """A text file (Markdown) that people agree to before they begin; null: none."""
+    before: Text | None = None
+    """A questionnaire (YAML) that people answer before their first conversation; null: none."""
+    after: Text | None = None
+    """A questionnaire (YAML) that people answer after each conversation; null: none."""
+
+    def located(self, folder: Path) -> Self:
+        """Return the settings with files named from anywhere."""
+        named = {name: getattr(self, name) for name in ("consent", "before", "after")}
+        placed = {name: str((folder / path).absolute()) for name, path in named.items() if path is not None}
+        return msgspec.structs.replace(self, **placed)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The backend that stands in."""
+        return () if self.stand_in is None else (self.stand_in,)
 
     @property
     def seconds(self) -> float:

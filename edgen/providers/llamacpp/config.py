@@ -45,7 +45,7 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
 
     @property
     def repeats(self) -> bool:
-        """Return whether the temperature is 0: llama.cpp then takes the most likely token, whatever the
+        """Return whether the temperature is 0: llama.cpp then takes the most likely token, with any
         seed."""
         return bool({"temperature": self.temperature, **self.extra_body}["temperature"] == 0)
 

@@ -69,32 +69,32 @@ async def test_an_endless_chain_ends(service: Service, kind: str, tmp_path: Path
             assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("location", REFUSED)
-async def test_what_is_not_followed(service: Service, kind: str, location: str, tmp_path: Path) -> None:
+async def test_what_is_not_followed(service: Service, kind: str, tmp_path: Path) -> None:
     """Neither at once nor after a redirect that is."""
-    for before in ([], [answer(b"", 302, Location=f"{service.url}/first")]):
-        async with opened(kind, service.url) as it:
-            service.seen.clear()
-            service.next = [*before, answer(b"", 302, Location=location)]
-            failure = await failing(it.download(FILES[kind], tmp_path / "out"))
-        assert "put that into base_url" in failure.message, failure
-        assert "\n" not in failure.message
-        assert len(service.seen) == 1 + len(before)
-        assert not (tmp_path / "out").exists()
+    async with opened(kind, service.url) as it:
+        for location in REFUSED:
+            for before in ([], [answer(b"", 302, Location=f"{service.url}/first")]):
+                service.seen.clear()
+                service.next = [*before, answer(b"", 302, Location=location)]
+                failure = await failing(it.download(FILES[kind], tmp_path / "out"))
+                assert "put that into base_url" in failure.message, (location, failure)
+                assert "\n" not in failure.message
+                assert len(service.seen) == 1 + len(before), location
+                assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_no_other_step_follows_one(service: Service, kind: str, status: int, tmp_path: Path) -> None:
+async def test_no_other_step_follows_one(service: Service, kind: str, tmp_path: Path) -> None:
     async with serving() as other, opened(kind, service.url) as it:
-        for number, call in enumerate(steps(it, kind, tmp_path)):
-            if number == 3:  # the download
-                call.close()
-                continue
-            service.seen.clear()
-            service.next = [answer(b"", status, Location=f"{other.url}/elsewhere")]
-            failure = await failing(call)
-            assert "moved to" in failure.message
-            assert len(service.seen) == 1
+        for status in (301, 302, 303, 307, 308):
+            for number, call in enumerate(steps(it, kind, tmp_path)):
+                if number == 3:  # the download
+                    call.close()
+                    continue
+                service.seen.clear()
+                service.next = [answer(b"", status, Location=f"{other.url}/elsewhere")]
+                failure = await failing(call)
+                assert "moved to" in failure.message
+                assert len(service.seen) == 1
         assert other.seen == []
 
 

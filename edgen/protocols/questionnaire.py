@@ -1,4 +1,4 @@
-"""What roles are asked after a conversation: items with a scale each, or to be answered freely.
+"""Questionnaires, before or after a conversation: items with a scale each, or to be answered freely.
 
 name: mine
 items:
@@ -8,7 +8,6 @@ items:
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +42,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> str:
-        """What the ends of the scale mean, in brackets; empty for a free answer."""
+        """The meaning of the scale's ends, in brackets; empty for a free answer."""
         if self.scale is None:
             return ""
         return _asked(self)
@@ -64,7 +63,7 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def form(self) -> str:
-        """How an answer looks, as JSON."""
+        """An example of an answer, as JSON."""
         example = {item.name: "…" if item.scale is None else item.scale[0] for item in self.items}
         return msgspec.json.encode(example).decode()
 
@@ -107,10 +106,3 @@ def read_questionnaire(value: Any, source: str) -> Questionnaire:
     if problems:
         raise QuestionnaireError.of(source, problems)
     return made
-
-
-def token_of(seed: int, scenario: int, replicate: int) -> str:
-    """What joins a conversation's log with the answers afterwards: 10 letters and digits, the same whenever
-    it is made."""
-    place = f"{seed}/{scenario}/{replicate}/token"
-    return hashlib.blake2b(place.encode(), digest_size=5).hexdigest().upper()

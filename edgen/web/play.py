@@ -1,0 +1,363 @@
+"""The face of people who play a role: what the role sees, and a place to answer.
+
+A page is whole without JavaScript: it shows the state of the person's conversation when it was asked for, and
+its form sends the answer. A script asks for the state twice a second, and replaces what changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from aiohttp import web
+
+from edgen.config import arm_jobs, backend_of, load_job, roles_asked
+from edgen.core.answer_fields import Field, fields_of, write_answer
+from edgen.core.errors import UsageError
+from edgen.core.letters import Letter, View
+from edgen.core.values import Address
+from edgen.plugin.files import read_text
+from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire
+from edgen.providers.human.config import HumanConfig
+from edgen.reading.answers.ratings import ratings_form
+from edgen.store.mailbox import Mailbox, Seat, Waiting, has_mailbox
+from edgen.store.run_folder import RunFolder
+from edgen.web.faces import Face
+from edgen.web.guard import VISITOR, Route
+from edgen.web.rendering import render
+from edgen.web.sources import IndexedRun
+
+_TYPES = 4.0  # seconds for which somebody counts as typing
+_LONGEST_PAUSE = 86_400.0  # seconds between page and answer that are believed
+
+_typing: dict[tuple[str, str], float] = {}
+"""The time at which somebody last typed, by game token and role."""
+_mailboxes: dict[str, Mailbox] = {}
+_configs: dict[tuple[str, str], tuple[int, HumanConfig | None]] = {}
+
+
+class _Player(NamedTuple):
+    """An invited person, and the mailbox of the run; None before anything waits."""
+
+    run: IndexedRun
+    person: str
+    role: str
+    mailbox: Mailbox | None
+
+
+class _Stage(NamedTuple):
+    """A person's place: `state` is `consent`, `before`, `lobby`, `answer`, `wait`, `after` or `over`.
+    `paper` is what the person agrees to, or answers, besides the conversation."""
+
+    state: str
+    seat: Seat | None = None
+    waiting: Waiting | None = None
+    paper: str | Letter = ""
+
+
+def _tasks(run: IndexedRun) -> list[str]:
+    """Return the roles that people play in a run."""
+    path = RunFolder(run.path).job
+    roles: dict[str, None] = {}
+    if path.exists():
+        for job in arm_jobs(load_job(path), str(path)).values():
+            roles |= dict.fromkeys(role for role in roles_asked(job) if backend_of(job, role).BY_PEOPLE)
+    if (mailbox := _mailbox(run)) is not None:
+        roles |= dict.fromkeys(mailbox.roles())
+    return [f"play {role}" for role in roles]
+
+
+def _mailbox(run: IndexedRun) -> Mailbox | None:
+    """Return the mailbox of a run as it is now; None if nothing ever waited in it."""
+    if not has_mailbox(run.path):
+        _mailboxes.pop(run.slug, None)
+        return None
+    found = _mailboxes.get(run.slug)
+    if found is None or not found.is_current():  # the folder was replaced by another one
+        found = _mailboxes[run.slug] = Mailbox(run.path)
+    return found
+
+
+def _player(request: web.Request) -> _Player:
+    """Return who asks. Raises UsageError for an invitation to something else."""
+    visitor = request[VISITOR]
+    assert visitor.run is not None
+    assert visitor.invitation is not None
+    word, _, role = visitor.invitation.task.partition(" ")
+    if word != "play":
+        raise UsageError("Your invitation is to another task.")
+    return _Player(visitor.run, visitor.invitation.person, role, _mailbox(visitor.run))
+
+
+def _config(player: _Player) -> HumanConfig | None:
+    """Return the settings of the person's role in the run's job."""
+    path = RunFolder(player.run.path).job
+    try:
+        stamp = path.stat().st_mtime_ns
+    except OSError:
+        return None
+    if (known := _configs.get((str(path), player.role))) is not None and known[0] == stamp:
+        return known[1]
+    found: HumanConfig | None = None
+    for job in arm_jobs(load_job(path), str(path)).values():
+        config = backend_of(job, player.role) if player.role in roles_asked(job) else None
+        found = config if isinstance(config, HumanConfig) else found
+    _configs[str(path), player.role] = stamp, found
+    return found
+
+
+def _paper(player: _Player) -> tuple[str, str | Letter] | None:
+    """Return what a person has to agree to or to answer before the first conversation, with its name; None if
+    nothing is left."""
+    config = _config(player)
+    if config is not None and config.consent is not None and not _answered(player, "consent"):
+        return "consent", read_text(Path(config.consent), QuestionnaireError)
+    if config is not None and config.before is not None and not _answered(player, "before"):
+        return "before", _as_letter(config.before)
+    return None
+
+
+def _as_letter(path: str) -> Letter:
+    """Return a questionnaire as a letter, whose fields the page shows."""
+    asked = load_questionnaire(Path(path))
+    questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
+    view = View(text=asked.description or "", questions=questions)
+    return Letter(asked.name, Address(0, 0), "", view, ratings_form(asked.scales).schema)
+
+
+def _answered(player: _Player, unit: str) -> bool:
+    people = player.run.people()
+    task = f"play {player.role}"
+    return people is not None and (unit, player.person) in people.latest(task, player.person)
+
+
+def _stand(player: _Player, *, again: bool) -> _Stage:
+    """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the
+    next."""
+    if (paper := _paper(player)) is not None:
+        return _Stage(paper[0], paper=paper[1])
+    mailbox, now = player.mailbox, time.time()
+    if mailbox is None:
+        return _Stage("lobby")
+    seat = mailbox.seat(player.person, player.role)
+    if seat is not None and (
+        mailbox.has_ended(seat.conversation) or mailbox.has_left(seat.conversation, player.role)
+    ):
+        if not again and not mailbox.is_in_lobby(player.person, player.role):
+            config = _config(player)
+            if (
+                config is not None
+                and config.after is not None
+                and not _answered(player, f"after {seat.token}")
+            ):
+                return _Stage("after", seat, paper=_as_letter(config.after))
+            return _Stage("over", seat)
+        seat = None
+    if seat is None:
+        seat = mailbox.take_seat(player.person, player.role, now)
+    if seat is None:
+        return _Stage("lobby")
+    waiting = mailbox.letter(seat.conversation, player.role)
+    return _Stage("wait" if waiting is None else "answer", seat, waiting)
+
+
+def _show(
+    request: web.Request, player: _Player, stage: _Stage, problem: str = "", **kept: Any
+) -> dict[str, Any]:
+    """Return the values of the page's template."""
+    mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
+    view = again = last = None
+    paper = stage.paper
+    letter = waiting.letter if waiting is not None else paper if isinstance(paper, Letter) else None
+    if waiting is not None:
+        view, again = waiting.letter.view, waiting.letter.again
+    elif seat is not None and mailbox is not None:
+        last = mailbox.last(seat.conversation, player.role)
+        view = None if last is None else last.letter.view
+    turns = [] if view is None else [(speaker, text, speaker == view.role) for speaker, text in view.turns]
+    if last is not None and last.text is not None and (said := _said(last.letter, last.text)):
+        turns.append((last.letter.view.role, said, True))
+    return {
+        "token": request[VISITOR].token,
+        "role": view.role if view is not None and view.role else player.role.capitalize(),
+        "state": stage.state,
+        "game": "" if seat is None else seat.token,
+        "view": view,
+        "turns": turns,
+        "again": (again or "").replace("_", " "),
+        "paper": paper if isinstance(paper, str) else paper.view.text,
+        "fields": [] if letter is None else [_shown(field) for field in fields_of(letter)],
+        "key": "" if waiting is None else waiting.letter.key,
+        "since": int(time.time() * 1000),
+        "problem": problem,
+        "kept": kept.get("kept", {}),
+    }
+
+
+def _shown(field: Field) -> dict[str, Any]:
+    """Return a field as the template shows it."""
+    choices = [(msgspec.json.encode(one.value).decode(), one.words, one.hint) for one in field.choices]
+    return {"name": f"f:{field.name}", "label": field.label, "kind": field.kind, "choices": choices, "least": field.least,
+            "most": field.most, "worded": field.worded, "own": field.own is not None}  # fmt: skip
+
+
+def _said(letter: Any, text: str) -> str:
+    """Return what an answer said, for the conversation on the page."""
+    said: list[str] = []
+    try:
+        answer = msgspec.json.decode(text) if letter.schema else {"": text}
+    except msgspec.DecodeError:
+        answer = {"": text}
+    for field in fields_of(letter):
+        value = answer.get(field.name) if isinstance(answer, dict) else None
+        if field.kind == "text" and isinstance(value, str) and value:
+            said.append(value)
+        elif field.worded and field.kind == "choice":
+            said += [one.words for one in field.choices if one.value == value]
+    return (said[0] if said else "").replace(letter.view.closing or "\0", "").strip()
+
+
+async def page(request: web.Request) -> web.StreamResponse:
+    """Show a person's conversation."""
+    player = _player(request)
+    stage = await asyncio.to_thread(_stand, player, again=False)
+    return _page(request, player, stage)
+
+
+def _page(
+    request: web.Request,
+    player: _Player,
+    stage: _Stage,
+    problem: str = "",
+    kept: dict[str, str] | None = None,
+) -> web.Response:
+    values = _show(request, player, stage, problem, kept=kept or {})
+    text = render("play.html.j2", version=_version(player, stage), **values)
+    return web.Response(text=text, content_type="text/html", status=400 if problem else 200)
+
+
+def _version(player: _Player, stage: _Stage) -> str:
+    """Return a text that changes when the page does."""
+    letter = "" if stage.waiting is None else stage.waiting.letter.key
+    seat = "" if stage.seat is None else f"{stage.seat.token}{stage.seat.conversation}"
+    return hashlib.sha256(f"{player.role}/{stage.state}/{seat}/{letter}".encode()).hexdigest()[:16]
+
+
+async def state(request: web.Request) -> web.StreamResponse:
+    """Say where a person stands, with the part of the page if it changed."""
+    player = _player(request)
+    stage = await asyncio.to_thread(_stand, player, again=False)
+    facts: dict[str, Any] = {"version": _version(player, stage), "typing": False}
+    if stage.seat is not None:
+        here = [
+            when for (game, role), when in _typing.items() if game == stage.seat.token and role != player.role
+        ]
+        facts["typing"] = any(time.monotonic() - when < _TYPES for when in here)
+    if facts["version"] != request.query.get("seen"):
+        facts["html"] = await asyncio.to_thread(
+            lambda: render("play_part.html.j2", **_show(request, player, stage))
+        )
+    return web.json_response(facts)
+
+
+async def change_answer(request: web.Request) -> web.StreamResponse:
+    """Store a person's answer; it is on the disk before the page confirms it."""
+    player, form, now = _player(request), await request.post(), time.time()
+    stage = await asyncio.to_thread(_stand, player, again=False)
+    waiting = stage.waiting
+    if waiting is None or player.mailbox is None or form.get("key") != waiting.letter.key:
+        return web.Response(status=303, headers={"Location": "/play"})  # answered before, or over
+    fields = fields_of(waiting.letter)
+    given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
+    if "close" in form and waiting.letter.view.closing:
+        text = next((field.name for field in fields if field.kind == "text"), "")
+        given[text] = [f"{(given.get(text) or [''])[0].strip()} {waiting.letter.view.closing}".strip()]
+    try:
+        answer = write_answer(fields, given)
+    except UsageError as problem:
+        kept = {f"f:{name}": values[0] for name, values in given.items() if values}
+        return _page(request, player, stage, str(problem), kept)
+    shown = str(form.get("since", ""))
+    seconds = now - int(shown) / 1000 if shown.isascii() and shown.isdecimal() and len(shown) < 16 else -1.0
+    believed = round(seconds, 1) if 0 <= seconds < _LONGEST_PAUSE else None
+    await asyncio.to_thread(player.mailbox.answer, waiting.letter.key, answer, player.person, believed, now)
+    return web.Response(status=303, headers={"Location": "/play"})
+
+
+async def change_paper(request: web.Request) -> web.StreamResponse:
+    """Store that a person agrees, or what the person answers to a questionnaire."""
+    player, form, now = _player(request), await request.post(), time.time()
+    stage = await asyncio.to_thread(_stand, player, again=False)
+    people = player.run.people()
+    if (
+        stage.state not in ("consent", "before", "after")
+        or form.get("paper") != stage.state
+        or people is None
+    ):
+        return web.Response(status=303, headers={"Location": "/play"})
+    value: Any = True
+    if isinstance(stage.paper, Letter):
+        fields = fields_of(stage.paper)
+        given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
+        try:
+            value = msgspec.json.decode(write_answer(fields, given))
+        except UsageError as problem:
+            kept = {f"f:{name}": values[0] for name, values in given.items() if values}
+            return _page(request, player, stage, str(problem), kept)
+    unit = stage.state if stage.seat is None else f"{stage.state} {stage.seat.token}"
+    shown = stage.paper if isinstance(stage.paper, str) else stage.paper.key
+    task = f"play {player.role}"
+    await asyncio.to_thread(
+        people.answer, task, unit, player.person, f"{task}/{unit}/{player.person}", value, shown, None, now
+    )
+    return web.Response(status=303, headers={"Location": "/play"})
+
+
+async def change_next(request: web.Request) -> web.StreamResponse:
+    """Let a person into the lobby for another conversation."""
+    await asyncio.to_thread(_stand, _player(request), again=True)
+    return web.Response(status=303, headers={"Location": "/play"})
+
+
+async def change_leave(request: web.Request) -> web.StreamResponse:
+    """End a person's conversation at the person's wish."""
+    player = _player(request)
+    stage = await asyncio.to_thread(_stand, player, again=False)
+    if stage.waiting is not None and player.mailbox is not None:
+        await asyncio.to_thread(player.mailbox.give_up, stage.waiting.letter.key, time.time())
+    return web.Response(status=303, headers={"Location": "/play"})
+
+
+async def change_typing(request: web.Request) -> web.StreamResponse:
+    """Note that a person types."""
+    player = _player(request)
+    seat = (
+        None
+        if player.mailbox is None
+        else await asyncio.to_thread(player.mailbox.seat, player.person, player.role)
+    )
+    if seat is not None:
+        now = time.monotonic()
+        for key in [key for key, when in _typing.items() if now - when > _TYPES]:
+            del _typing[key]
+        _typing[seat.token, player.role] = now
+    return web.json_response({})
+
+
+FACE = Face(
+    "play",
+    _tasks,
+    (
+        Route("GET", "/play", page, "person"),
+        Route("GET", "/play/state", state, "person"),
+        Route("POST", "/play/answer", change_answer, "person"),
+        Route("POST", "/play/paper", change_paper, "person"),
+        Route("POST", "/play/next", change_next, "person"),
+        Route("POST", "/play/leave", change_leave, "person"),
+        Route("POST", "/play/typing", change_typing, "person"),
+    ),
+)

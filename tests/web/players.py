@@ -1,0 +1,217 @@
+"""People who play in a run, as their browsers do: a server, invitations, pages and forms; all in real
+processes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from tests import ROOT, fork_server
+
+SELFPLAY = ROOT / "jobs" / "selfplay.yaml"
+_STATES = {
+    "answer": 'id="answer"',
+    "wait": "your turn again soon",
+    "over": "The conversation is over",
+    "lobby": "The lobby",
+    "paper": 'id="paper"',
+}
+
+
+def generate(
+    job: Path, run: Path, *settings: str, people: Sequence[str] = ("student",)
+) -> subprocess.Popen[str]:
+    """Start to generate a job in which people play roles."""
+    given = [f"backends.{role}={{type: human}}" for role in people]
+    options = [part for setting in (*given, *settings) for part in ("--set", setting)]
+    command = ("generate", str(job), "-o", str(run), *options)
+    return fork_server.popen(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+class Pages:
+    """A server of `edgen web` for a run; `link` is its owner's."""
+
+    def __init__(self, run: Path, port: int = 0) -> None:
+        self.run = run
+        command = [
+            sys.executable,
+            "-m",
+            "edgen",
+            "web",
+            str(run),
+            "--no-browser",
+            "--json",
+            "--port",
+            str(port),
+        ]
+        environ = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(run.parent),
+            "XDG_CACHE_HOME": str(run.parent / "cache"),
+        }
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environ, text=True)
+        assert self.process.stdout is not None
+        lines = ""
+        while not lines.rstrip().endswith("}"):
+            lines += self.process.stdout.readline()
+        self.link = json.loads(lines)["url"]
+        self.port = urlsplit(self.link).port or 0
+
+    def __enter__(self) -> Pages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self, number: int = signal.SIGINT) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        self.process.wait(20)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def again(self) -> Pages:
+        """Kill the server, and start another one at the same port."""
+        self.end(signal.SIGKILL)
+        return Pages(self.run, self.port)
+
+    def invite(self, role: str, *names: str) -> dict[str, str]:
+        """Invite people as the owner does; return the path of each one's link."""
+        owner = Browser(self.port)
+        owner.get(urlsplit(self.link).path + "?" + urlsplit(self.link).query)
+        run = re.findall(r'href="/run/(\w+)"', owner.get("/"))[0]
+        page = owner.get(f"/people/{run}")
+        text = owner.post(
+            f"/people/{run}/invite",
+            {"token": token_in(page), "names": ",".join(names), "task": f"play {role}"},
+        )
+        links = re.findall(r"<dt>([^<]+)</dt><dd><code>[^<]*?(/enter\?key=[^<]+)</code>", text)
+        assert len(links) == len(names), text
+        return {unescape(name): unescape(link) for name, link in links}
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Return what the owner downloads of people's answers."""
+        owner = Browser(self.port)
+        owner.get(urlsplit(self.link).path + "?" + urlsplit(self.link).query)
+        run = re.findall(r'href="/run/(\w+)"', owner.get("/"))[0]
+        assert f"/people/{run}/answers.jsonl" in owner.get(f"/people/{run}")
+        return [json.loads(line) for line in owner.get(f"/people/{run}/answers.jsonl").splitlines()]
+
+
+def token_in(page: str) -> str:
+    found = re.search(r'name="token" value="(\w+)"', page)
+    assert found is not None, page
+    return found.group(1)
+
+
+@dataclass
+class Browser:
+    """A browser without scripts. `times` are seconds from request to answer."""
+
+    port: int
+    cookie: str = ""
+    times: list[float] = field(default_factory=list)
+
+    def get(self, path: str) -> str:
+        return self._send("GET", path, None)
+
+    def post(self, path: str, fields: dict[str, str] | list[tuple[str, str]]) -> str:
+        """Send a form, and return the page that it leads to."""
+        return self._send("POST", path, urlencode(fields))
+
+    def _send(self, method: str, path: str, body: str | None) -> str:
+        headers = {"Cookie": self.cookie} if self.cookie else {}
+        if body is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        began = time.perf_counter()
+        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            talk.request(method, path, body, headers)
+            answer = talk.getresponse()
+            text = answer.read().decode()
+        finally:
+            talk.close()
+        self.times.append(time.perf_counter() - began)
+        if given := answer.getheader("Set-Cookie"):
+            self.cookie = given.split(";")[0]
+        if answer.status == 303:
+            return self.get(answer.getheader("Location") or "/")
+        assert answer.status < 500, text
+        return text
+
+
+@dataclass
+class Player:
+    """A person with a link, who plays a role."""
+
+    name: str
+    browser: Browser
+    page: str = ""
+    sent: list[str] = field(default_factory=list)
+
+    @classmethod
+    def enter(cls, name: str, port: int, link: str) -> Player:
+        player = cls(name, Browser(port))
+        player.browser.get(link)
+        return player
+
+    def look(self) -> str:
+        """Load the page; return where the person stands."""
+        self.page = self.browser.get("/play")
+        return self.state
+
+    @property
+    def state(self) -> str:
+        return next(state for state, sign in _STATES.items() if sign in self.page)
+
+    def until(self, *states: str, seconds: float = 30.0) -> str:
+        """Load the page until the person stands at one of these."""
+        end = time.monotonic() + seconds
+        while (state := self.look()) not in states:
+            assert time.monotonic() < end, f"{self.name} stays in {state}: {self.page}"
+            time.sleep(0.1)
+        return state
+
+    @property
+    def turns(self) -> list[str]:
+        return [
+            unescape(text)
+            for text in re.findall(r'<div class="text" dir="auto">(.*?)</div></li>', self.page, re.S)
+        ]
+
+    def form(self) -> dict[str, str]:
+        """Return the hidden fields of the page's form."""
+        return dict(re.findall(r'<input type="hidden" name="(token|key|since)" value="([^"]*)"', self.page))
+
+    def send_paper(self, fields: dict[str, str]) -> None:
+        """Agree, or answer a questionnaire."""
+        hidden = dict(re.findall(r'<input type="hidden" name="(token|paper)" value="([^"]*)"', self.page))
+        self.page = self.browser.post("/play/paper", hidden | fields)
+
+    def say(self, text: str, *, close: bool = False) -> str:
+        """Send a text, or choose the first of the values that are offered."""
+        fields = [*self.form().items()]
+        for name in dict.fromkeys(re.findall(r'<textarea id="[^"]*" name="([^"]*)"', self.page)):
+            fields.append((name, text))
+            self.sent.append(text)
+        chosen: dict[str, str] = {}
+        for name, value in re.findall(
+            r'<input type="(?:radio|checkbox)" name="([^"]*)" value="([^"]*)"', self.page
+        ):
+            chosen.setdefault(name, unescape(value))
+        fields += chosen.items()
+        if close:
+            fields.append(("close", "1"))
+        self.page = self.browser.post("/play/answer", fields)
+        return self.state
