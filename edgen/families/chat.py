@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import Role, Scenario, Turn
-from edgen.families.parts import FiledRecord, filed_verbatim
-from edgen.families.reader import DataSetReader
+from edgen.plugin import FiledRecord, Scenario, Turn
+from edgen.plugin.readers import DataSetReader, filed_verbatim
 
 _LAYOUTS = (("messages", "role", "content"), ("conversations", "from", "value"))
 _ROLES = {"user": "User", "human": "User", "assistant": "Assistant", "gpt": "Assistant"}
@@ -79,7 +78,7 @@ def _layout_of(record: Any) -> tuple[str, str, str] | None:
     return None
 
 
-def _role_of(name: str) -> Role:
+def _role_of(name: str) -> str:
     return _ROLES.get(name.lower()) or name[:1].upper() + name[1:] or "Unknown"
 
 
