@@ -20,8 +20,8 @@ _MOST = 10_000  # requests of one conversation
 
 
 class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: its place, the role that answered, its messages, the schema of the answer, and the reply;
-    None where there is none."""
+    """One request: its place, the role that answered, its messages, the schema of the answer if there was
+    one, and the stored reply if there is one."""
 
     step: int
     attempt: int

@@ -79,7 +79,7 @@ class StartedRun:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether the process has not ended."""
+        """True until the process ends."""
         return self.ended is None
 
 

@@ -32,7 +32,7 @@ class Site:
 
 
 def export_site(paths: Sequence[Path], folder: Path) -> Site:
-    """Write the pages of the one run or data set at `paths` to a new or empty folder, or over a site.
+    """Write the pages of one run or data set to a folder that is new, empty or an earlier site.
 
     Raises UsageError for another number of runs, too many conversations and any other folder, and RunError
     where something cannot be read or written.
