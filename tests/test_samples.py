@@ -220,7 +220,7 @@ def test_a_learner_answers_the_task_that_the_tutor_sets() -> None:
         task = plan.scenario(index).fields["topic"]["task"]
         digits = set(re.findall(r"\d+", task))
         answered += not digits or bool(digits & set(re.findall(r"\d+", one.turns[1].text)))
-    assert answered >= 0.6 * len(talks)  # old examples: 2 of 10
+    assert answered >= 0.6 * len(talks)
 
 
 def test_a_student_asks_about_an_order_only_after_a_guess() -> None:
