@@ -87,8 +87,8 @@ async def _person(
     rng = random.Random(name)
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar, timeout=aiohttp.ClientTimeout(60)) as session:
-        page = await _ask(session, "GET", f"{url}/enter?key={key}", told)
         await asyncio.sleep(rng.uniform(0, asked.think))
+        page = await _ask(session, "GET", f"{url}/enter?key={key}", told)
         given = 0
         while given < asked.votes or not killing.done():
             page = await _ask(session, "GET", f"{url}/vote", told)

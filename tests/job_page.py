@@ -143,7 +143,7 @@ backends:
     Section(HumanConfig, "backends: human", "People, on the pages of `edgen web` or in a terminal (`edgen play`).", """\
 backends:
   default: {type: simulator}
-  student: {type: human, model: human, wait: 1h, stand_in: default, consent: null, before: null, after: null}
+  student: {type: human, model: human, forms: auto, wait: 1h, stand_in: default, consent: null, before: null, after: null}
 """),
     Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
 backends:

@@ -20,8 +20,8 @@ _MOST = 10_000  # requests of one conversation
 
 
 class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: its place, the role that answered, its messages, the schema of the answer if there was one,
-    and the reply; None for one without a stored reply."""
+    """One request: its place, the role that answered, its messages, the schema of the answer if there was
+    one, and the stored reply if there is one."""
 
     step: int
     attempt: int

@@ -70,7 +70,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     name: Annotated[
         str | None,
         option(
-            "The pair set to make or to report on; people's votes never replace another source's labels.  "
+            "The name of the result. A set of pairs to make or to report on; people's votes never replace another source's labels.  "
             "[default: default, or human]",
             metavar="NAME",
         ),

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 SheetOption = Annotated[
     Path | None,
-    Option("--sheet", metavar="FILE", help="Write an empty sheet for people to label in (.csv or .jsonl)."),
+    Option(
+        "--sheet",
+        metavar="FILE",
+        help="Write an empty sheet for people to fill in. To label in: .csv or .jsonl.",
+    ),
 ]
 WriteOption = Annotated[
     Literal["paraphrases", "wrong"] | None,

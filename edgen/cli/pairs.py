@@ -51,7 +51,7 @@ SheetOption = Annotated[
     Option(
         "--sheet",
         metavar="FILE",
-        help="Write an empty sheet for people to vote in (CSV); then --people FILE.",
+        help="Write an empty sheet for people to fill in. To vote in: CSV, then --people FILE.",
     ),
 ]
 CompareOption = Annotated[

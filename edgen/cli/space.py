@@ -29,7 +29,7 @@ SpaceArgument = Annotated[
 ]
 OutputOption = Annotated[Path | None, o.output("FILE", "The space.  [default: stdout]")]
 NameOption = Annotated[
-    str | None, Option("--name", metavar="NAME", help="The space's name.  [default: after the file]")
+    str | None, Option("--name", metavar="NAME", help="The name of the result.  [default: after the file]")
 ]
 
 

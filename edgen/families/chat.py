@@ -1,5 +1,8 @@
-"""Plain chat data, to be read: `messages` of roles and contents, as chat services and most trainers have them,
-and ShareGPT's `conversations` of speakers and values."""
+"""Plain chat data, to be read.
+
+Records have `messages` of roles and contents, as chat services and most trainers do, or ShareGPT's
+`conversations` of speakers and values.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import Role, Scenario, Turn
-from edgen.families.parts import FiledRecord, filed_verbatim
-from edgen.families.reader import DataSetReader
+from edgen.plugin import FiledRecord, Scenario, Turn
+from edgen.plugin.readers import DataSetReader, filed_verbatim
 
 _LAYOUTS = (("messages", "role", "content"), ("conversations", "from", "value"))
 _ROLES = {"user": "User", "human": "User", "assistant": "Assistant", "gpt": "Assistant"}
@@ -20,7 +22,7 @@ _LONGEST_VALUE = 10_000  # characters of another field that is shown
 
 class Chat(DataSetReader):
     """Chat messages. Other fields of a record are values of its scenario, a system message at the beginning
-    among them: it is what the assistant was told."""
+    among them: it is what the assistant knows."""
 
     name = "chat"
     title = "chat messages"
@@ -76,7 +78,7 @@ def _layout_of(record: Any) -> tuple[str, str, str] | None:
     return None
 
 
-def _role_of(name: str) -> Role:
+def _role_of(name: str) -> str:
     return _ROLES.get(name.lower()) or name[:1].upper() + name[1:] or "Unknown"
 
 

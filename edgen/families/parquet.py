@@ -24,8 +24,10 @@ def is_parquet(path: Path) -> bool:
 
 
 def rows_of(path: Path, source: str) -> Iterator[Piece]:
-    """Yield the rows of a Parquet file, each with its number, from 1. Raises DataError without pyarrow, and for
-    a damaged file."""
+    """Yield the rows of a Parquet file, each with its number, from 1.
+
+    Raises DataError without pyarrow, and for a damaged file.
+    """
     try:
         import pyarrow  # type: ignore[import-untyped]
         from pyarrow import parquet

@@ -60,7 +60,8 @@ def make(
     `environ`. `consents` lists the hosts besides their own providers' that keys may go to (None: read them
     from `environ`). `silent`: the backend sends nothing and gets no key. `people`: the way to ask people.
 
-    Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not installed or a value does not fit.
+    Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not
+    installed or a value does not fit.
     """
     several: list[Any] = servers(config)
     if len(several) > 1:

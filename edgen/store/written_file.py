@@ -1,4 +1,4 @@
-"""Where a command may write a file about a run: outside of runs' folders, or in its own place inside one."""
+"""Check of the place of a file that a command writes about a run: outside of runs, or its own inside one."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _MOST_VALUE = 2_000  # characters of a value of a scenario or an event
 
 
 class Details(NamedTuple):
-    """What a page shows: conversations, and what is known of all of them."""
+    """The content of a page: conversations, and what is known of all of them."""
 
     shown: list[dict[str, Any]]
     scenario: list[tuple[str, str]]

@@ -1,7 +1,7 @@
-"""What is indexed of runs and files, and the process that builds an index: `python -m edgen.web.indexing`.
+"""Entries of runs and files, and the process that builds an index: `python -m edgen.web.indexing`.
 
-A process of its own keeps the server quick and small meanwhile. It prints a line of JSON now and then: how many
-conversations are indexed of how many, and in the end what is wrong, if anything is.
+A process of its own keeps the server quick and small meanwhile. It prints a line of JSON now and then: how
+many conversations are indexed of how many, and in the end the problem, if there is one.
 """
 
 from __future__ import annotations

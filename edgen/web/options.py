@@ -22,7 +22,9 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
             completes="label_sets",
         ),
     ] = None
-    unit: Annotated[Literal["turn", "conversation"] | None, option("With --label: what to label.")] = None
+    unit: Annotated[Literal["turn", "conversation"] | None, option("What to label. With --label alone.")] = (
+        None
+    )
     invite: Annotated[
         str | None,
         option("Invite these people to the task, and print a link for each, once.", metavar="NAME,NAME"),

@@ -1,5 +1,7 @@
-"""Reading pages: their routes, the files that they load, and problems as pages. Nothing here is written and no
-run is locked."""
+"""Reading pages: their routes, the files that they load, and problems as pages.
+
+Nothing here is written, and no run is locked.
+"""
 
 from __future__ import annotations
 

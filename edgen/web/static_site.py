@@ -1,7 +1,7 @@
 """`edgen web --export`: the reading pages of a run or data set as files, which need no server.
 
-Every conversation has a page; lists and one page a facet lead to them. Links are relative, so the folder can be
-opened from a disk, sent, or published as it is.
+Every conversation has a page; lists and one page a facet lead to them. Links are relative, so the folder can
+be opened from a disk, sent, or published as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Site:
 
 
 def export_site(paths: Sequence[Path], folder: Path) -> Site:
-    """Write the pages of the one run or data set at `paths` to a folder that is new, empty or an earlier site.
+    """Write the pages of one run or data set to a folder that is new, empty or an earlier site.
 
     Raises UsageError for another number of runs, too many conversations and any other folder, and RunError
     where something cannot be read or written.

@@ -183,7 +183,7 @@ def test_kills_lose_no_answer_and_ask_nobody_twice(run: Path) -> None:
 
 
 def test_consent_questions_and_a_backend_that_stands_in(run: Path) -> None:
-    people = ROOT / "jobs" / "people"
+    people = ROOT / "questionnaires" / "people"
     settings = [f"backends.student.{name}={people / file}" for name, file in
                 (("consent", "consent.md"), ("before", "before.yaml"), ("after", "after.yaml"))]  # fmt: skip
     making = generate(

@@ -61,7 +61,7 @@ class Purse:
         """Return whether a call may be covered once the owner's total is `total` or less."""
         if self._granted.plus(self._base).covers(total.plus(more)):
             return True
-        # `total` is none that is so now, so the base stays.
+        # Nothing was spent up to `total` yet, so the base stays.
         is_today = self.book.day(self._clock()) == self.day
         return self._enlarge(total, more) if is_today else self.covers(total, more)
 

@@ -41,7 +41,8 @@ events.onmessage = (event) => {
   const facts = JSON.parse(event.data);
   const cards = new Map([...document.querySelectorAll("[data-run]")].map((card) => [card.dataset.run, card]));
   before ??= shape(facts);
-  const isNew = facts.runs.some((run) => !cards.has(run.slug)) || facts.runs.length !== cards.size;
+  const isNew = facts.runs.some((run) => !cards.has(run.slug)) || facts.runs.length !== cards.size ||
+    facts.runs.some((run) => cards.get(run.slug)?.dataset.state !== run.state);
   if ((isNew || shape(facts) !== before) && !isBusy()) {
     location.reload();
     return;
