@@ -25,7 +25,7 @@ Prompts that quote what models or people wrote
 What a person sees who plays a role
     View, Offer: the view of a request (`Question.view`, `Session.view`). facts_of: the values that a role
         sees. said_in: speaker and text of turns. CLOSING: what a text ends with that closes a conversation.
-    Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a scale each.
+    Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a Scale each.
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
         values.
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     )
     from edgen.protocols.questionnaire import Questionnaire as Questionnaire
     from edgen.protocols.questionnaire import QuestionnaireError as QuestionnaireError
+    from edgen.protocols.questionnaire import Scale as Scale
     from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
     from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
     from edgen.protocols.stage import Stage as Stage
@@ -117,7 +118,7 @@ else:
             "edgen.core.values": "Role TaskId",
             "edgen.protocols.views": "CLOSING facts_of said_in",
             "edgen.protocols.questionnaire": (
-                "Questionnaire QuestionnaireError load_questionnaire read_questionnaire"
+                "Questionnaire QuestionnaireError Scale load_questionnaire read_questionnaire"
             ),
             "edgen.protocols.base": "FindFile Protocol ended transcript_of",
             "edgen.protocols.parts": (
