@@ -6,7 +6,7 @@ The promise of `edgen.plugin` does not cover these names: they may change in any
 CHANGELOG.md says.
 
 ActedTurn, acted_form, read_acted_turn: a turn with the actions that it takes. Chosen, choice_form,
-read_choice: one of several offers, or words of its own. read_scores: a number for each name.
+read_choice: one of several offers, or words of its own. read_scores: a number for each name, MOST_SCORE at most.
 TurnReply: a turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a reply that
 answers. fold_key: a name as it is compared. find_service_refusal: a refusal by the service. RoleWords,
 OwnWords, TEACHER_STUDENT: words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text that
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from edgen.reading.answers.choice import Chosen as Chosen
     from edgen.reading.answers.choice import choice_form as choice_form
     from edgen.reading.answers.choice import read_choice as read_choice
+    from edgen.reading.answers.scores import MOST_SCORE as MOST_SCORE
     from edgen.reading.answers.scores import read_scores as read_scores
     from edgen.reading.assistant_words import find_service_refusal as find_service_refusal
     from edgen.reading.loose_json.parser import Pairs as Pairs
@@ -47,7 +48,7 @@ else:
             "edgen.reading.answers.acted_turn": "ActedTurn acted_form read_acted_turn",
             "edgen.reading.answers.body": "body_of fold_key object_in unfenced",
             "edgen.reading.answers.choice": "Chosen choice_form read_choice",
-            "edgen.reading.answers.scores": "read_scores",
+            "edgen.reading.answers.scores": "MOST_SCORE read_scores",
             "edgen.reading.assistant_words": "find_service_refusal",
             "edgen.reading.loose_json.parser": "Pairs parse",
             "edgen.reading.one_turn.reader": "TurnReply",
