@@ -6,11 +6,11 @@ The promise of `edgen.plugin` does not cover these names: they may change in any
 CHANGELOG.md says.
 
 ActedTurn, acted_form, read_acted_turn: a turn with the actions that it takes. Chosen, choice_form,
-read_choice: one of several offers, or words of its own. read_scores: a number for each name, MOST_SCORE at most.
-TurnReply: a turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a reply that
-answers. fold_key: a name as it is compared. find_service_refusal: a refusal by the service. RoleWords,
-OwnWords, TEACHER_STUDENT: words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text that
-every file can hold.
+read_choice: one of several offers, or words of its own. read_scores: a number for each name, MOST_SCORE at
+most. TurnReply: a turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a reply
+that answers. fold_key: a name as it is compared. find_service_refusal: a refusal by the service. RoleWords,
+OwnWords, TEACHER_STUDENT: words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text
+that every file can hold.
 """
 
 from __future__ import annotations
