@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from edgen.plugin import (
     Address,
     AnswerKind,
@@ -57,10 +55,6 @@ class _Told(NamedTuple):
     goal: str
 
 
-class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """There is nothing to set."""
-
-
 def _form(rules: Rules) -> Form:
     """Return the form of a conversation between a space's roles, with the probability if one of them
     learns."""
@@ -99,7 +93,6 @@ class Oneshot(ConversationProtocol):
             spoken=True,
         ),
     )
-    Config = NoSettings
     sends_schemas = True
     starter = Starter(
         "quickstart", {"prompt.j2": "education_dialogue"}, "default", "one prompt plays both sides"

@@ -49,6 +49,7 @@ from edgen.plugin.protocols import (
     DEFAULT_VARIABLES,
     Protocol,
     TaskId,
+    describe_space,
     fence_text,
     guarded_lines,
     has_five_dimensions,
@@ -287,15 +288,3 @@ def _messages(
             }
         )
     return messages
-
-
-def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
-    """Return the variables of a judge's template on a space and on a scenario's values, by their labels."""
-    names = [role.name for role in space.roles]
-    return {
-        "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
-        "space_goal": space.description or "",
-        "scenario_lines": "\n".join(
-            f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions
-        ),
-    }
