@@ -132,9 +132,14 @@ class Plan:
     @property
     def speaking(self) -> tuple[str, ...]:
         """The roles, as in `backends`, that are asked for turns of a conversation."""
-        kinds = {kind.name: kind for kind in self.protocol.answers} | answer_kinds()
+        own = {kind.name for kind in self.protocol.answers if kind.spoken}
+        asked = [one for one in self.templates.values() if one.expects is not None]
+        # All protocols are loaded only for a kind that is not this one's.
+        kinds = {} if all(one.expects in own for one in asked) else answer_kinds()
         spoken = {
-            one.asked for one in self.templates.values() if one.expects in kinds and kinds[one.expects].spoken
+            one.asked
+            for one in asked
+            if one.expects in own or getattr(kinds.get(one.expects), "spoken", False)
         }
         spoken |= {role.name.lower() for role in self.space.roles}
         return tuple(role for role in self.roles if role in spoken)
