@@ -31,6 +31,8 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True):
     """Knowledge of the role: a label and a value each."""
     turns: tuple[tuple[str, str], ...] = ()
     """Turns so far: speaker and text."""
+    sides: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Texts to compare, in the order in which they are shown: speaker and text of the turns of each."""
     text: str = ""
     """Anything else to read before answering: a task, a pair, questions."""
     offers: tuple[Offer, ...] = ()

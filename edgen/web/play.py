@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +105,8 @@ def _config(player: _Player) -> HumanConfig | None:
         return known[1]
     found: HumanConfig | None = None
     for job in arm_jobs(load_job(path), str(path)).values():
-        config = backend_of(job, player.role) if player.role in roles_asked(job) else None
+        asked = player.role in roles_asked(job) or player.role in job.backends
+        config = backend_of(job, player.role) if asked else None
         found = config if isinstance(config, HumanConfig) else found
     _configs[str(path), player.role] = stamp, found
     return found
@@ -147,7 +149,7 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
     if seat is not None and (
         mailbox.has_ended(seat.conversation) or mailbox.has_left(seat.conversation, player.role)
     ):
-        if not again and not mailbox.is_in_lobby(player.person, player.role):
+        if not again and _plays(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
             config = _config(player)
             if (
                 config is not None
@@ -165,6 +167,12 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
     return _Stage("wait" if waiting is None else "answer", seat, waiting)
 
 
+def _plays(mailbox: Mailbox, seat: Seat) -> bool:
+    """Return whether a person speaks in a conversation; one who judges or labels goes on to the next."""
+    last = mailbox.last(seat.conversation, seat.role)
+    return last is None or bool(last.request.view.role)
+
+
 def _show(
     request: web.Request, player: _Player, stage: _Stage, problem: str = "", **kept: Any
 ) -> dict[str, Any]:
@@ -179,7 +187,12 @@ def _show(
         last = mailbox.last(seat.conversation, player.role)
         view = None if last is None else last.request.view
     turns = [] if view is None else [(speaker, text, speaker == view.role) for speaker, text in view.turns]
-    if last is not None and last.text is not None and (said := _said(last.request, last.text)):
+    if (
+        last is not None
+        and last.text is not None
+        and last.request.view.role
+        and (said := _said(last.request, last.text))
+    ):
         turns.append((last.request.view.role, said, True))
     return {
         "token": request[VISITOR].token,
@@ -188,6 +201,7 @@ def _show(
         "game": "" if seat is None else seat.token,
         "view": view,
         "turns": turns,
+        "sides": [] if view is None else [_sided(side) for side in view.sides],
         "again": (again or "").replace("_", " "),
         "paper": paper if isinstance(paper, str) else paper.view.text,
         "fields": [] if pending is None else [_shown(field) for field in fields_of(pending)],
@@ -196,6 +210,12 @@ def _show(
         "problem": problem,
         "kept": kept.get("kept", {}),
     }
+
+
+def _sided(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
+    """Return the turns of a text to compare, each with the number of its speaker."""
+    speakers = [*dict.fromkeys(speaker for speaker, _ in turns)]
+    return [(speaker, text, speakers.index(speaker) % 2) for speaker, text in turns]
 
 
 def _shown(field: Field) -> dict[str, Any]:
