@@ -191,8 +191,8 @@ def oracle(
 
 def votes_of(pairs: Pairs, judge: BackendConfig | None) -> int:
     """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature
-    0 and its requests carry no seeds of their own, or if people answer for it. Further votes would be copies of the first: they would be
-    paid, and count as evidence that they are not."""
+    0 and its requests carry no seeds of their own, or if people answer for it. Further votes would be
+    copies of the first: they would be paid, and count as evidence that they are not."""
     if judge is not None and (judge.BY_PEOPLE or (judge.repeats and not judge.draws_anew)):
         return 1
     return pairs.votes
