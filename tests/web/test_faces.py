@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +15,8 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests import ROOT
-from tests.web.serving import browsing, violations
+from tests import ROOT, fork_server
+from tests.web.serving import browsing, open_ready, violations
 
 pytestmark = pytest.mark.integration
 
@@ -146,3 +147,64 @@ def test_labels_on_a_phone(chrome: Browser, site: Site) -> None:
     assert page.is_visible("text=1 answered")
     _is_right(page)
     page.context.close()
+
+
+def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    people = [f"backends.{role}={{type: human}}" for role in ("teacher", "student")]
+    options = [part for setting in (*people, *PLAY) for part in ("--set", setting)]
+    making = fork_server.popen(
+        "generate", str(ROOT / "jobs" / "selfplay.yaml"), "-o", str(run), *options,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        while not (run / "people" / "waiting.db").exists():
+            assert making.poll() is None
+            time.sleep(0.1)
+        with _pages(run, tmp_path) as (_, link):
+            owner = _enter(chrome, link)
+            links = {
+                role: _invite(owner, link.partition("/enter")[0], role) for role in ("teacher", "student")
+            }
+            _is_right(owner)
+            tea, sue = (_enter(chrome, links[role]) for role in ("teacher", "student"))
+            _say(tea, "Hello Sue, what do you know about it already?")
+            sue.wait_for_selector("text=what do you know about it already?")
+            sue.reload()
+            sue.fill("textarea", "Half of")
+            tea.wait_for_selector("text=Somebody is writing")
+            _is_right(sue)
+            sue.context.set_offline(True)
+            sue.wait_for_selector("text=No connection")
+            sue.context.set_offline(False)
+            assert sue.input_value("textarea") == "Half of"
+            sue.fill("textarea", "Nothing yet. I am glad to be here.")
+            sue.click("text=Send and say goodbye")
+            for one in (tea, sue):
+                one.wait_for_selector("text=The conversation is over")
+            sue.go_back()
+            sue.reload()
+            sue.wait_for_selector("text=The conversation is over")
+            _is_right(sue)
+            assert making.wait(60) == 0
+        said = (run / "shards").rglob("*.json*")
+        assert sum(path.read_text("utf-8").count("I am glad to be here.") for path in said) >= 1
+    finally:
+        making.kill()
+        making.communicate()
+
+
+def _invite(owner: Page, base: str, role: str) -> str:
+    owner.goto(f"{base}/")
+    address = owner.get_attribute("h2 a", "href") or ""
+    open_ready(owner, f"{base}/people/{address.rpartition('/')[2]}")
+    owner.fill("#names", f"{role}1")
+    owner.select_option("#task", f"play {role}")
+    owner.click("text=Make links")
+    return owner.inner_text("section[aria-labelledby=links] code")
+
+
+def _say(page: Page, text: str) -> None:
+    page.wait_for_selector("textarea")
+    page.fill("textarea", text)
+    page.keyboard.press("Enter")
