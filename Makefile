@@ -5,6 +5,7 @@
 # make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
 # make test-real  every protocol and asker with a real, very small model in this process (98 MB)
+# make test-cluster  a real Ray cluster on this machine, whose workers and heads are killed (80 MB)
 # make proof  SmolLM2 learns from data that it made with edgen, and is tested before and after (docs/improve.md); 8 minutes
 # make without-domain  the unit tests of copies of the tree without all domains, then without each (DOMAINS="forum guided" for some)
 # make bench  print the benchmarks
@@ -82,6 +83,10 @@ unit: $(VENV)/.dev
 test-real: $(VENV)/.dev $(VENV)/.local
 	EDGEN_REAL=1 $(PYTEST) -n 2 tests/real
 
+.PHONY: test-cluster
+test-cluster: $(VENV)/.dev $(VENV)/.cluster
+	EDGEN_CLUSTER=1 $(BIN)/python -m pytest -q -p no:xdist tests/cluster
+
 .PHONY: slowest
 slowest: $(VENV)/.dev
 	$(PYTEST) -n $(CORES) -p tests.cpu_times
@@ -97,6 +102,10 @@ $(VENV)/.core: $(LOCKS)
 # The set-up takes out of the environment what its lock does not name: so it comes first.
 $(VENV)/.local: $(VENV)/.core requirements-local.txt .ci/setup-local
 	@sh .ci/setup-local
+	@touch $@
+
+$(VENV)/.cluster: $(VENV)/.core requirements-cluster.txt .ci/setup-cluster
+	@sh .ci/setup-cluster
 	@touch $@
 
 $(VENV)/.dev: $(LOCKS)

@@ -66,7 +66,6 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/protocols/labelling.py": ("edgen.config.label_set", "edgen.protocols", "edgen.reading.answers"),
     # Protocols of judges and writers: their readers have names that collide (two Choice, two Labels).
     "edgen/protocols/oracle.py": ("edgen.config", "edgen.core.pair", "edgen.reading.answers"),
-    "edgen/protocols/rubric.py": ("edgen.protocols.oracle", "edgen.reading.answers"),
     "edgen/protocols/writing.py": ("edgen.protocols", "edgen.reading.answers"),
     # The format of a run's own shards.
     "edgen/domains/education/export.py": ("edgen.config", "edgen.store.shards", "edgen.validation.schema"),

@@ -50,7 +50,7 @@ USUAL_ECHOES = 0.04
 
 
 # The most sentences that a speaker says again, as a share of all. Exercises and plans repeat explanations on purpose.
-MOST_REPEATED = {"tutoring": 0.09, "incident_response": 0.12, "lesson_plan": 0.1}
+MOST_REPEATED = {"tutoring": 0.11, "incident_response": 0.12, "lesson_plan": 0.1}
 USUAL_REPEATED = 0.05
 _SENTENCE = re.compile(r"(?<=[.?!…”]) ")
 _LONG = 25  # characters; shorter sentences are said again by anybody

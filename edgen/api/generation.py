@@ -34,6 +34,7 @@ from edgen.providers import Backend
 from edgen.runtime.backends import (
     arms_at_once,
     configs_of,
+    on_cluster,
     open_backends,
     open_scheduler,
 )
@@ -73,7 +74,8 @@ class GenerateOptions:
     """Options of generating.
 
     `output` is the run's folder, outputs/<name> by default. `part`: the scenarios to make, None for all;
-    `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run.
+    `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run;
+    `on`: `ray` or `ray://ADDRESS` for a cluster with so many `workers`, None for this process.
     """
 
     output: Path | None = None
@@ -81,6 +83,8 @@ class GenerateOptions:
     write_only: Path | None = None
     part: range | None = None
     fresh: bool = False
+    on: str | None = None
+    workers: int | None = None
 
 
 class ArmFiles(NamedTuple):
@@ -262,6 +266,12 @@ class _Generation:
                 together=[role for role in plan.speaking if plan.rules.by_people(role)],
             )
         )
+        if options.on is not None:
+            if options.via != "online":
+                raise UsageError("--on goes with single calls; leave it or --via batch out.")
+            consents = self._control.trust.settle(configs_of(plan).values())
+            backends, factory = on_cluster(backends, options.on, options.workers, consents)
+            return _ArmWork(arm, plan, backends, factory, self._folder.arm(arm))
         scheduler = await stack.enter_async_context(
             open_scheduler(job, backends, options.via, options.write_only)
         )

@@ -38,6 +38,16 @@ WriteOnlyOption = Annotated[
         help="With --via batch: write the request files there and send nothing; see `edgen batch read`.",
     ),
 ]
+OnOption = Annotated[
+    str | None,
+    Option(
+        "--on", metavar="ray[://ADDRESS]", help="Run on a Ray cluster; without ADDRESS: on all cores here."
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    Option("--workers", metavar="N", min=1, help="With --on: worker processes. Default: one a core."),
+]
 
 
 def command(
@@ -51,6 +61,8 @@ def command(
     show: ShowOption = 0,
     via: CallVia = "online",
     write_only: WriteOnlyOption = None,
+    on: OnOption = None,
+    workers: WorkersOption = None,
     part: o.RangeOption = None,
     trust_code: TrustCode = (),
     dry_run: o.DryRunOption = False,
@@ -81,7 +93,13 @@ def command(
     from edgen.api.generation import GenerateOptions, JobSource, generate
 
     options = GenerateOptions(
-        output=output, via=via, write_only=write_only, part=o.read_range(part), fresh=resume == "never"
+        output=output,
+        via=via,
+        write_only=write_only,
+        part=o.read_range(part),
+        fresh=resume == "never",
+        on=on,
+        workers=workers,
     )
     source = JobSource.of(job, overrides, allow_outside=allow_outside)
     made = asyncio.run(generate(source, options, control))

@@ -20,6 +20,7 @@ from rich.text import Text
 from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
 from edgen.core.person_requests import PersonRequest, View
+from edgen.core.system import edit_lines
 from edgen.core.text import safe
 
 _WIDEST = 88  # columns of a conversation
@@ -46,8 +47,7 @@ class Screen:
         self._facts: tuple[tuple[str, str], ...] | None = None
         self._text = ""
         if self._live:
-            with contextlib.suppress(ImportError):
-                import readline  # noqa: F401 - lines can be edited
+            edit_lines()
 
     def begin(self) -> None:
         """Begin a conversation."""

@@ -21,6 +21,7 @@ AllowHost = Annotated[
 OwnSpaces = Annotated[
     list[Path] | None,
     Option(
+        "--knows",
         metavar="FILE",
         help="Also speak of the values of this space where a prompt names them; may be repeated.",
     ),

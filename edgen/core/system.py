@@ -100,6 +100,17 @@ def try_lock(number: int, *, shared: bool = False) -> None:
 # --- processes, signals and limits --------------------------------------------------------------
 
 
+def interrupt(process: int) -> None:
+    """Interrupt a process, as Ctrl-C does. Raises OSError where it cannot be."""
+    os.kill(process, signal.SIGINT)
+
+
+def edit_lines() -> None:
+    """Have `input` edit lines, where the system's Python can."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - importing it is what it takes
+
+
 @contextlib.contextmanager
 def handling(
     loop: asyncio.AbstractEventLoop, signals: Iterable[int], handler: Callable[[int], None]

@@ -81,8 +81,10 @@ class JudgeAsking(NamedTuple):
 class Measure(Generic[V]):
     """A measure: its definition, how it is counted, and how its value is shown.
 
-    A measure has either `of_one` and `aggregates`, or a count of its own (`counts`, or `start` where it
-    needs what is shared).
+    A measure has `of_one` and `aggregates`; or a count of its own (`counts`, or `start` where it needs what
+    is shared); or, where its value follows from what is shared without a look at any conversation, `finish`
+    alone. A count of its own is for a value that columns and aggregates cannot express: see "Measures with a
+    count of their own" in docs/decisions.md.
     """
 
     name: ClassVar[str]
@@ -114,8 +116,8 @@ class Measure(Generic[V]):
 
     def __init__(self) -> None:
         own = type(self)
-        counted = own.start is not Measure.start or hasattr(self, "counts")
-        if not counted and own.of_one is Measure.of_one and own.column_reader is Measure.column_reader:
+        brings = ("of_one", "column_reader", "start", "finish")
+        if not hasattr(self, "counts") and all(getattr(own, one) is getattr(Measure, one) for one in brings):
             raise TypeError(f"{own.__name__} has neither `of_one` nor `counts` nor `start`")
 
     # ---- what is counted

@@ -132,7 +132,9 @@ class Plan:
     @property
     def speaking(self) -> tuple[str, ...]:
         """The roles, as in `backends`, that are asked for turns of a conversation."""
-        kinds = {kind.name: kind for kind in self.protocol.answers} | answer_kinds()
+        kinds = {kind.name: kind for kind in self.protocol.answers}
+        if any(one.expects not in kinds for one in self.templates.values()):
+            kinds |= answer_kinds()  # it loads every protocol
         spoken = {
             one.asked for one in self.templates.values() if one.expects in kinds and kinds[one.expects].spoken
         }

@@ -11,7 +11,8 @@ Conversations
     Stage, play: a conversation turn by turn. ask_turn: `ask` for a turn, which is kept up to its last
         sentence if it is cut off. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
         may use besides.
-    conversation_variables: the values of these. learner: the role that another one teaches.
+    conversation_variables: the values of these. describe_space: the same for a judge, without what entries
+        say of themselves. learner: the role that another one teaches.
     DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
     has_five_dimensions: whether a space is that one. TOPIC_FIELDS: fields of its topics.
     five_list_scenario: a scenario of it. AllowedCells: cells of a space without those that it rules out.
@@ -25,7 +26,7 @@ Prompts that quote what models or people wrote
 What a person sees who plays a role
     View, Offer: the view of a request (`Question.view`, `Session.view`). facts_of: the values that a role
         sees. said_in: speaker and text of turns. CLOSING: what a text ends with that closes a conversation.
-    Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a scale each.
+    Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a Scale each.
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
         values.
@@ -68,6 +69,9 @@ if TYPE_CHECKING:
         conversation_variables as conversation_variables,
     )
     from edgen.protocols.parts import (
+        describe_space as describe_space,
+    )
+    from edgen.protocols.parts import (
         labels_of as labels_of,
     )
     from edgen.protocols.parts import (
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
     )
     from edgen.protocols.questionnaire import Questionnaire as Questionnaire
     from edgen.protocols.questionnaire import QuestionnaireError as QuestionnaireError
+    from edgen.protocols.questionnaire import Scale as Scale
     from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
     from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
     from edgen.protocols.stage import Stage as Stage
@@ -117,11 +122,11 @@ else:
             "edgen.core.values": "Role TaskId",
             "edgen.protocols.views": "CLOSING facts_of said_in",
             "edgen.protocols.questionnaire": (
-                "Questionnaire QuestionnaireError load_questionnaire read_questionnaire"
+                "Questionnaire QuestionnaireError Scale load_questionnaire read_questionnaire"
             ),
             "edgen.protocols.base": "FindFile Protocol ended transcript_of",
             "edgen.protocols.parts": (
-                "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables labels_of learner"
+                "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables describe_space labels_of learner"
             ),
             "edgen.protocols.cut_turns": "ask_turn",
             "edgen.protocols.fence": "CONTINUED FENCED fence_text fence_turns guarded_lines make_mark",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
-
-import msgspec
 
 from edgen.plugin import (
     Address,
@@ -57,20 +56,24 @@ class _Told(NamedTuple):
     goal: str
 
 
-class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """There is nothing to set."""
-
-
 def _form(rules: Rules) -> Form:
     """Return the form of a conversation between a space's roles, with the probability if one of them
     learns."""
-    names = [role.name for role in rules.roles]
+    names = tuple([role.name for role in rules.roles])
     backend = rules.backend("default")
-    most, longest = _bounds(None if backend is None else backend.room())
+    bounds = _bounds(None if backend is None else backend.room())
+    return _form_of(names, *bounds, learns=learner(rules.roles) is not None)
+
+
+@lru_cache(maxsize=64)
+def _form_of(names: tuple[str, ...], most: int, longest: int, *, learns: bool) -> Form:
+    """Return the form of a conversation of so many turns, of so many characters, between these."""
     conversation = turns(names, _TURNS[0], most, longest)
-    if learner(rules.roles) is None:
-        return form(conversation=conversation)
-    return form(conversation=conversation, probability=probability())
+    return (
+        form(conversation=conversation, probability=probability())
+        if learns
+        else form(conversation=conversation)
+    )
 
 
 def _bounds(room: int | None) -> tuple[int, int]:
@@ -99,7 +102,6 @@ class Oneshot(ConversationProtocol):
             spoken=True,
         ),
     )
-    Config = NoSettings
     sends_schemas = True
     starter = Starter(
         "quickstart", {"prompt.j2": "education_dialogue"}, "default", "one prompt plays both sides"

@@ -51,6 +51,7 @@ from edgen.plugin.protocols import (
     Protocol,
     TaskId,
     View,
+    describe_space,
     fence_text,
     guarded_lines,
     has_five_dimensions,
@@ -318,15 +319,3 @@ def _views(
         questions=(("better", "Which is better?"),),
     )
     return {"ab": view.with_(sides=both), "ba": view.with_(sides=both[::-1])}
-
-
-def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
-    """Return the variables of a judge's template on a space and on a scenario's values, by their labels."""
-    names = [role.name for role in space.roles]
-    return {
-        "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
-        "space_goal": space.description or "",
-        "scenario_lines": "\n".join(
-            f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions
-        ),
-    }

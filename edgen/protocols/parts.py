@@ -307,6 +307,19 @@ def conversation_variables(
     }
 
 
+def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
+    """Return the variables of a judge's template on a space and on a scenario's values, by
+    their labels."""
+    names = [role.name for role in space.roles]
+    return {
+        "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
+        "space_goal": space.description or "",
+        "scenario_lines": "\n".join(
+            f"- {one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in space.dimensions
+        ),
+    }
+
+
 def learner(roles: Sequence[SpaceRole]) -> str | None:
     """Return the role that learns, None if no role teaches another one."""
     sides = {role.name: side_of(role.name) for role in roles}

@@ -15,13 +15,17 @@ import msgspec
 from msgspec import Meta
 
 from edgen.plugin import JobError, Problem
-from edgen.plugin.answers import Scale
 from edgen.plugin.files import build, read_text, read_yaml
+from edgen.plugin.forms import Form, form_of, whole_number
+from edgen.plugin.forms import text as text_of
 
 _Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}\Z")]
 _Line = Annotated[str, Meta(min_length=1, max_length=1_000)]
 _End = Annotated[int, Meta(ge=-1_000, le=1_000)]
 MOST_ITEMS = 50
+MOST_TEXT = 500  # characters of a free answer under a schema
+
+Scale = tuple[int, int]  # the lowest and the highest rating
 
 
 class QuestionnaireError(JobError):
@@ -66,6 +70,16 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
         """An example of an answer, as JSON."""
         example = {item.name: "…" if item.scale is None else item.scale[0] for item in self.items}
         return msgspec.json.encode(example).decode()
+
+    @property
+    def answer_form(self) -> Form:
+        """The form of the answers: a rating on each scale, and texts."""
+        return form_of(
+            {
+                name: text_of(MOST_TEXT, least=0) if scale is None else whole_number(*scale)
+                for name, scale in self.scales.items()
+            }
+        )
 
     def lines(self) -> list[str]:
         """Return an item a line, as it is asked."""

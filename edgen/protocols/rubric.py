@@ -29,10 +29,9 @@ from edgen.plugin import (
     template_variables,
     unread,
 )
+from edgen.plugin.answers import MOST_SCORE, read_scores
 from edgen.plugin.forms import form_of, whole_number
-from edgen.plugin.protocols import DEFAULT_VARIABLES, Protocol, TaskId, fence_text, guarded_lines, make_mark
-from edgen.protocols.oracle import describe_space
-from edgen.reading.answers.scores import MOST, read_scores
+from edgen.plugin.protocols import DEFAULT_VARIABLES, Protocol, TaskId, describe_space, fence_turns
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")
@@ -94,29 +93,22 @@ def rubric(
     judged: Judged, criteria: Sequence[Criterion], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, dict[str, float] | Rejection]:
     """Yield a request per ask; return the score of each criterion, in [0, 1], or a rejection."""
-    names = [criterion.name for criterion in criteria]
-    address = Address(judged.scenario.index, judged.task)
-    messages = prompt.messages(_variables(judged, criteria, rules))
-    asked = form_of(dict.fromkeys(names, whole_number(0, MOST)))
-    question = Question(address, messages, RUBRIC.name, "judge", prompt.schema, form=prompt.form(asked))
-    return (yield from ask(question, rules, lambda reply: _read(reply, names)))
-
-
-def _variables(judged: Judged, criteria: Sequence[Criterion], rules: Rules) -> dict[str, object]:
-    guarded = guarded_lines(judged.turns)
-    fence = make_mark(rules.seed, judged.scenario.index, judged.task, [guarded])
-    return {
-        **scenario_variables(judged.scenario),
-        **describe_space(judged.space, judged.scenario),
-        "fence": fence,
-        "guarded": fence_text("Conversation", guarded, fence),
+    scenario, names = judged.scenario, [criterion.name for criterion in criteria]
+    variables = {
+        **scenario_variables(scenario),
+        **describe_space(judged.space, scenario),
+        **fence_turns(rules.seed, scenario.index, judged.task, judged.turns),
         "criteria": "\n".join(f"- {criterion.name}: {criterion.says}" for criterion in criteria),
-        "form": msgspec.json.encode({criterion.name: 0 for criterion in criteria}).decode(),
+        "form": msgspec.json.encode(dict.fromkeys(names, 0)).decode(),
     }
+    form = prompt.form(form_of(dict.fromkeys(names, whole_number(0, MOST_SCORE))))
+    address = Address(scenario.index, judged.task)
+    question = Question(address, prompt.messages(variables), RUBRIC.name, "judge", prompt.schema, form=form)
+    return (yield from ask(question, rules, lambda reply: _read(reply, names)))
 
 
 def _read(reply: Reply, names: Sequence[str]) -> dict[str, float] | Rejection:
     scores = None if reply.refusal else read_scores(reply.text, names)
     if scores is not None:
-        return {name: score / MOST for name, score in scores.items()}
+        return {name: score / MOST_SCORE for name, score in scores.items()}
     return unread(reply, (reply.refusal or reply.text)[:_SAID])

@@ -10,9 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from edgen.core.lazy_patterns import compile_later
+
 # Scripts that put no space between words: there each character counts as one.
 _SOLID = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(
+_WORD = compile_later(
     rf"[{_SOLID}]|[^\W_{_SOLID}]+(?:'[^\W_{_SOLID}]+)*"
     # Signs that change what a sum says are words; other marks are punctuation.
     r"|[+=<>^%÷×±√≤≥≠]|[-*/](?=\s?[\d(])"
@@ -26,7 +28,7 @@ _BLANKED = bytes(
     ord(c.lower()) if c.isalnum() or c in ("'", APART) else c in _SIGNS or 32 for c in map(chr, range(128))
 ) + bytes(128)
 _SIGN_WORD = re.compile(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
-_INSIDE = re.compile(rf"[^\W_{_SOLID}]{{2}}")  # what stands around a place inside a word
+_INSIDE = compile_later(rf"[^\W_{_SOLID}]{{2}}")  # what stands around a place inside a word
 _SENTENCE = re.compile(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
 _FOLD = str.maketrans(
     {

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from edgen.core.values import Message, Rejection, RejectionReason
 from edgen.reading.detect import APART, fold, plain_words, words
-from edgen.reading.placeholders import is_placeholder
+from edgen.reading.placeholders import any_placeholder, is_placeholder
 from edgen.reading.text.characters import excerpt
 
 _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
@@ -160,7 +160,7 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     """Return whether no turn can be hollow, by its letters alone: most conversations. No two turns are equal, none
     is a placeholder, few sentences are equal, and none is of the prompt's words."""
     whole = APART.join(texts)
-    if asked.heard is not None or not whole.isascii() or any(map(is_placeholder, texts)):
+    if asked.heard is not None or not whole.isascii() or any_placeholder(texts):
         return False
     letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:

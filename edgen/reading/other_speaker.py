@@ -14,6 +14,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Turn
 from edgen.reading.roles import ARTICLES, RoleWords
 
@@ -67,7 +68,7 @@ _WORDS = re.compile(r"[^\W_]+").findall
 
 class _Patterns(NamedTuple):
     """Words that a speaker's name holds; labels before a colon; names with a title; labels without a colon; speech with
-    a verb."""
+    a verb. Patterns are compiled at first use: each costs as much as reading a hundred replies, and few turns need one."""
 
     words: frozenset[str]
     label: re.Pattern[str]
@@ -133,19 +134,19 @@ def _patterns(roles: RoleWords) -> _Patterns:
     named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS(word)}
     return _Patterns(
         words=frozenset({*named, *_WORDS(_PLAIN_TITLES)}),
-        label=re.compile(
+        label=compile_later(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"
             rf"(?:\s{_SAYS})?{_DECOR}\Z"
         ),
-        titled=re.compile(
+        titled=compile_later(
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),
-        alone=re.compile(
+        alone=compile_later(
             rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)|{anyone}{_NOTE}\s?[—–>])"
             rf"|[\[(*]{anyone}\s{_SPEAKS}[^\n]{{0,20}}[\])*]|</?(?:{words})(?:[_ -]?\w{{1,3}})?\s?/?>"
             rf"|[\"'](?:role|speaker|name)[\"']\s{{0,2}}:\s{{0,2}}[\"']{anyone}[\"']"
         ),
-        spoken=re.compile(
+        spoken=compile_later(
             rf"(?i){_BEGINS}\s*{anyone}(?:\s\w+ly)?\s{_SPEAKS}(?:\s\w+ly)?\s?[,:：]?\s?[\"“„«]"
             rf"|[,.!?…，。！？][\"”“»]\s?{_SPEAKS}\s{anyone}(?=\W|\Z)"
             rf"|[,.!?…，。！？][\"”“»]\s?{anyone}\s{_SPEAKS}(?=\W|\Z)"

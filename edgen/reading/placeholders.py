@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.detect import words
 
 _LONGEST = 60  # characters
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
-_ONLY_DOTS = re.compile(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
+_ONLY_DOTS = compile_later(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
 _LABEL = re.compile(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
-_BRACKETED = re.compile(r"\A[\"“«]?\$?[<\[{(«]+\s?([^<>\[\]{}()\"\n]{2,80}?)\s?[>\]})»]+[.\"”»]?\Z")
-_TO_FILL_IN = re.compile(
+_BRACKETED = compile_later(r"\A[\"“«]?\$?[<\[{(«]+\s?([^<>\[\]{}()\"\n]{2,80}?)\s?[>\]})»]+[.\"”»]?\Z")
+_TO_FILL_IN = compile_later(
     r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes|asks?"
     r"|respuesta|réponse|antwort|risposta|resposta|ответ|antwoord|odpowiedź|cevap)\b|回答|答案|回复|답변"
 )
@@ -37,7 +39,7 @@ _FIELDS = frozenset(
     ]
 )  # fmt: skip
 _NOUN = r"(?:text|message|reply|answer|response|turn|utterance|question|content|words|speech)"
-_PHRASES = re.compile(
+_PHRASES = compile_later(
     rf"(?:(?:your|the|my|some|students?|teachers?|tutors?|users?)\s){{0,3}}{_NOUN}\s(?:goes\s|comes\s|will be\s)?here"
     rf"|(?:insert|enter|type)\s(?:(?:your|the|some|a|an)\s)?(?:own\s)?{_NOUN}(?:\shere)?"
     rf"|(?:sample|example|dummy|placeholder)\s{_NOUN}|(?:student|teacher|tutor|user|assistant)s?\s(?:text|message|response|utterance|turn)"
@@ -111,6 +113,15 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
 )
 _WORD = re.compile(r"(?![xX]{3})[A-Za-z]+")
 _MARKS = ("..", "__", ". .", "<", "[", "{", "(")
+
+
+def any_placeholder(texts: Sequence[str]) -> bool:
+    """Return whether any of the texts only holds the place of one."""
+    whole = " ".join(texts)
+    if whole.isascii() and whole.isprintable() and not any(map(whole.__contains__, _MARKS)):  # most
+        first = [(text, _WORD.match(text)) for text in texts]
+        texts = [text for text, word in first if word is None or word[0].lower() in _FIRST]
+    return any(map(is_placeholder, texts))
 
 
 def is_placeholder(text: str) -> bool:

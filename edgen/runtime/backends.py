@@ -145,7 +145,7 @@ async def open_batches(
 async def open_scheduler(
     job: Job, backends: Mapping[str, Backend], via: Via, write_only: Path | None = None
 ) -> AsyncIterator[SchedulerFactory]:
-    """Open the factory of the scheduler, with the batch services that it needs."""
+    """Open the factory of a scheduler in this process, with the batch services that it needs."""
     if via == "online":
         yield call_by_call
         return
@@ -153,6 +153,23 @@ async def open_scheduler(
 
     async with open_batches(job, backends, offline=write_only is not None) as services:
         yield partial(BatchScheduler, services=services, write_only=write_only)
+
+
+def on_cluster(
+    backends: Mapping[str, Backend], on: str, workers: int | None, consents: Consents
+) -> tuple[dict[str, Backend], SchedulerFactory]:
+    """Return the backends as the head of a cluster uses them, and the factory of its scheduler. `on`: `ray`,
+    or `ray://` with an address. Raises UsageError for anything else."""
+    if on != "ray" and not on.startswith("ray://"):
+        raise UsageError(f"--on {on}: write ray for a cluster of this machine, or ray://ADDRESS.")
+    from edgen.execution.cluster.backend import Cluster
+    from edgen.execution.cluster.scheduler import ClusterScheduler
+
+    cluster, address = Cluster(), on.removeprefix("ray").removeprefix("://")
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers {workers}: at least one worker is needed.")
+    options: dict[str, Any] = {"cluster": cluster, "address": address, "workers": workers}
+    return cluster.wrap(backends), partial(ClusterScheduler, **options, consents=consents)
 
 
 _ROOM = 64  # a comfortable number of files in addition to connections

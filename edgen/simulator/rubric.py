@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.core.values import Message
-from edgen.reading.answers.scores import MOST
+from edgen.reading.answers.scores import MOST_SCORE
 from edgen.simulator.judge import find_fenced, turns_of
 from edgen.simulator.phrases import Phrases
 from edgen.simulator.tone import tone
@@ -46,6 +46,9 @@ def answer(sheet: Sheet, fault: str | None, rng: Random) -> str:
         return Phrases(rng, {"noun": "conversation"}).say("judge.prose")
     course = sum(map(tone, sheet.turns)) / max(1, len(sheet.turns))
     scores = {
-        name: MOST * (0.3 + 0.9 * course) + 2 * (rng.random() + rng.random() - 1) for name in sheet.names
+        name: MOST_SCORE * (0.3 + 0.9 * course) + 2 * (rng.random() + rng.random() - 1)
+        for name in sheet.names
     }
-    return msgspec.json.encode({name: min(MOST, max(0, round(it))) for name, it in scores.items()}).decode()
+    return msgspec.json.encode(
+        {name: min(MOST_SCORE, max(0, round(it))) for name, it in scores.items()}
+    ).decode()

@@ -24,7 +24,6 @@ from edgen.core.values import Address
 from edgen.plugin.files import read_text
 from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire
 from edgen.providers.human.config import HumanConfig
-from edgen.reading.answers.ratings import ratings_form
 from edgen.store.mailbox import Mailbox, Seat, Waiting, has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.faces import Face
@@ -128,7 +127,7 @@ def _as_request(path: str) -> PersonRequest:
     asked = load_questionnaire(Path(path))
     questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
     view = View(text=asked.description or "", questions=questions)
-    return PersonRequest(asked.name, Address(0, 0), "", view, ratings_form(asked.scales).schema)
+    return PersonRequest(asked.name, Address(0, 0), "", view, asked.answer_form.schema)
 
 
 def _answered(player: _Player, unit: str) -> bool:

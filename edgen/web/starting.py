@@ -8,8 +8,6 @@ stopped: it gets the signal that Ctrl-C sends, and ends in the run's own orderly
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +21,7 @@ from aiohttp import web
 from edgen.config import load_job
 from edgen.core import resources
 from edgen.core.errors import EdgenError, UsageError
+from edgen.core.system import interrupt
 from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import run_of
@@ -145,7 +144,7 @@ def stop_run(run: RunFolder) -> None:
     if holder.host != socket.gethostname():
         raise UsageError(f"{run.path}: {holder} works on it; stop it there.")
     try:
-        os.kill(holder.pid, signal.SIGINT)
+        interrupt(holder.pid)
     except OSError as problem:
         raise UsageError(f"{run.path}: {holder} cannot be stopped ({problem.strerror}).") from None
 

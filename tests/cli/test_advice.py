@@ -21,9 +21,9 @@ from tests.cli.command import Command
 
 # What other programs take, which edgen's texts speak of.
 OTHERS = re.compile(
-    r"pip install|uv (sync|pip)|--no-deps|llama-gguf-split|python3? -m|--data\.|llamafactory-cli|torchrun|cp -r|\(\?i\)|X -e X|--project X |\\d"
+    r"pip install|ray start|uv (sync|pip)|--no-deps|llama-gguf-split|python3? -m|--data\.|llamafactory-cli|torchrun|cp -r|\(\?i\)|X -e X|--project X |\\d"
 )
-OPTION = re.compile(r"(?<![\w{/.-])(--[a-z][a-z-]*[a-z]|-[a-z])(?![\w-]|\.\w)")
+OPTION = re.compile(r"(?<![\w{/.?-])(--[a-z][a-z-]*[a-z]|-[a-z])(?![\w-]|\.\w)")
 MENTIONED = re.compile(r"\bedgen ((?:[a-z][a-z-]+ ?){1,2})([^`'\"\n;|)]*)")
 
 

@@ -28,7 +28,6 @@ from edgen.protocols.space_growth import VALUES
 from edgen.reading.answers.acted_turn import acted_form, read_acted_turn
 from edgen.reading.answers.choice import choice_form, read_choice
 from edgen.reading.answers.probability import read_probability
-from edgen.reading.answers.ratings import ratings_form, read_ratings
 from edgen.reading.answers.texts import read_texts
 from edgen.reading.answers.unit_labels import Choice, read_unit_labels
 from edgen.reading.answers.values import read_values
@@ -39,7 +38,6 @@ from tests.form_checks import check_names_without_bounds, check_what_fits_is_rea
 
 ACTIONS = ("Question", "Hint", "Correction")
 SETS = [Choice(("yes", "no"), False), Choice(("Greetings/Gratitude", "Original Question"), True)]
-ITEMS = {"task": (1, 7), "what_was_hard": None, "comfort": (1, 5)}
 OFFERED = ["I come.", "Wait for me.", "Stay where you are."]
 
 CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
@@ -54,7 +52,6 @@ CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
     "labels": (labels_form(SETS), lambda text: read_unit_labels(text, SETS)),
     "choice": (choice_form(3), lambda text: read_choice(text, OFFERED, "Wizard", free=False)),
     "free choice": (choice_form(3, free=True), lambda text: read_choice(text, OFFERED, "Wizard")),
-    "ratings": (ratings_form(ITEMS), lambda text: read_ratings(text, ITEMS)),
     "sheet": (SHEET, read_sheet),
     "texts": (form(texts=listed(text_of(), 3, 3)), lambda text: read_texts(text, 3)),
     "values": (VALUES, read_values),

@@ -253,7 +253,7 @@ async def test_a_cut_off_answer_is_asked_for_with_more_room(tmp_path: Path) -> N
     async with serve(Service()) as service:
         backend = {
             "type": "openai", "model": "m", "base_url": service.url, "seed": "auto", "max_tokens": 150,
-            "retry_max_tokens": 2000,
+            "retry_max_tokens": 2000, "forms": "prose",
         }  # fmt: skip
         job = write(
             tmp_path / "job.yaml", job_text(service.url, conversations=20, backends={"default": backend})

@@ -45,3 +45,26 @@ def test_the_schema_knows_the_keys_that_records_have() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert {*Record.__struct_fields__} <= {*SCHEMA["properties"]}
     assert list(SCHEMA["properties"]["provenance"]["properties"]) == list(Provenance.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ([], "no object"),
+        ("x", "no object"),
+        ({"roles": ["A", "B"]}, "no scenario"),
+        ({"scenario": "x"}, "no scenario"),
+        ({"scenario": {}}, "no list of turns"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_a_reason(record: object, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        DIALOGUE.read_file(record)
+
+
+@pytest.mark.parametrize(
+    ("turn", "anew"),
+    [({"data": {"time": 3}}, True), ({"data": {"time": "3"}}, False), ({"data": []}, False), ("x", False)],
+)
+def test_only_a_turn_with_a_time_may_follow_one_of_the_same_role(turn: object, anew: bool) -> None:
+    assert DIALOGUE.begins_anew(turn) is anew

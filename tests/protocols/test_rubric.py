@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable
 
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgen.config.backends import Forms
 from edgen.core.resources import find
-from edgen.core.values import Rejection, RejectionReason, Reply, Request, Turn
+from edgen.core.values import FinishReason, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.rubric import VARIABLES, Criterion, Judged, rubric
@@ -33,9 +35,10 @@ FULL = {"asks first": 7.0, "warm": 2.5}
 
 
 def judge(
-    answers: Iterable[str | Reply], asks: int = 3
+    answers: Iterable[str | Reply], asks: int = 3, forms: Forms = "prose"
 ) -> tuple[dict[str, float] | Rejection, list[Request]]:
     prompt = load_prompt(find("prompts", "rubric"), VARIABLES, expects="scores")
+    prompt = dataclasses.replace(prompt, forms=forms)
     space = load_space(find("preference_space", "education_dialogue"))
     judged = Judged(space, SCENARIO, "policy", TURNS)
     protocol = rubric(judged, CRITERIA, prompt, Rules(asks=asks, seed=7))
@@ -104,6 +107,18 @@ def test_one_call_scores_all_criteria() -> None:
     text = request.messages[-1].content
     assert "- warm: It is kind." in text
     assert text.endswith('{"asks first":0,"warm":0}')
+
+
+def test_a_form_asks_for_a_whole_number_for_each_criterion() -> None:
+    _, (request,) = judge(["{}"], asks=1, forms="auto")
+    parts = json.loads(request.schema or b"")["properties"]
+    assert parts == {name: {"type": "integer", "minimum": 0, "maximum": 10} for name in NAMES}
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_whole_scores_count_even_at_the_last_token(finish: FinishReason) -> None:
+    scores, _ = judge([Reply('{"asks first": 7, "warm": 2.5}', finish)], asks=1)
+    assert scores == {"asks first": 0.7, "warm": 0.25}
 
 
 def test_what_is_judged_cannot_leave_its_fence() -> None:

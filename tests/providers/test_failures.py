@@ -152,7 +152,8 @@ def test_every_status_has_a_kind_and_every_kind_that_a_status_can_have_is_had() 
     assert set(FailureKind) - set(STATUSES) == {
         FailureKind.CONTEXT_OVERFLOW,
         FailureKind.BAD_OUTPUT,
-    }  # only wording tells them
+        FailureKind.LEFT,
+    }  # only wording tells them, or a person
 
 
 # --- waits ---------------------------------------------------------------------------------------

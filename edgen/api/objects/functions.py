@@ -45,6 +45,8 @@ def _read_call(
     resume: Literal["auto", "never"] = "auto",
     scenarios: range | None = None,
     via: Literal["online", "batch"] = "online",
+    on: str | None = None,
+    workers: int | None = None,
     yes: bool = False,
     allow_outside: bool = False,
     trust_hosts: Iterable[str] = (),
@@ -63,6 +65,8 @@ def _read_call(
     trusted = [*trust_code, *(own if not isinstance(job, str | Path) else ())]
     control = Control(trust=Trust(trust_hosts, code=trusted), agree=agree, functions=functions)
     _require("output", output, (str, Path, type(None)), "the path of a run's folder")
+    _require("on", on, (str, type(None)), "'ray' or 'ray://ADDRESS'")
+    _require("workers", workers, (int, type(None)), "a number of processes")
     _require("scenarios", scenarios, (range, type(None)), "a range, as in range(0, 1000)")
     if resume not in ("auto", "never"):
         raise UsageError(f"resume: {resume!r} is neither 'auto' nor 'never'.")
@@ -71,7 +75,9 @@ def _read_call(
     if scenarios is not None and (scenarios.step != 1 or scenarios.start < 0 or not scenarios):
         raise UsageError(f"scenarios: {scenarios} has to go up by 1 from 0 or more, as range(0, 1000) does.")
     folder = None if output is None else Path(output)
-    options = GenerateOptions(output=folder, via=via, part=scenarios, fresh=resume == "never")
+    options = GenerateOptions(
+        output=folder, via=via, part=scenarios, fresh=resume == "never", on=on, workers=workers
+    )
     _require("progress", progress, (bool, type(None)), "True, False or None")
     if on_event is not None and not callable(on_event):
         raise UsageError("on_event: it has to be a function that takes an event.")

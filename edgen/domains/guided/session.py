@@ -15,6 +15,7 @@ from edgen.domains.guided.config import PARAPHRASER, Guided
 from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
 from edgen.domains.guided.files import Prepared
 from edgen.domains.guided.machines.slots import as_text
+from edgen.domains.guided.ratings import read_ratings
 from edgen.domains.guided.token import token_of
 from edgen.domains.guided.view import Shown
 from edgen.plugin import (
@@ -38,10 +39,8 @@ from edgen.plugin.answers import (
     Chosen,
     acted_form,
     choice_form,
-    ratings_form,
     read_acted_turn,
     read_choice,
-    read_ratings,
 )
 from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (
@@ -302,7 +301,7 @@ class GuidedSession(Shown, Session):
             def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
                 return read_ratings(reply.text, scales, **ended(reply))
 
-            messages, form = self.questions(role), ratings_form(scales)
+            messages, form = self.questions(role), prepared.questionnaire.answer_form
             question = self._question("questionnaire", messages, role.name.lower(), form)
             answers = yield from ask(question, self._rules, self._timed(read))
             if isinstance(answers, Rejection):
@@ -382,7 +381,7 @@ class GuidedSession(Shown, Session):
             "wizard": choice_form(max(1, len(offer.options) + len(offer.fixed)), free=self._may_write),
         }
         if prepared.questionnaire is not None:
-            found["questionnaire"] = ratings_form(prepared.questionnaire.scales)
+            found["questionnaire"] = prepared.questionnaire.answer_form
         return found
 
     def opening(self) -> dict[str, tuple[Message, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.plugin import ArmResult, Measure, Picture, Sample, Shared, Words
+from edgen.plugin import ArmResult, Measure, Picture, Shared
 from edgen.plugin.measures import LABEL, Block, label_with_arm, rows, shorten_line
 from edgen.plugin.texts import number, quantity
 
@@ -27,8 +27,8 @@ class CalibrationMeasure(Measure[Calibration]):
         "a run's conversations judged."
     )
 
-    def start(self, shared: Shared) -> CalibrationCount:
-        return CalibrationCount(shared.data.calibration)
+    def finish(self, figures: dict[str, Any], shared: Shared) -> Calibration:  # noqa: ARG002
+        return shared.data.calibration
 
     def lines(self, value: Calibration) -> Iterator[str]:
         for judge in _judges(value):
@@ -51,19 +51,6 @@ class CalibrationMeasure(Measure[Calibration]):
                 yield _picture(place, arm, judge)
             if "logprobs" in judge:
                 yield from calibration_logprobs.blocks(place, arm, judge)
-
-
-class CalibrationCount:
-    """Has its result before it sees anything: it is read from the run's pairs."""
-
-    def __init__(self, found: Calibration) -> None:
-        self._found = found
-
-    def see(self, sample: Sample, words: Words) -> None:
-        pass
-
-    def result(self) -> Calibration:
-        return self._found
 
 
 def _judges(value: Calibration) -> Sequence[dict[str, Any]]:

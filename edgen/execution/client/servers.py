@@ -28,6 +28,10 @@ class Servers:
         self._admission = admission
         self._kind = kind
         self._backends = dict(zip(self.lanes, each.values(), strict=True))
+        # Once, as looking for a protocol's methods is slow.
+        self._counting = {
+            lane: backend for lane, backend in self._backends.items() if isinstance(backend, CountsSlots)
+        }
         self._same = SameModel(each, backend.model) if len(each) > 1 else None
         self._looks: dict[Lane, asyncio.Task[None]] = {}
         self._tried: set[Lane] = set()  # asked once, though perhaps not up
@@ -50,8 +54,7 @@ class Servers:
         """Ask a server, unless it has answered."""
         if self._same is not None and (lane not in self._looks or not self._looks[lane].done()):
             await self._look(lane, self._same)
-        backend = self._backends[lane]
-        if not lane.knows_slots and isinstance(backend, CountsSlots):
+        if not lane.knows_slots and (backend := self._counting.get(lane)) is not None:
             await lane.learn_slots(partial(count_slots, backend, self._kind))
 
     async def _look(self, lane: Lane, same: SameModel) -> None:

@@ -16,12 +16,14 @@ from edgen.reading.loose_json.parser import Pairs, parse
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.thinking import drop_thinking
 
-MOST = 10  # the highest score; the lowest is 0
-_NUMBER = re.compile(rf"\s{{0,20}}(\d{{1,3}}(?:\.\d{{1,9}})?)\s{{0,20}}(?:/\s{{0,20}}{MOST})?\s{{0,20}}")
+MOST_SCORE = 10  # the highest score; the lowest is 0
+_NUMBER = re.compile(
+    rf"\s{{0,20}}(\d{{1,3}}(?:\.\d{{1,9}})?)\s{{0,20}}(?:/\s{{0,20}}{MOST_SCORE})?\s{{0,20}}"
+)
 
 
 def read_scores(text: str, names: Sequence[str]) -> dict[str, float] | None:
-    """Return the score of each name, in [0, MOST]; None in doubt."""
+    """Return the score of each name, in [0, MOST_SCORE]; None in doubt."""
     text = drop_thinking(text.replace("\r\n", "\n"), [])
     start = text.find("{")
     parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None
@@ -62,4 +64,4 @@ def _score(value: Any) -> float | None:
         value = float(number[1])
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= MOST else None
+    return float(value) if 0 <= value <= MOST_SCORE else None

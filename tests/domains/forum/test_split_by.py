@@ -135,7 +135,7 @@ def test_msdialogs_choice_of_threads(run: Path, tmp_path: Path) -> None:
     }
     new = edgen.select(run, tmp_path / "new", where)
     assert {one.id for one in new.conversations()} == wanted
-    assert len(wanted) > 2
+    assert len(wanted) > 1
 
 
 class TestInOrder:

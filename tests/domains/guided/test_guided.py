@@ -25,6 +25,7 @@ from edgen.domains.guided.files import machine_in
 from edgen.domains.guided.machines.dump import dump_machine
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
+from edgen.domains.guided.ratings import read_ratings
 from edgen.domains.guided.session import KEPT, UNANSWERED
 from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
@@ -32,7 +33,6 @@ from edgen.planning.load import job_for_run, plan_of, plans_of
 from edgen.planning.plan import Plan
 from edgen.protocols.cut_turns import CUT_OFF
 from edgen.reading.answers.choice import Chosen, read_choice
-from edgen.reading.answers.ratings import read_ratings
 from edgen.simulator.text import respond
 from edgen.validation.checker import problems
 from tests.execution.batch.desk import Desk

@@ -251,6 +251,13 @@ def test_what_a_planted_record_says_of_a_choice_is_the_turn_s_text() -> None:
             assert choice.state is None or SAYS.get(choice.state, "Yes.") == choice.utterance
 
 
+def test_a_guided_conversation_without_a_choice_counts_nowhere() -> None:
+    offered = [one for one in PLANTED[0]["events"] if one["event"] == "offered"]
+    assert offered
+    (guidance,) = measures(("guidance",))
+    assert guidance.of_one(sample({**PLANTED[0], "events": offered}, 0), Words(), None) == {}
+
+
 def test_a_conversation_that_nobody_guided_has_no_share_of_free_text() -> None:
     space = load_space(resources.find("preference_space", "lesson_plan"))
     told = Facts(Scenario(0, {}), Conversation((Turn("Teacher", "So it is."), Turn("Student", "So."))), "x")

@@ -10,33 +10,24 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from edgen.core.forms import Form, form_of, whole_number
-from edgen.core.forms import text as text_of
-from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import body_of, fold_key
-from edgen.reading.assistant_words import find_service_refusal
-from edgen.reading.loose_json.parser import Pairs, parse
-from edgen.reading.roles import TEACHER_STUDENT
-from edgen.reading.text.characters import excerpt, replace_surrogates
+from edgen.plugin import Rejection, RejectionReason
+from edgen.plugin.answers import (
+    TEACHER_STUDENT,
+    Pairs,
+    body_of,
+    find_service_refusal,
+    fold_key,
+    parse,
+    replace_surrogates,
+)
+from edgen.plugin.protocols import Scale
+from edgen.plugin.texts import excerpt
 
-MAX_FREE = 500  # characters of a free answer under a schema
 MAX_TEXT = 2_000  # of one free answer
 _RATING = re.compile(
     r"[\"'*\s]{0,6}(-?\d{1,6})(?:\.0)?[\"'*]{0,3}(?:\s{0,3}/\s{0,3}(\d{1,6})|\s.{0,80}|[.,]?)\s{0,3}"
 )
 _LINE = re.compile(r"^[\s*_#>\"'-]{0,8}([\w][\w .-]{0,59}?)[\s*_\"']{0,6}[:：=]\s{0,5}(.{0,2000})$")
-
-Scale = tuple[int, int]
-
-
-def ratings_form(items: Mapping[str, Scale | None]) -> Form:
-    """Return the form of the answers to these items."""
-    return form_of(
-        {
-            name: text_of(MAX_FREE, least=0) if scale is None else whole_number(*scale)
-            for name, scale in items.items()
-        }
-    )
 
 
 def read_ratings(

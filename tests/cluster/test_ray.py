@@ -1,0 +1,177 @@
+"""A real Ray cluster on this machine: workers killed and frozen, heads killed; the bytes are those of a local run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.execution.service import Ended, Service, edgen, equation, files, job_text, serve, write
+from tests.execution.slotted import SlottedServer
+
+pytestmark = pytest.mark.integration
+
+IN_FLIGHT = 8
+COUNT = 120
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a cluster with two cores."""
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
+    from ray.util import get_node_ip_address
+
+    ray, address = Path(sys.executable).with_name("ray"), f"{get_node_ip_address()}:6399"
+    head = subprocess.Popen(
+        [ray, "start", "--head", "--port=6399", "--num-cpus=3", "--include-dashboard=false", "--block",
+         "--disable-usage-stats", "--object-store-memory=100000000"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert head.stdout is not None
+    for line in head.stdout:
+        if "Ray runtime started" in line:
+            break
+    yield address
+    head.terminate()  # which ends all that it has started
+    head.communicate(timeout=60)
+
+
+def processes() -> list[tuple[int, str]]:
+    """All processes with their command lines."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            found.append((int(folder.name), (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+        except OSError:
+            continue
+    return found
+
+
+def workers() -> list[int]:
+    """The processes of edgen's workers."""
+    return [pid for pid, said in processes() if said.startswith("ray::Worker")]
+
+
+class Head:
+    """`edgen generate --on ray` in a process group of its own."""
+
+    def __init__(self, job: Path, run: Path, address: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "edgen", "generate", str(job), "-o", str(run), "--json",
+             "--on", f"ray://{address}", "--workers", "2"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+
+    async def end(self) -> Ended:
+        out, err = await asyncio.to_thread(self.process.communicate, timeout=150)
+        return Ended(self.process.returncode, out, err)
+
+
+async def until(server: Service, count: int) -> None:
+    """Wait for so many calls."""
+    async with asyncio.timeout(120):
+        while server.asked.total() < count:
+            await asyncio.sleep(0.02)
+
+
+def describe(server: SlottedServer, limits: dict[str, float]) -> str:
+    return job_text(server.url, conversations=COUNT, limits={"in_flight": IN_FLIGHT, **limits})
+
+
+async def test_workers_and_heads_may_die(tmp_path: Path, cluster: str) -> None:
+    async with serve(SlottedServer(slots=100, latency=0.3)) as server:
+        job = write(tmp_path / "job.yaml", describe(server, {}))
+        assert (await edgen("generate", job, "-o", tmp_path / "local")).code == 0
+        expected = files(tmp_path / "local")
+
+        server.asked.clear()
+        whole = await Head(job, tmp_path / "whole", cluster).end()
+        assert whole.code == 0, whole.err
+        assert files(tmp_path / "whole") == expected
+        assert server.asked.total() == COUNT
+
+        # A worker is killed: its calls in flight are repeated, no other.
+        server.asked.clear()
+        head = Head(job, tmp_path / "killed", cluster)
+        await until(server, 40)
+        os.kill(workers()[0], signal.SIGKILL)
+        killed = await head.end()
+        assert killed.code == 0, killed.err
+        assert files(tmp_path / "killed") == expected
+        assert equation(killed.facts)
+        assert COUNT <= server.asked.total() <= COUNT + IN_FLIGHT
+        print(f"worker killed: {server.asked.total() - COUNT} calls repeated")
+
+        # A worker is frozen, given up, and wakes up later: it makes no call then.
+        server.asked.clear()
+        head = Head(job, tmp_path / "frozen", cluster)
+        await until(server, 40)
+        frozen = workers()[0]
+        os.kill(frozen, signal.SIGSTOP)
+        ended = await head.end()
+        before = server.asked.total()
+        if Path(f"/proc/{frozen}").exists():
+            os.kill(frozen, signal.SIGCONT)
+            await asyncio.sleep(3)
+        assert ended.code == 0, ended.err
+        assert files(tmp_path / "frozen") == expected
+        assert COUNT <= before <= COUNT + IN_FLIGHT
+        assert server.asked.total() == before
+        print(f"worker frozen: {before - COUNT} calls repeated")
+
+        # The head is killed: its workers stop asking, and the same command resumes.
+        server.asked.clear()
+        head = Head(job, tmp_path / "headless", cluster)
+        await until(server, 40)
+        os.killpg(head.process.pid, signal.SIGKILL)
+        head.process.communicate()
+        await asyncio.sleep(2)
+        stopped = server.asked.total()
+        await asyncio.sleep(3)
+        assert server.asked.total() == stopped
+        again = await Head(job, tmp_path / "headless", cluster).end()
+        assert again.code == 0, again.err
+        assert files(tmp_path / "headless") == expected
+        assert COUNT <= server.asked.total() <= COUNT + IN_FLIGHT
+        assert server.most <= IN_FLIGHT
+        print(f"head killed: {server.asked.total() - COUNT} calls repeated; at most {server.most} in flight")
+
+
+async def test_caps_hold_for_all_workers_and_losses(tmp_path: Path, cluster: str) -> None:
+    price = {"prompt": 1, "completion": 1}
+    async with serve(SlottedServer(slots=100, latency=0.2)) as server:
+        backend = {
+            "type": "openai", "model": "recorded", "base_url": server.url, "seed": "auto", "max_tokens": 1000, "price": price,
+        }  # fmt: skip
+        limits = {"in_flight": IN_FLIGHT, "max_tokens": 40_000}
+        text = job_text("", conversations=COUNT * 20, backends={"default": backend}, limits=limits)
+        head = Head(write(tmp_path / "job.yaml", text), tmp_path / "run", cluster)
+        await until(server, 10)
+        os.kill(workers()[0], signal.SIGKILL)
+        made = await head.end()
+        assert made.code == 4, made.err
+        assert "the token budget is used up" in made.err
+        # A dollar is a million tokens; what was lost counts at its most.
+        lost = made.facts.get("unanswered", {"tokens": 0})["tokens"]
+        assert 30_000 < made.facts["cost_usd"] * 1e6 + lost <= 40_000
+        assert server.most <= IN_FLIGHT
+
+
+@pytest.mark.parametrize(
+    ("on", "said"), [("ray://127.0.0.1:1", "No Ray cluster"), ("spark", "write ray for")]
+)
+async def test_bad_addresses_are_one_sentence(tmp_path: Path, on: str, said: str) -> None:
+    job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
+    made = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "edgen", "generate", job, "-o", tmp_path / "run", "--on", on],
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert said in made.stderr
+    assert "Traceback" not in made.stderr
