@@ -291,7 +291,11 @@ class PairMaking:
     def _note_votes(self, job: Job) -> None:
         """Say that the judge votes once, if further votes would be copies."""
         self.votes = votes_of(job.pairs, job.backends["judge"])
-        if self.votes < job.pairs.votes:
+        if self.votes < job.pairs.votes and job.backends["judge"].BY_PEOPLE:
+            self._control.note(
+                f"people vote once in each order, and not {job.pairs.votes} times (pairs.votes)."
+            )
+        elif self.votes < job.pairs.votes:
             self._control.note(
                 f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at temperature 0 and without "
                 "a seed of each call, its votes would be copies of one another. Give it a temperature, or a seed: auto."

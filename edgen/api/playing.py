@@ -123,7 +123,10 @@ def _plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan
     source = JobSource.of(job, overrides, allow_outside=allow_outside)
     plans = plans_of(source.job, source.name, source.reach)
     if len(plans) > 1:
-        raise UsageError(f"{job}: this job has several arms; play a job without arms.")
+        raise UsageError(
+            f"{job}: this job has several arms ({', '.join(plans)}), and one conversation belongs to one. Play the job "
+            "without its arms (--set 'arms={}'), or generate it and invite people with `edgen web`."
+        )
     return next(iter(plans.values()))
 
 

@@ -78,9 +78,9 @@ def _play(game: Game, screen: Screen) -> None:
                 mailbox = _wait(game, performance, mailbox)
             waiting = mailbox.waiting(game.role) if mailbox is not None else []
             if mailbox is not None and waiting:
-                letter = waiting[0].letter
-                text, seconds = screen.answer(letter)
-                mailbox.answer(letter.key, text, "", seconds, time.time())
+                pending = waiting[0].request
+                text, seconds = screen.answer(pending)
+                mailbox.answer(pending.key, text, "", seconds, time.time())
     except (Left, KeyboardInterrupt):
         performance.interrupt()
         performance.join()
@@ -92,7 +92,7 @@ def _play(game: Game, screen: Screen) -> None:
 
 
 def _wait(game: Game, performance: Performance, mailbox: Mailbox | None) -> Mailbox | None:
-    """Wait until a letter waits for the person, or the conversation has ended."""
+    """Wait until a request waits for the person, or the conversation has ended."""
     from edgen.store.mailbox import Mailbox, has_mailbox
 
     while performance.is_alive():

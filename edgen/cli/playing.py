@@ -19,7 +19,7 @@ from rich.text import Text
 
 from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
-from edgen.core.letters import Letter, View
+from edgen.core.person_requests import PersonRequest, View
 from edgen.core.system import edit_lines
 from edgen.core.text import safe
 
@@ -141,23 +141,23 @@ class Screen:
 
     # -- what is written
 
-    def answer(self, letter: Letter) -> tuple[str, float]:
-        """Return the person's answer to a letter, and the seconds that it took. Raises Left."""
-        self.show(letter.view)
-        if letter.again:
-            reason = letter.again.replace("_", " ").replace(":", ": ")
+    def answer(self, pending: PersonRequest) -> tuple[str, float]:
+        """Return the person's answer to a request, and the seconds that it took. Raises Left."""
+        self.show(pending.view)
+        if pending.again:
+            reason = pending.again.replace("_", " ").replace(":", ": ")
             self.note(f"Your answer could not be used ({reason}). Say it in another way.", "yellow")
-        fields, began = fields_of(letter), time.monotonic()
+        fields, began = fields_of(pending), time.monotonic()
         while True:
-            given, closing = self._fill(fields, letter.view)
+            given, closing = self._fill(fields, pending.view)
             if closing:
-                given = _closed(fields, given, letter.view.closing)
+                given = _closed(fields, given, pending.view.closing)
             try:
                 text = write_answer(fields, given)
             except UsageError as problem:
                 self.note(str(problem), "yellow")
                 continue
-            self._echo(given, fields, letter.view)
+            self._echo(given, fields, pending.view)
             return text, round(time.monotonic() - began, 1)
 
     def _fill(self, fields: Sequence[Field], view: View) -> tuple[dict[str, list[str]], bool]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.letters import Letter
+from edgen.core.person_requests import PersonRequest
 
 _LONGEST_SCALE = 11  # steps of a scale that are shown as choices
 _LONGEST = 20_000  # characters of an answer of any form
@@ -52,14 +52,14 @@ class Field(NamedTuple):
         return self.asks or self.name.replace("_", " ").capitalize()
 
 
-def fields_of(letter: Letter) -> tuple[Field, ...]:
-    """Return the fields of the answer to a letter, in the order of its form."""
-    if not letter.schema:
+def fields_of(request: PersonRequest) -> tuple[Field, ...]:
+    """Return the fields of the answer to a request, in the order of its form."""
+    if not request.schema:
         return (Field("", "text", least=1),)
-    properties: Mapping[str, Any] = msgspec.json.decode(letter.schema).get("properties") or {}
+    properties: Mapping[str, Any] = msgspec.json.decode(request.schema).get("properties") or {}
     if not properties:
         return (Field("", "json"),)
-    offers, questions = letter.view.offers, dict(letter.view.questions)
+    offers, questions = request.view.offers, dict(request.view.questions)
     own = {one.field: (one.field, one.value) for one in offers if not one.words}
     found = []
     for name, part in properties.items():

@@ -41,8 +41,8 @@ from edgen.plugin.lazy import names_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from edgen.config.backends import Share as Share
-    from edgen.core.letters import Offer as Offer
-    from edgen.core.letters import View as View
+    from edgen.core.person_requests import Offer as Offer
+    from edgen.core.person_requests import View as View
     from edgen.core.values import Role as Role
     from edgen.core.values import TaskId as TaskId
     from edgen.protocols.base import FindFile as FindFile
@@ -118,7 +118,7 @@ else:
         {
             "edgen.config.backends": "Share",
             "edgen.space.cells": "AllowedCells",
-            "edgen.core.letters": "Offer View",
+            "edgen.core.person_requests": "Offer View",
             "edgen.core.values": "Role TaskId",
             "edgen.protocols.views": "CLOSING facts_of said_in",
             "edgen.protocols.questionnaire": (

@@ -32,7 +32,7 @@ Batches
         read_text_member, read_number_member: what is in its lines. refusal_without_reason: a failure
         without a message. run_in_thread: a blocking call of the SDK.
 People
-    AskPeople, Letter: a way to ask people, and what it asks. view_of: what a person sees of a request.
+    AskPeople, PersonRequest: a way to ask people, and what it asks. view_of: what a person sees of a request.
     Forms, seconds: a type of settings, and a span of time in seconds.
 A model in this process
     memory_size: bytes that this process can have.
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from edgen.config.backends import Seed as Seed
     from edgen.config.backends import Url as Url
     from edgen.core.durations import seconds as seconds
-    from edgen.core.letters import AskPeople as AskPeople
-    from edgen.core.letters import Letter as Letter
+    from edgen.core.person_requests import AskPeople as AskPeople
+    from edgen.core.person_requests import PersonRequest as PersonRequest
     from edgen.core.system import memory_size as memory_size
     from edgen.core.threads import run_in_thread as run_in_thread
     from edgen.core.values import FinishReason as FinishReason
@@ -119,7 +119,7 @@ else:
         __name__,
         {
             "edgen.core.durations": "seconds",
-            "edgen.core.letters": "AskPeople Letter",
+            "edgen.core.person_requests": "AskPeople PersonRequest",
             "edgen.protocols.views": "view_of",
             "edgen.config.backends": "EnvName LISTED_TIERS OPTIONAL Penalty Positive Seed Url Forms",
             "edgen.core.system": "memory_size",

@@ -23,7 +23,7 @@ import msgspec
 from edgen.config import Job
 from edgen.core.errors import CallError, FailureKind, Problem
 from edgen.core.forms import Form
-from edgen.core.letters import View
+from edgen.core.person_requests import View
 from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,

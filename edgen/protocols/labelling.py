@@ -30,7 +30,7 @@ from edgen.plugin import (
     ask,
 )
 from edgen.plugin.forms import Form, form_of, listed, one_of
-from edgen.plugin.protocols import Protocol, ended, fence_text, guarded_lines, make_mark
+from edgen.plugin.protocols import Offer, Protocol, View, ended, fence_text, guarded_lines, make_mark, said_in
 from edgen.reading.answers.unit_labels import Choice, Labels, read_unit_labels
 
 TEMPLATE = "label_turns"
@@ -96,10 +96,39 @@ def label_units(
         return read_unit_labels(reply.text, choices, **ended(reply))
 
     messages = prompt.messages(labelling_variables(shown, address, rules.seed))
-    question = Question(
-        address, messages, LABELLING.name, role, prompt.schema, form=prompt.form(labels_form(choices))
-    )
+    view = _view(shown) if rules.by_people(role) else None
+    form = prompt.form(labels_form(choices))
+    question = Question(address, messages, LABELLING.name, role, prompt.schema, form=form, view=view)
     return (yield from ask(question, rules, read))
+
+
+def _view(shown: Sequence[Turn | Unit]) -> View:
+    """Return what a person sees who labels: the conversation with its units numbered, and the definition of
+    each label."""
+    offers, questions = [], []
+    for number, unit in enumerate((one for one in shown if isinstance(one, Unit)), start=1):
+        names = unit.labels.definitions
+        offers += [
+            Offer(str(number), name, f"{name}: {meant}" if meant else name) for name, meant in names.items()
+        ]
+        asked = f"({number}) {unit.turn.role}" if unit.turn is not None else "The whole conversation"
+        questions.append((str(number), asked))
+    return View(turns=said_in(_numbered(shown)), offers=tuple(offers), questions=tuple(questions))
+
+
+def _numbered(shown: Sequence[Turn | Unit]) -> list[Turn]:
+    """Return the turns that are shown, with the number of each unit before its speaker."""
+    lines, number = [], 0
+    for one in shown:
+        turn: Turn | None
+        if isinstance(one, Turn):
+            turn = one
+        else:
+            number += 1
+            turn = one.turn and Turn(f"({number}) {one.turn.role}", one.turn.text)
+        if turn is not None:
+            lines.append(turn)
+    return lines
 
 
 def labels_form(choices: Sequence[Choice]) -> Form:
@@ -113,17 +142,8 @@ def labels_form(choices: Sequence[Choice]) -> Form:
 
 def labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: int) -> dict[str, Any]:
     """Return the variables of a labeller's template."""
-    lines, units = [], []
-    for one in shown:
-        turn: Turn | None
-        if isinstance(one, Turn):
-            turn = one
-        else:
-            units.append(one)
-            turn = one.turn and Turn(f"({len(units)}) {one.turn.role}", one.turn.text)
-        if turn is not None:
-            lines.append(turn)
-    guarded = guarded_lines(lines)
+    units = [one for one in shown if isinstance(one, Unit)]
+    guarded = guarded_lines(_numbered(shown))
     fence = make_mark(seed, address.scenario, f"{address.task}/{address.step}", [guarded])
     by_set: dict[tuple[str, bool], tuple[LabelSet, list[int]]] = {}
     for number, unit in enumerate(units, start=1):

@@ -13,8 +13,8 @@ orders have the same.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -47,13 +47,16 @@ from edgen.plugin import (
 from edgen.plugin.forms import form, one_of
 from edgen.plugin.protocols import (
     DEFAULT_VARIABLES,
+    Offer,
     Protocol,
     TaskId,
+    View,
     describe_space,
     fence_text,
     guarded_lines,
     has_five_dimensions,
     make_mark,
+    said_in,
     transcript_of,
 )
 from edgen.reading.answers.verdict import read_verdict
@@ -161,7 +164,9 @@ def oracle(
     shown = _select_turns(comparison, compare)
     if isinstance(shown, Rejection):
         return shown
-    messages = _messages(comparison, shown, prompt, compare, rules)
+    known = _known(comparison, shown, compare, rules)
+    messages = _messages(known, shown, prompt, compare)
+    views = _views(known, shown, prompt, compare) if rules.by_people("judge") else {}
     verdicts = []
     for vote in range(votes):
         for step, order in enumerate(ORDERS):
@@ -178,6 +183,7 @@ def oracle(
                 alike,
                 form=prompt.form(VERDICT),
                 several=votes > 1,
+                view=views.get(order),
             )
             said = yield from ask(question, rules, _read)
             verdicts.append(_verdict(said, order, vote, told=pairs.logprobs is not None))
@@ -186,9 +192,11 @@ def oracle(
 
 def votes_of(pairs: Pairs, judge: BackendConfig | None) -> int:
     """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature
-    0 and its requests carry no seeds of their own. Further votes would be copies of the first: they would be
-    paid, and count as evidence that they are not."""
-    return 1 if judge is not None and judge.repeats and not judge.draws_anew else pairs.votes
+    0 and its requests carry no seeds of their own, or if people answer for it. Further votes would be
+    copies of the first: they would be paid, and count as evidence that they are not."""
+    if judge is not None and (judge.BY_PEOPLE or (judge.repeats and not judge.draws_anew)):
+        return 1
+    return pairs.votes
 
 
 def _verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) -> Verdict:
@@ -254,14 +262,11 @@ def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rej
     return a.turns[:prefix], a.turns[prefix : prefix + 1], b.turns[prefix : prefix + 1]
 
 
-def _messages(
-    comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
-) -> dict[Order, tuple[Message, ...]]:
-    """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
+def _known(comparison: Comparison, shown: _ShownTurns, compare: Compare, rules: Rules) -> dict[str, Any]:
+    """Return the variables of the judge's template that are the same in each order."""
     guarded = [guarded_lines(turns) for turns in shown]
     fence = make_mark(rules.seed, comparison.scenario.index, comparison.task, guarded)
-    noun = "Interaction" if compare == "conversation" else "Response"
-    known = {
+    return {
         **describe_space(comparison.space, comparison.scenario),
         "next_speaker": shown[1][0].role,
         **scenario_variables(comparison.scenario),
@@ -269,6 +274,14 @@ def _messages(
         "fence": fence,
         "guarded": fence_text("Interaction", guarded[0], fence),
     }
+
+
+def _messages(
+    known: Mapping[str, Any], shown: _ShownTurns, prompt: Prompting, compare: Compare
+) -> dict[Order, tuple[Message, ...]]:
+    """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
+    guarded = [guarded_lines(turns) for turns in shown]
+    noun = "Interaction" if compare == "conversation" else "Response"
     messages: dict[Order, tuple[Message, ...]] = {}
     for order in ORDERS:
         first, second = (1, 2) if order == "ab" else (2, 1)
@@ -283,8 +296,26 @@ def _messages(
             {
                 **known,
                 **{name: plain[name] for name in PLAIN[compare]},
-                "guarded_1": fence_text(f"{noun} 1", guarded[first], fence),
-                "guarded_2": fence_text(f"{noun} 2", guarded[second], fence),
+                "guarded_1": fence_text(f"{noun} 1", guarded[first], known["fence"]),
+                "guarded_2": fence_text(f"{noun} 2", guarded[second], known["fence"]),
             }
         )
     return messages
+
+
+def _views(
+    known: Mapping[str, Any], shown: _ShownTurns, prompt: Prompting, compare: Compare
+) -> dict[Order, View]:
+    """Return what a person sees who judges, in each order: the texts side by side, and the template's words
+    about what is better, without those about its marks."""
+    without = {name: "" for name in (*PLAIN[compare], *GUARDED) if name not in ("compare", "fence")}
+    said = "\n".join(message.content for message in prompt.messages({**known, **without}))
+    lines = (line.strip() for line in said.split("\n") if known["fence"] not in line)
+    both = said_in(shown[1]), said_in(shown[2])
+    view = View(
+        turns=said_in(shown[0]),
+        text="\n".join(line for line in lines if line),
+        offers=(Offer("better", 1, "The first"), Offer("better", 2, "The second")),
+        questions=(("better", "Which is better?"),),
+    )
+    return {"ab": view.with_(sides=both), "ba": view.with_(sides=both[::-1])}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from edgen.core.forms import Form
-from edgen.core.letters import View
+from edgen.core.person_requests import View
 from edgen.core.values import Address, Message, Scenario
 from edgen.prompting import scenario_variables
 from edgen.prompting.prompt import PICTURE, picture_of

@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
-from edgen.core.letters import AskPeople
+from edgen.core.person_requests import AskPeople
 from edgen.core.registry import find
 from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
 from edgen.providers.batches import BatchService, BatchServices

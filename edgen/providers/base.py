@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.core.errors import Problem
-from edgen.core.letters import AskPeople
+from edgen.core.person_requests import AskPeople
 from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.core.values import Reply, Request, TaskId
 

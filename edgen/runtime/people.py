@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.letters import Letter
+from edgen.core.person_requests import PersonRequest
 from edgen.core.threads import run_in_thread
 from edgen.core.values import TaskId
 from edgen.store.mailbox import Conversation, Mailbox
@@ -18,8 +18,8 @@ _OVERDUE = 1.0  # seconds between two looks for people who left
 
 
 class Desk:
-    """A desk that puts letters into the mailbox of the run in `folder`, and waits for their answers. The
-    mailbox is made with the first letter. `together`: the roles that people play in one conversation."""
+    """A desk that puts requests into the mailbox of the run in `folder`, and waits for their answers. The
+    mailbox is made with the first request. `together`: the roles that people play in one conversation."""
 
     def __init__(self, folder: Path, arm: str = "", together: tuple[str, ...] = ()) -> None:
         self._folder, self._arm, self._together = folder, arm, together
@@ -27,20 +27,20 @@ class Desk:
         self._waiting: dict[str, asyncio.Future[str | None]] = {}
         self._watching: asyncio.Task[None] | None = None
 
-    async def ask(self, letter: Letter) -> str | None:
-        """Wait for the answer to a letter; return None if the person left."""
+    async def ask(self, request: PersonRequest) -> str | None:
+        """Wait for the answer to a request; return None if the person left."""
         if self._mailbox is None:
             self._mailbox = Mailbox(self._folder)
-        letter = msgspec.structs.replace(letter, arm=self._arm, together=self._together)
-        if await run_in_thread(self._mailbox.has_left, Conversation.of(letter), letter.role):
+        request = msgspec.structs.replace(request, arm=self._arm, together=self._together)
+        if await run_in_thread(self._mailbox.has_left, Conversation.of(request), request.role):
             return None
-        await run_in_thread(self._mailbox.put, letter, time.time())
-        done, text = self._mailbox.done(letter.key)
+        await run_in_thread(self._mailbox.put, request, time.time())
+        done, text = self._mailbox.done(request.key)
         if done:
             return text
-        waiting = self._waiting.get(letter.key)
+        waiting = self._waiting.get(request.key)
         if waiting is None:
-            waiting = self._waiting[letter.key] = asyncio.get_running_loop().create_future()
+            waiting = self._waiting[request.key] = asyncio.get_running_loop().create_future()
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch(self._mailbox))
         return await asyncio.shield(waiting)
@@ -70,7 +70,7 @@ class Desk:
             await asyncio.sleep(_EVERY)
 
     async def close(self) -> None:
-        """Stop waiting; letters stay."""
+        """Stop waiting; requests stay."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)

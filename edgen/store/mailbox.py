@@ -2,10 +2,10 @@
 
     people/waiting.db
 
-A letter is put in once, under a key of all that shapes its answer, and answered once: an answer is on the
+A request is put in once, under a key of all that shapes its answer, and answered once: an answer is on the
 disk before the page confirms it, and stays until the run's ledger has it. So a kill of either process loses
 nothing, and nobody is asked the same thing twice. A person gets a seat in a conversation, and answers all its
-letters to the role.
+requests to the role.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from edgen.core.letters import Letter
+from edgen.core.person_requests import PersonRequest
 from edgen.core.values import TaskId
 from edgen.store.shared_book import SharedBook, as_json
 
-_decode = msgspec.json.Decoder(Letter).decode
+_decode = msgspec.json.Decoder(PersonRequest).decode
 
 
 class Conversation(NamedTuple):
@@ -31,22 +31,22 @@ class Conversation(NamedTuple):
     task: TaskId
 
     @classmethod
-    def of(cls, letter: Letter) -> Conversation:
-        return cls(letter.arm, letter.address.scenario, letter.address.task)
+    def of(cls, request: PersonRequest) -> Conversation:
+        return cls(request.arm, request.address.scenario, request.address.task)
 
 
 class Waiting(NamedTuple):
-    """A letter without an answer; `since`: when it was put in, in seconds since the epoch."""
+    """A request without an answer; `since`: when it was put in, in seconds since the epoch."""
 
-    letter: Letter
+    request: PersonRequest
     since: float
 
 
 class Given(NamedTuple):
-    """The answer to a letter. `text` is None if the person left. Times are in seconds since the epoch;
+    """The answer to a request. `text` is None if the person left. Times are in seconds since the epoch;
     `seconds`: between page and answer."""
 
-    letter: Letter
+    request: PersonRequest
     text: str | None
     person: str
     since: float
@@ -71,15 +71,15 @@ class Mailbox(SharedBook):
     ABOUT: ClassVar[str] = "edgen's mailbox of a run"
     APPLICATION_ID: ClassVar[int] = 0x65646D62  # "edmb"
     TABLES: ClassVar[str] = """
-CREATE TABLE IF NOT EXISTS letters (
+CREATE TABLE IF NOT EXISTS requests (
     n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE NOT NULL, role TEXT NOT NULL,
     arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, together TEXT NOT NULL,
-    letter TEXT NOT NULL, put REAL NOT NULL,
+    request TEXT NOT NULL, put REAL NOT NULL,
     answer TEXT, person TEXT, seconds REAL, done REAL
 );
-CREATE INDEX IF NOT EXISTS waiting_letters ON letters (role, n) WHERE done IS NULL;
-CREATE INDEX IF NOT EXISTS answered_letters ON letters (done) WHERE done IS NOT NULL;
-CREATE INDEX IF NOT EXISTS letters_of_conversations ON letters (arm, scenario, task);
+CREATE INDEX IF NOT EXISTS waiting_requests ON requests (role, n) WHERE done IS NULL;
+CREATE INDEX IF NOT EXISTS answered_requests ON requests (done) WHERE done IS NOT NULL;
+CREATE INDEX IF NOT EXISTS requests_of_conversations ON requests (arm, scenario, task);
 CREATE TABLE IF NOT EXISTS seats (
     arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, role TEXT NOT NULL,
     person TEXT NOT NULL, token TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (arm, scenario, task, role)
@@ -95,19 +95,19 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
 
     # -- the side that asks
 
-    def put(self, letter: Letter, now: float) -> None:
-        """Put a letter in, unless it is there."""
-        row = (*_place(Conversation.of(letter)), letter.key, letter.role, as_json(letter.together))
+    def put(self, request: PersonRequest, now: float) -> None:
+        """Put a request in, unless it is there."""
+        row = (*_place(Conversation.of(request)), request.key, request.role, as_json(request.together))
         with self._writing() as book:
             book.execute(
-                "INSERT OR IGNORE INTO letters (arm, scenario, task, key, role, together, letter, put)"
+                "INSERT OR IGNORE INTO requests (arm, scenario, task, key, role, together, request, put)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*row, as_json(letter), now),
+                (*row, as_json(request), now),
             )
 
     def done(self, key: str) -> tuple[bool, str | None]:
-        """Return whether a letter is done, and its answer; None if the person left."""
-        rows = self._read("SELECT answer FROM letters WHERE key = ? AND done IS NOT NULL", key)
+        """Return whether a request is done, and its answer; None if the person left."""
+        rows = self._read("SELECT answer FROM requests WHERE key = ? AND done IS NOT NULL", key)
         return (True, rows[0][0]) if rows else (False, None)
 
     def version(self) -> int:
@@ -115,23 +115,23 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         return int(self._read("PRAGMA data_version")[0][0])
 
     def overdue(self, now: float) -> list[str]:
-        """Return the keys of letters whose person has had longer than the letter's `wait`."""
+        """Return the keys of requests whose person has had longer than the request's `wait`."""
         rows = self._read(
-            "SELECT letter, max(put, at) FROM letters JOIN seats USING (arm, scenario, task, role) WHERE done IS NULL"
+            "SELECT request, max(put, at) FROM requests JOIN seats USING (arm, scenario, task, role) WHERE done IS NULL"
         )
-        letters = [(_decode(letter), since) for letter, since in rows]
-        return [letter.key for letter, since in letters if now > since + letter.wait]
+        requests = [(_decode(request), since) for request, since in rows]
+        return [request.key for request, since in requests if now > since + request.wait]
 
     def give_up(self, key: str, now: float) -> None:
-        """Note that the person left whom a letter waits for, unless it is answered."""
+        """Note that the person left whom a request waits for, unless it is answered."""
         with self._writing() as book:
-            book.execute("UPDATE letters SET done = ? WHERE key = ? AND done IS NULL", (now, key))
+            book.execute("UPDATE requests SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
     def has_left(self, conversation: Conversation, role: str) -> bool:
         """Return whether the person of a role left a conversation."""
         return bool(
             self._read(
-                "SELECT 1 FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
+                "SELECT 1 FROM requests WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
                 " AND answer IS NULL LIMIT 1",
                 *_place(conversation),
                 role,
@@ -154,14 +154,16 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         )
 
     def waiting(self, role: str) -> list[Waiting]:
-        """Return the letters to a role without an answer, the oldest first."""
-        rows = self._read("SELECT letter, put FROM letters WHERE role = ? AND done IS NULL ORDER BY n", role)
-        return [Waiting(_decode(letter), put) for letter, put in rows]
-
-    def letter(self, conversation: Conversation, role: str) -> Waiting | None:
-        """Return the letter of a conversation that waits for a role; None if none does."""
+        """Return the requests to a role without an answer, the oldest first."""
         rows = self._read(
-            "SELECT letter, put FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NULL"
+            "SELECT request, put FROM requests WHERE role = ? AND done IS NULL ORDER BY n", role
+        )
+        return [Waiting(_decode(request), put) for request, put in rows]
+
+    def request(self, conversation: Conversation, role: str) -> Waiting | None:
+        """Return the request of a conversation that waits for a role; None if none does."""
+        rows = self._read(
+            "SELECT request, put FROM requests WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NULL"
             " ORDER BY n LIMIT 1",
             *_place(conversation),
             role,
@@ -169,9 +171,9 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         return Waiting(_decode(rows[0][0]), rows[0][1]) if rows else None
 
     def last(self, conversation: Conversation, role: str) -> Given | None:
-        """Return the last letter of a conversation that the role answered; None before the first."""
+        """Return the last request of a conversation that the role answered; None before the first."""
         rows = self._read(
-            f"SELECT {_GIVEN} FROM letters WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"  # noqa: S608
+            f"SELECT {_GIVEN} FROM requests WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"  # noqa: S608
             " ORDER BY n DESC LIMIT 1",
             *_place(conversation),
             role,
@@ -179,18 +181,18 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         return Given(_decode(rows[0][0]), *rows[0][1:]) if rows else None
 
     def answer(self, key: str, text: str, person: str, seconds: float | None, now: float) -> bool:
-        """Store the answer to a letter; return False if it was answered before, or waits no more."""
+        """Store the answer to a request; return False if it was answered before, or waits no more."""
         with self._writing() as book:
             done = book.execute(
-                "UPDATE letters SET answer = ?, person = ?, seconds = ?, done = ? WHERE key = ? AND done IS NULL",
+                "UPDATE requests SET answer = ?, person = ?, seconds = ?, done = ? WHERE key = ? AND done IS NULL",
                 (text, person, seconds, now, key),
             )
             return done.rowcount == 1
 
     def given(self) -> list[Given]:
-        """Return all letters that are done, in the order in which they were put in."""
-        rows = self._read(f"SELECT {_GIVEN} FROM letters WHERE done IS NOT NULL ORDER BY n")  # noqa: S608
-        return [Given(_decode(letter), *rest) for letter, *rest in rows]
+        """Return all requests that are done, in the order in which they were put in."""
+        rows = self._read(f"SELECT {_GIVEN} FROM requests WHERE done IS NOT NULL ORDER BY n")  # noqa: S608
+        return [Given(_decode(request), *rest) for request, *rest in rows]
 
     # -- seats
 
@@ -264,21 +266,21 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         return [_seat(*row) for row in rows]
 
     def roles(self) -> list[str]:
-        """Return the roles that letters waited for."""
-        return [role for (role,) in self._read("SELECT DISTINCT role FROM letters ORDER BY role")]
+        """Return the roles that requests waited for."""
+        return [role for (role,) in self._read("SELECT DISTINCT role FROM requests ORDER BY role")]
 
 
 # Conversations without the role's seat in which the person has none: those that wait for this role, or for
 # another one that people play in them. The oldest first.
 _FREE = """
-SELECT arm, scenario, task, together FROM letters WHERE done IS NULL
+SELECT arm, scenario, task, together FROM requests WHERE done IS NULL
 AND (role = ? OR EXISTS (SELECT 1 FROM json_each(together) WHERE value = ?))
-AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = letters.arm AND seats.scenario = letters.scenario
-    AND seats.task = letters.task AND (seats.role = ? OR seats.person = ?))
+AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = requests.arm AND seats.scenario = requests.scenario
+    AND seats.task = requests.task AND (seats.role = ? OR seats.person = ?))
 ORDER BY n LIMIT 1
 """
 _LONGEST_WAITING = "SELECT person FROM lobby WHERE role = ? AND seen >= ? ORDER BY came, rowid"
-_GIVEN = "letter, answer, coalesce(person, ''), put, done, seconds"
+_GIVEN = "request, answer, coalesce(person, ''), put, done, seconds"
 _SEAT = "arm, scenario, task, role, person, token, at"
 
 

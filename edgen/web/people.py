@@ -138,15 +138,15 @@ def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
             own = run_name(run)
             seats = {(seat.conversation, seat.role): seat for seat in mailbox.seats()}
             for one in mailbox.given():
-                conversation, address = Conversation.of(one.letter), one.letter.address
-                seat = seats.get((conversation, one.letter.role))
+                conversation, address = Conversation.of(one.request), one.request.address
+                seat = seats.get((conversation, one.request.role))
                 task = conversation.task
                 name = f"{own}.{conversation.arm}" if conversation.arm else own
                 yield {
                     "conversation": record_id(name, conversation.scenario, task)
                     if isinstance(task, int)
                     else None,
-                    "role": one.letter.role,
+                    "role": one.request.role,
                     "person": one.person or (seat.person if seat is not None else ""),
                     "token": None if seat is None else seat.token,
                     "step": address.step,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from aiohttp import web
 from edgen.config import arm_jobs, backend_of, load_job, roles_asked
 from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
-from edgen.core.letters import Letter, View
+from edgen.core.person_requests import PersonRequest, View
 from edgen.core.values import Address
 from edgen.plugin.files import read_text
 from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire
@@ -55,7 +56,7 @@ class _Stage(NamedTuple):
     state: str
     seat: Seat | None = None
     waiting: Waiting | None = None
-    paper: str | Letter = ""
+    paper: str | PersonRequest = ""
 
 
 def _tasks(run: IndexedRun) -> list[str]:
@@ -103,29 +104,30 @@ def _config(player: _Player) -> HumanConfig | None:
         return known[1]
     found: HumanConfig | None = None
     for job in arm_jobs(load_job(path), str(path)).values():
-        config = backend_of(job, player.role) if player.role in roles_asked(job) else None
+        asked = player.role in roles_asked(job) or player.role in job.backends
+        config = backend_of(job, player.role) if asked else None
         found = config if isinstance(config, HumanConfig) else found
     _configs[str(path), player.role] = stamp, found
     return found
 
 
-def _paper(player: _Player) -> tuple[str, str | Letter] | None:
+def _paper(player: _Player) -> tuple[str, str | PersonRequest] | None:
     """Return what a person has to agree to or to answer before the first conversation, with its name; None if
     nothing is left."""
     config = _config(player)
     if config is not None and config.consent is not None and not _answered(player, "consent"):
         return "consent", read_text(Path(config.consent), QuestionnaireError)
     if config is not None and config.before is not None and not _answered(player, "before"):
-        return "before", _as_letter(config.before)
+        return "before", _as_request(config.before)
     return None
 
 
-def _as_letter(path: str) -> Letter:
-    """Return a questionnaire as a letter, whose fields the page shows."""
+def _as_request(path: str) -> PersonRequest:
+    """Return a questionnaire as a request, whose fields the page shows."""
     asked = load_questionnaire(Path(path))
     questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
     view = View(text=asked.description or "", questions=questions)
-    return Letter(asked.name, Address(0, 0), "", view, asked.answer_form.schema)
+    return PersonRequest(asked.name, Address(0, 0), "", view, asked.answer_form.schema)
 
 
 def _answered(player: _Player, unit: str) -> bool:
@@ -146,22 +148,28 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
     if seat is not None and (
         mailbox.has_ended(seat.conversation) or mailbox.has_left(seat.conversation, player.role)
     ):
-        if not again and not mailbox.is_in_lobby(player.person, player.role):
+        if not again and _plays(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
             config = _config(player)
             if (
                 config is not None
                 and config.after is not None
                 and not _answered(player, f"after {seat.token}")
             ):
-                return _Stage("after", seat, paper=_as_letter(config.after))
+                return _Stage("after", seat, paper=_as_request(config.after))
             return _Stage("over", seat)
         seat = None
     if seat is None:
         seat = mailbox.take_seat(player.person, player.role, now)
     if seat is None:
         return _Stage("lobby")
-    waiting = mailbox.letter(seat.conversation, player.role)
+    waiting = mailbox.request(seat.conversation, player.role)
     return _Stage("wait" if waiting is None else "answer", seat, waiting)
+
+
+def _plays(mailbox: Mailbox, seat: Seat) -> bool:
+    """Return whether a person speaks in a conversation; one who judges or labels goes on to the next."""
+    last = mailbox.last(seat.conversation, seat.role)
+    return last is None or bool(last.request.view.role)
 
 
 def _show(
@@ -171,15 +179,20 @@ def _show(
     mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
     view = again = last = None
     paper = stage.paper
-    letter = waiting.letter if waiting is not None else paper if isinstance(paper, Letter) else None
+    pending = waiting.request if waiting is not None else paper if isinstance(paper, PersonRequest) else None
     if waiting is not None:
-        view, again = waiting.letter.view, waiting.letter.again
+        view, again = waiting.request.view, waiting.request.again
     elif seat is not None and mailbox is not None:
         last = mailbox.last(seat.conversation, player.role)
-        view = None if last is None else last.letter.view
+        view = None if last is None else last.request.view
     turns = [] if view is None else [(speaker, text, speaker == view.role) for speaker, text in view.turns]
-    if last is not None and last.text is not None and (said := _said(last.letter, last.text)):
-        turns.append((last.letter.view.role, said, True))
+    if (
+        last is not None
+        and last.text is not None
+        and last.request.view.role
+        and (said := _said(last.request, last.text))
+    ):
+        turns.append((last.request.view.role, said, True))
     return {
         "token": request[VISITOR].token,
         "role": view.role if view is not None and view.role else player.role.capitalize(),
@@ -187,14 +200,21 @@ def _show(
         "game": "" if seat is None else seat.token,
         "view": view,
         "turns": turns,
+        "sides": [] if view is None else [_sided(side) for side in view.sides],
         "again": (again or "").replace("_", " "),
         "paper": paper if isinstance(paper, str) else paper.view.text,
-        "fields": [] if letter is None else [_shown(field) for field in fields_of(letter)],
-        "key": "" if waiting is None else waiting.letter.key,
+        "fields": [] if pending is None else [_shown(field) for field in fields_of(pending)],
+        "key": "" if waiting is None else waiting.request.key,
         "since": int(time.time() * 1000),
         "problem": problem,
         "kept": kept.get("kept", {}),
     }
+
+
+def _sided(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
+    """Return the turns of a text to compare, each with the number of its speaker."""
+    speakers = [*dict.fromkeys(speaker for speaker, _ in turns)]
+    return [(speaker, text, speakers.index(speaker) % 2) for speaker, text in turns]
 
 
 def _shown(field: Field) -> dict[str, Any]:
@@ -204,20 +224,20 @@ def _shown(field: Field) -> dict[str, Any]:
             "most": field.most, "worded": field.worded, "own": field.own is not None}  # fmt: skip
 
 
-def _said(letter: Any, text: str) -> str:
+def _said(pending: Any, text: str) -> str:
     """Return what an answer said, for the conversation on the page."""
     said: list[str] = []
     try:
-        answer = msgspec.json.decode(text) if letter.schema else {"": text}
+        answer = msgspec.json.decode(text) if pending.schema else {"": text}
     except msgspec.DecodeError:
         answer = {"": text}
-    for field in fields_of(letter):
+    for field in fields_of(pending):
         value = answer.get(field.name) if isinstance(answer, dict) else None
         if field.kind == "text" and isinstance(value, str) and value:
             said.append(value)
         elif field.worded and field.kind == "choice":
             said += [one.words for one in field.choices if one.value == value]
-    return (said[0] if said else "").replace(letter.view.closing or "\0", "").strip()
+    return (said[0] if said else "").replace(pending.view.closing or "\0", "").strip()
 
 
 async def page(request: web.Request) -> web.StreamResponse:
@@ -241,9 +261,9 @@ def _page(
 
 def _version(player: _Player, stage: _Stage) -> str:
     """Return a text that changes when the page does."""
-    letter = "" if stage.waiting is None else stage.waiting.letter.key
+    pending = "" if stage.waiting is None else stage.waiting.request.key
     seat = "" if stage.seat is None else f"{stage.seat.token}{stage.seat.conversation}"
-    return hashlib.sha256(f"{player.role}/{stage.state}/{seat}/{letter}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{player.role}/{stage.state}/{seat}/{pending}".encode()).hexdigest()[:16]
 
 
 async def state(request: web.Request) -> web.StreamResponse:
@@ -268,13 +288,13 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
     player, form, now = _player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_stand, player, again=False)
     waiting = stage.waiting
-    if waiting is None or player.mailbox is None or form.get("key") != waiting.letter.key:
+    if waiting is None or player.mailbox is None or form.get("key") != waiting.request.key:
         return web.Response(status=303, headers={"Location": "/play"})  # answered before, or over
-    fields = fields_of(waiting.letter)
+    fields = fields_of(waiting.request)
     given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
-    if "close" in form and waiting.letter.view.closing:
+    if "close" in form and waiting.request.view.closing:
         text = next((field.name for field in fields if field.kind == "text"), "")
-        given[text] = [f"{(given.get(text) or [''])[0].strip()} {waiting.letter.view.closing}".strip()]
+        given[text] = [f"{(given.get(text) or [''])[0].strip()} {waiting.request.view.closing}".strip()]
     try:
         answer = write_answer(fields, given)
     except UsageError as problem:
@@ -283,7 +303,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
     shown = str(form.get("since", ""))
     seconds = now - int(shown) / 1000 if shown.isascii() and shown.isdecimal() and len(shown) < 16 else -1.0
     believed = round(seconds, 1) if 0 <= seconds < _LONGEST_PAUSE else None
-    await asyncio.to_thread(player.mailbox.answer, waiting.letter.key, answer, player.person, believed, now)
+    await asyncio.to_thread(player.mailbox.answer, waiting.request.key, answer, player.person, believed, now)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
@@ -299,7 +319,7 @@ async def change_paper(request: web.Request) -> web.StreamResponse:
     ):
         return web.Response(status=303, headers={"Location": "/play"})
     value: Any = True
-    if isinstance(stage.paper, Letter):
+    if isinstance(stage.paper, PersonRequest):
         fields = fields_of(stage.paper)
         given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
         try:
@@ -327,7 +347,7 @@ async def change_leave(request: web.Request) -> web.StreamResponse:
     player = _player(request)
     stage = await asyncio.to_thread(_stand, player, again=False)
     if stage.waiting is not None and player.mailbox is not None:
-        await asyncio.to_thread(player.mailbox.give_up, stage.waiting.letter.key, time.time())
+        await asyncio.to_thread(player.mailbox.give_up, stage.waiting.request.key, time.time())
     return web.Response(status=303, headers={"Location": "/play"})
 
 

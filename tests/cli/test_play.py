@@ -80,7 +80,7 @@ def test_a_person_plays_the_student_leaves_comes_back_and_the_record_is_like_any
     ("job", "options", "said"),
     [
         ("quickstart", (), "no role to play"),
-        ("experiment", (), "play a job without arms"),
+        ("experiment", (), "without its arms (--set 'arms={}')"),
         ("selfplay", ("--role", "nobody"), "there is no role nobody to play (there are: teacher, student)"),
     ],
 )

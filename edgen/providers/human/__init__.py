@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Price, Problem, Provider, Reply, Request
 from edgen.plugin.protocols import TaskId
-from edgen.plugin.providers import AskPeople, Letter, scrub, view_of
+from edgen.plugin.providers import AskPeople, PersonRequest, scrub, view_of
 from edgen.providers.human.config import HumanConfig
 
 _NOBODY = (
@@ -35,7 +35,7 @@ class HumanBackend:
         """Return a person's answer. Raises CallError if the person left, or if nobody can be asked."""
         if self._people is None:
             raise CallError(FailureKind.BAD_REQUEST, _NOBODY)
-        letter = Letter(
+        pending = PersonRequest(
             key=self._key(request),
             address=request.address,
             role=request.role,
@@ -44,7 +44,7 @@ class HumanBackend:
             again=request.retry_reason,
             wait=self._config.seconds,
         )
-        text = await self._people.ask(letter)
+        text = await self._people.ask(pending)
         if text is None:
             raise CallError(FailureKind.LEFT, f"the person left, and gave no answer in {self._config.wait}")
         return Reply(text=scrub(text), finish_reason="stop", model=self.model)
@@ -55,7 +55,7 @@ class HumanBackend:
             await self._people.end(scenario, task)
 
     def _key(self, request: Request) -> str:
-        """Return the name of a request's letter: a digest of all that shapes the answer."""
+        """Return the name of what is asked: a digest of all that shapes the answer."""
         shaping = (self.model, request.role, request.address, request.messages, request.schema)
         return hashlib.sha256(_encode(shaping)).hexdigest()
 

@@ -1,7 +1,7 @@
-"""Letters: requests that a person answers, with what that person may see.
+"""Requests to people: requests that a person answers, with what that person may see.
 
 A protocol states the `View` of a request that people answer; `view_of` (edgen.protocols.views) makes one for
-a request without. A letter waits in the mailbox of a run (`edgen.store.mailbox`) until somebody answers it.
+a request without one. It waits in the mailbox of a run (`edgen.store.mailbox`) until somebody answers it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True):
     """Knowledge of the role: a label and a value each."""
     turns: tuple[tuple[str, str], ...] = ()
     """Turns so far: speaker and text."""
+    sides: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Texts to compare, in the order in which they are shown: speaker and text of the turns of each."""
     text: str = ""
     """Anything else to read before answering: a task, a pair, questions."""
     offers: tuple[Offer, ...] = ()
@@ -45,7 +47,7 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, **fields)
 
 
-class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
+class PersonRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request that waits for a person. `key` identifies everything that shapes the answer, `arm` the
     ledger that it belongs to.
 
@@ -67,8 +69,8 @@ class Letter(msgspec.Struct, frozen=True, omit_defaults=True):
 class AskPeople(Protocol):
     """A way to ask people."""
 
-    async def ask(self, letter: Letter) -> str | None:
-        """Wait for the answer to a letter; return None if the person left."""
+    async def ask(self, request: PersonRequest) -> str | None:
+        """Wait for the answer to a request; return None if the person left."""
 
     async def end(self, scenario: int, task: TaskId) -> None:
         """Note that nothing more is asked about a task, such as a conversation."""
