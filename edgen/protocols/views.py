@@ -30,9 +30,8 @@ def view_of(request: Request) -> View:
     if role:
         facts = facts_of(scene.scenario, scene.visible(role), scene.book.labels)
     brief, chat = _split(messages)
-    return View(
-        role, facts, tuple((role if one.role == "assistant" else "", one.content) for one in chat), brief
-    )
+    turns = tuple((role if one.role == "assistant" else "", one.content) for one in chat)
+    return View(role, facts, turns, text=brief)
 
 
 def facts_of(
