@@ -44,7 +44,7 @@ def connected(address: str) -> Iterator[int]:
     try:
         import ray
     except ImportError:
-        raise InputError("--on ray needs the extra `ray`: pip install 'edgen[ray]'.") from None
+        raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
     if address:
         _knock(address)
     # Ray prints news of workers on stdout, even without `log_to_driver`; stdout is for results.
