@@ -203,7 +203,9 @@ def test_a_job_is_started_watched_and_resumed_from_the_page(chrome: Browser, tmp
                 break
             page.wait_for_timeout(100)
         assert _accepted(page) > before + 10
-        assert page.evaluate("window.shift") == 0
+        assert page.evaluate("window.shift") < 0.001, (
+            "a number with one digit more moves the word after it, no more"
+        )
         page.click("button[aria-label='Stop watched']")
         page.wait_for_selector("button[aria-label='Resume watched']", timeout=60_000)
         stopped = _accepted(page)

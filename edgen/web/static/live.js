@@ -10,7 +10,7 @@ function shown(name, value) {
 function chart(card, run) {
   const figure = card.querySelector(".hour");
   if (!figure || !run.minutes.length) return;
-  figure.hidden = false;
+  figure.classList.remove("empty");
   figure.querySelector("polyline").setAttribute("points", run.points);
   figure.querySelector("polygon").setAttribute("points", `0,100 ${run.points} 59,100`);
 }
