@@ -92,6 +92,10 @@ class Pages:
         owner.get(urlsplit(self.link).path + "?" + urlsplit(self.link).query)
         run = re.findall(r'href="/run/(\w+)"', owner.get("/"))[0]
         page = owner.get(f"/people/{run}")
+        end = time.monotonic() + 60
+        while f"play {role}" not in page and time.monotonic() < end:  # nothing waits for the role yet
+            time.sleep(0.2)
+            page = owner.get(f"/people/{run}")
         text = owner.post(
             f"/people/{run}/invite",
             {"token": token_in(page), "names": ",".join(names), "task": f"play {role}"},
