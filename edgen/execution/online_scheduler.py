@@ -7,7 +7,7 @@ A bad answer is data; only bugs raise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
@@ -145,12 +145,11 @@ class OnlineScheduler:
         return min(self._grace, UNPAID_GRACE) if short else self._grace
 
     async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
-        ask = self._ask_once if self._work.tasks.sharers > 1 else self._ask
         for unit in units:
             if self.stopped is not None:
                 return
             try:
-                await run_task(self._work, self._recorder, unit, ask)
+                await self._run_unit(unit)
             except AdmissionClosed:
                 return
             except asyncio.CancelledError:
@@ -170,6 +169,14 @@ class OnlineScheduler:
                 fault.__cause__ = error
                 self.stop(fault)  # calls in flight are paid for and kept
                 return
+
+    async def _run_unit(self, unit: tuple[int, TaskId]) -> None:
+        """Run one unit to its outcome."""
+        await run_task(self._work, self._recorder, unit, self._asker)
+
+    @property
+    def _asker(self) -> Callable[[Rollout, Request], Awaitable[Reply]]:
+        return self._ask_once if self._work.tasks.sharers > 1 else self._ask
 
     async def _ask_once(self, rollout: Rollout, request: Request) -> Reply:
         """Send a request that several tasks share once, and return its answer to all."""

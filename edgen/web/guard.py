@@ -9,6 +9,7 @@ no inline script.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -128,9 +129,9 @@ class Guard:
         if request.method not in ("GET", "HEAD", "POST"):
             return _say(405, "Pages answer GET and POST.")
         if request.path == ENTER and request.method == "GET":
-            return self._enter(request)
+            return await self._enter(request)
         who = self._who.get(request.match_info.handler)
-        visitor = self._visitor(request.cookies.get(COOKIE, ""))
+        visitor = await self._visitor(request.cookies.get(COOKIE, ""))
         if visitor is None:
             return _say(403, "Open the link that you were given: it lets this browser in.")
         if who not in (visitor.kind, "visitor") and not (who is None and visitor.kind == "owner"):
@@ -142,9 +143,13 @@ class Guard:
         request[VISITOR] = visitor
         return None
 
-    def _visitor(self, cookie: str) -> Visitor | None:
+    async def _visitor(self, cookie: str) -> Visitor | None:
         if hmac.compare_digest(cookie.encode("utf-8", "surrogatepass"), self._session.encode()):
             return Visitor(self._session)
+        return await asyncio.to_thread(self._person, cookie)
+
+    def _person(self, cookie: str) -> Visitor | None:
+        """Return the person of a cookie; it may wait for a disk."""
         slug, dot, session = cookie.partition(".")
         if not dot or (run := self._sources.find(slug)) is None or (people := run.people()) is None:
             return None
@@ -177,22 +182,28 @@ class Guard:
             self._allowance.popitem(last=False)
         return left >= 1
 
-    def _enter(self, request: web.Request) -> web.Response:
+    async def _enter(self, request: web.Request) -> web.Response:
         """Exchange a key for a cookie: the owner's key, or an invitation's RUN.SECRET."""
         given = request.query.get("key", "")
-        slug, dot, secret = given.partition(".")
         session, home = None, "/"
         if hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self.key.encode()):
             session = self._session
-        elif dot and (run := self._sources.find(slug)) is not None and (people := run.people()) is not None:
-            entered = people.enter(secret, time.time())
-            session, home = f"{slug}.{entered}" if entered else None, "/task"
+        elif entered := await asyncio.to_thread(self._invited, given):
+            session, home = entered, "/task"
         if session is None:
             return _say(403, "This link is of another start or was revoked; ask for a new one.")
         # After a redirect from another site's link, the browser would not send this cookie: a page leads on.
         answer = web.Response(text=render("enter.html.j2", home=home), content_type="text/html")
         answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", path="/")
         return answer
+
+    def _invited(self, key: str) -> str | None:
+        """Exchange the key of an invitation for a cookie; None for a key that is unknown or revoked."""
+        slug, dot, secret = key.partition(".")
+        if not dot or (run := self._sources.find(slug)) is None or (people := run.people()) is None:
+            return None
+        entered = people.enter(secret, time.time())
+        return f"{slug}.{entered}" if entered else None
 
 
 def _say(status: int, text: str) -> web.Response:

@@ -28,6 +28,7 @@ from edgen.web.indexing import Report
 
 _FORMAT = "3"  # of the index; another one is built anew
 _REST = 5  # times as long as an index took to build, until it is built anew
+_PAUSE = 1.0  # seconds between two looks for an unknown run
 _MOST_REST = 120.0  # seconds
 _CHILDREN: set[subprocess.Popen[bytes]] = set()
 
@@ -181,6 +182,7 @@ class Sources:
     def __init__(self, paths: Sequence[Path]) -> None:
         """Raise UsageError for a path that does not exist, and DataError for a file of an unknown layout."""
         self._known: dict[Path, IndexedRun] = {}
+        self._look_again = 0.0
         self.data = [found for path in paths if (found := _data_at(path)) is not None]
         self._paths = [
             path for path in paths if path.is_dir() and path not in {one.path for one in self.data}
@@ -208,9 +210,18 @@ class Sources:
         return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
 
     def find(self, slug: str) -> IndexedRun | None:
-        """Return the run or data set of that short name; None if there is none."""
-        known = {one.slug: one for one in (*self.data, *self._known.values())}
-        return known.get(slug) or {run.slug: run for run, _ in self.runs()}.get(slug)
+        """Return the run or data set of that short name; None if there is none.
+
+        An unknown name may be that of a new run: the folders are read again, but not more often than once a
+        second, since anybody can ask.
+        """
+        for _ in range(2):
+            known = {one.slug: one for one in (*self.data, *self._known.values())}
+            if slug in known or time.monotonic() < self._look_again:
+                return known.get(slug)
+            self._look_again = time.monotonic() + _PAUSE
+            self.runs()
+        return None
 
 
 def _data_at(path: Path) -> IndexedFiles | None:

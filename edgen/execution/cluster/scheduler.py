@@ -8,8 +8,6 @@ from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, UsageError
 from edgen.core.values import Reply, Request, TaskId
-from edgen.execution.client.admission import AdmissionClosed
-from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.backend import Cluster
 from edgen.execution.cluster.connect import connected
@@ -65,28 +63,12 @@ class ClusterScheduler(OnlineScheduler):
         for link in self._cluster.pool.links if self._cluster.pool is not None else ():
             link.end()
 
-    async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
-        for unit in units:
-            if self.stopped is not None:
-                return
-            try:
-                while not await self._run_unit(unit):
-                    if self.stopped is not None:
-                        return
-            except AdmissionClosed:
-                return
-            except asyncio.CancelledError:
-                if self.stopped is None:
-                    raise
-                return
-            except BudgetExhausted as error:
-                self.stop(error, self._limits.timeout)
-                return
-            except EdgenError as error:
-                self.stop(error)
-                return
+    async def _run_unit(self, unit: Unit) -> None:
+        """Let workers run a unit until one brings its outcome."""
+        while self.stopped is None and not await self._try_unit(unit):
+            pass
 
-    async def _run_unit(self, unit: Unit) -> bool:
+    async def _try_unit(self, unit: Unit) -> bool:
         """Let a worker run a unit to its outcome; return False if the worker was lost."""
         pool = self._cluster.pool
         assert pool is not None, "the pool is open while units run"
@@ -104,7 +86,7 @@ class ClusterScheduler(OnlineScheduler):
 
     async def _converse(self, link: WorkerLink, unit: Unit, box: asyncio.Queue[Asked | Ended | None]) -> bool:
         work, recorder = self._work, self._recorder
-        ask = self._ask_once if work.tasks.sharers > 1 else self._ask
+        ask = self._asker
         stand = _Stand()
         while isinstance(message := await box.get(), Asked):
             work.counts.replayed += message.replayed
