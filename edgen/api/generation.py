@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
-from edgen.config import Job, backend_name, load_job
+from edgen.config import Job, backend_name
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.options import Via
 from edgen.core.threads import run_in_thread
@@ -26,18 +26,12 @@ from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
 from edgen.execution.session import Charged, Session, Shared
-from edgen.planning.allowed_files import Reach
+from edgen.planning.job_source import JobSource
 from edgen.planning.load import held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
-from edgen.runtime.backends import (
-    arms_at_once,
-    configs_of,
-    on_cluster,
-    open_backends,
-    open_scheduler,
-)
+from edgen.runtime.backends import arms_at_once, configs_of, on_cluster, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, still_snapshot
@@ -53,20 +47,6 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, read_manifest
 
 Arm = str
-
-
-class JobSource(NamedTuple):
-    """A job, what error messages call it, and which files it may name."""
-
-    job: Job
-    name: str
-    reach: Reach
-
-    @classmethod
-    def of(cls, path: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> JobSource:
-        """Return the source of a job file; `overrides` are in the form of `--set`. Raises JobError."""
-        reach = Reach.of(path, overrides, outside=allow_outside)
-        return cls(load_job(path, overrides), str(path), reach)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

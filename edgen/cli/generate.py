@@ -90,7 +90,8 @@ def command(
     from edgen.cli.control import make_control
 
     control = make_control(work, trust_code=trust_code, yes=yes)
-    from edgen.api.generation import GenerateOptions, JobSource, generate
+    from edgen.api.generation import GenerateOptions, generate
+    from edgen.planning.job_source import JobSource
 
     options = GenerateOptions(
         output=output,

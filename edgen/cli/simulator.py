@@ -82,16 +82,6 @@ def command(
             print_json({"openai": f"{address}/v1", "gemini": address, "anthropic": address})
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
 
-    options = Options(
-        host,
-        port,
-        latency_ms,
-        faults,
-        seed,
-        batch_seconds,
-        batch_window,
-        tuple(allow_host or ()),
-        tuple(space or ()),
-        slots,
-    )
+    names, spaces = tuple(allow_host or ()), tuple(space or ())
+    options = Options(host, port, latency_ms, faults, seed, batch_seconds, batch_window, names, spaces, slots)
     asyncio.run(serve(options, announce))

@@ -67,13 +67,20 @@ def command(
 
     Example: edgen web outputs/selfplay --vote --invite rater1,rater2 --per-unit 2
     """
+    places = paths or [Path("outputs")]
     if export is not None:
-        _export(paths or [Path("outputs")], export, json=json)
-        return
+        _export(places, export, json=json)
+    else:
+        _serve(places, host, port, people, browser=not no_browser, json=json)
+
+
+def _serve(
+    places: list[Path], host: str, port: int, people: PeopleOptions, *, browser: bool, json: bool
+) -> None:
+    """Serve the pages, until a signal."""
     from edgen.web.inviting import is_loopback, require_invitations, set_up
     from edgen.web.server import serve
 
-    places = paths or [Path("outputs")]
     keys = set_up(places, people)
     require_invitations(places, host)
     if not is_loopback(host):
@@ -82,15 +89,15 @@ def command(
             "each to one person, and stop the server when nobody answers."
         )
 
-    def opened(link: str, _sources: object) -> None:
+    def opened(link: str) -> None:
         base = link.partition("/enter")[0]
         links = {name: f"{base}/enter?key={key}" for name, key in keys.items()}
-        lines = [f"edgen shows {_named(paths)} at {link}"]
+        lines = [f"edgen shows {', '.join(map(str, places))} at {link}"]
         lines += [f"{name}: {own}" for name, own in links.items()]
         facts: dict[str, object] = {"url": link, **({"invited": links} if links else {})}
         print_value(facts, [*lines, "Press Ctrl-C to stop."], json=json)
         sys.stdout.flush()
-        if not no_browser:
+        if browser:
             import webbrowser
 
             webbrowser.open(link)
@@ -108,7 +115,3 @@ def _export(paths: list[Path], folder: Path, *, json: bool) -> None:
         [f"{site.index}: pages of {site.conversations:,} conversations, {site.size / 1e6:.1f} MB."],
         json=json,
     )
-
-
-def _named(paths: list[Path] | None) -> str:
-    return ", ".join(map(str, paths or [Path("outputs")]))

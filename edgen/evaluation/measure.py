@@ -82,9 +82,7 @@ class Measure(Generic[V]):
     """A measure: its definition, how it is counted, and how its value is shown.
 
     A measure has `of_one` and `aggregates`; or a count of its own (`counts`, or `start` where it needs what
-    is shared); or, where its value follows from what is shared without a look at any conversation, `finish`
-    alone. A count of its own is for a value that columns and aggregates cannot express: see "Measures with a
-    count of their own" in docs/decisions.md.
+    is shared; docs/decisions.md says when); or, where its value follows from what is shared alone, `finish`.
     """
 
     name: ClassVar[str]

@@ -19,7 +19,8 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Request, Usage
 from edgen.execution.client.budget import BudgetExhausted
-from edgen.execution.client.model_client import Answer, ModelClient
+from edgen.execution.client.call import Answer
+from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
 from edgen.execution.scheduler import Work
 

@@ -17,7 +17,7 @@ from edgen.execution.batch.open_batches import open_batches_error
 from edgen.execution.choices import JoinedCalls, Place, Share, share_out
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
-from edgen.execution.client.model_client import Answer
+from edgen.execution.client.call import Answer
 from edgen.execution.rollout import OutcomeRecorder, Rollout, run_task
 from edgen.execution.scheduler import Work
 from edgen.execution.watchdog import Watchdog

@@ -157,12 +157,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     label, labelled = next(
         ((gap, role) for gap, role in before.items() if zeroed(rest).startswith(gap)), ("", None)
     )
-    if (
-        around[0][:1].isalnum()
-        or around[0][-1:] in "0123456789."
-        or around[1][:1].isalnum()
-        or around[1][:1] == "%"
-    ):
+    if not _is_apart(*around[:2]):
         return None
     if (result.ended_by is not None or may_mark(fold(rest))) and (
         result.ended_by != (labelled or result.turns[-1].role)
@@ -195,6 +190,12 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
             )
         },
     )
+
+
+def _is_apart(before: str, after: str) -> bool:
+    """Return whether the texts around a probability can be no part of it."""
+    begins, ends = before[:1], after[:1]
+    return not (begins.isalnum() or before[-1:] in "0123456789." or ends.isalnum() or ends == "%")
 
 
 def _gives(text: str) -> bool:

@@ -22,7 +22,7 @@ from edgen.simulator.phrases import Phrases
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
-    from edgen.simulator.scene_talk import Talk
+    from edgen.simulator.talk import Talk
     from edgen.space.scene import Scene
 
 
@@ -138,7 +138,7 @@ class SimulatedRequest:
         """Return the part of the scene's role; None without a scene or a role."""
         if self.scene is None or self.scene.role is None:
             return None
-        from edgen.simulator.scene_talk import Talk
+        from edgen.simulator.talk import Talk
 
         return Talk(self.scene, self.scene.role, self._rng)
 

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.generation import GenerateOptions, JobSource, generate
+from edgen.api.generation import GenerateOptions, generate
 from edgen.core.errors import EdgenError
 from edgen.core.system import handling
 from edgen.core.text import safe
+from edgen.planning.job_source import JobSource
 from edgen.runtime.control import Control
 from edgen.runtime.trust import Trust
 

@@ -37,11 +37,11 @@ def make_app(sources: Sources, guard: Guard) -> web.Application:
 def serve(
     paths: Sequence[Path],
     port: int,
-    opened: Callable[[str, Sources], None],
+    opened: Callable[[str], None],
     signals: Collection[int],
     host: str = HOST,
 ) -> None:
-    """Serve pages of the runs until one of the signals. `opened` gets the owner's link, and the runs.
+    """Serve pages of the runs until one of the signals. `opened` gets the owner's link.
 
     Raises UsageError for a path that is no folder, and for an address that cannot be listened on.
     """
@@ -53,7 +53,7 @@ async def _serve(
     sources: Sources,
     host: str,
     port: int,
-    opened: Callable[[str, Sources], None],
+    opened: Callable[[str], None],
     signals: Collection[int],
 ) -> None:
     guard = Guard(host, sources)
@@ -72,7 +72,7 @@ async def _serve(
         stop = asyncio.Event()
         with handling(asyncio.get_running_loop(), signals, lambda _number: stop.set()):
             shown = f"[{host}]" if ":" in host else host
-            opened(guard.link(f"http://{shown}:{taken}"), sources)
+            opened(guard.link(f"http://{shown}:{taken}"))
             await stop.wait()
     finally:
         stop_building()

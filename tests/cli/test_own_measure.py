@@ -176,8 +176,8 @@ class TestAJobsOwn:
     def test_a_yes_is_remembered_for_this_content_alone(
         self, command: Command, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from edgen.api.generation import JobSource
         from edgen.evaluation.measure_files import load_job_measures
+        from edgen.planning.job_source import JobSource
         from edgen.runtime.trust import Trust
 
         source = JobSource.of(self.job(here))

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgen.api.generation import JobSource
 from edgen.config import load_job, parse_job
 from edgen.core.errors import JobError, UsageError
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.planning.allowed_files import Reach
+from edgen.planning.job_source import JobSource
 
 Functions = dict[str, Callable[..., Any]]
 

@@ -25,9 +25,10 @@ from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
+from edgen.execution.client.call import Answer, Call, EstimateTooLowError
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.lane import Lane, Ticket
-from edgen.execution.client.retry import Excused, RetryPolicy, call_with_retries
+from edgen.execution.client.retry import RetryPolicy, call_with_retries
 from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
@@ -56,38 +57,6 @@ _KNOCKS = 2
 _ASSUMED_COMPLETION = 700  # tokens, until the first answers
 
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """A reply with its costs: seconds of its attempt, network attempts, charged tokens (as counted, or the
-    maximum) and US dollars. `held`: the id of its outstanding note, to be removed when it is stored."""
-
-    reply: Reply
-    latency: float
-    tries: int
-    charged_tokens: int
-    cost_usd: float | None
-    held: int | None = None
-
-
-class _EstimateTooLow(Exception):  # noqa: N818 - it says what happened, and is no fault
-    """A call can take more than was reserved, as found while it waited."""
-
-
-class _Call(Excused, kw_only=True):
-    """A call in progress: attempts so far, those with failed connections (`knocks`), seconds of the last one;
-    of the present attempt its maximum use, its id in the ledger, and whether it was sent. `keep`: its answer
-    holds its place until stored."""
-
-    request: Request
-    key: bytes
-    most: tuple[int, float] = (0, 0.0)
-    held: int | None = None
-    tries: int = 0
-    knocks: int = 0
-    latency: float = 0.0
-    sent: bool = False
-    keep: bool
 
 
 class ModelClient:
@@ -181,7 +150,7 @@ class ModelClient:
         BudgetExhausted when the budget does not cover another call.
         """
         refuse_pictures(request.messages, self._no_pictures)
-        call = _Call(request=request, key=key, keep=store is not None)
+        call = Call(request=request, key=key, keep=store is not None)
 
         def attempt() -> Awaitable[Reply]:
             call.tries += 1
@@ -212,24 +181,24 @@ class ModelClient:
     async def ask_once(self, request: Request) -> Reply:
         """Return the reply to one attempt, counted in the budget. Raises the attempt's errors and
         BudgetExhausted."""
-        return await self._attempt(_Call(request=request, key=b"", keep=False))
+        return await self._attempt(Call(request=request, key=b"", keep=False))
 
     def _end_wait(self) -> None:
         """Cancel the present call's wait for a retry."""
         if self._backing_off and (task := asyncio.current_task()) is not None:
             self._backing_off.discard(task)
 
-    def _attempt(self, call: _Call) -> Awaitable[Reply]:
+    def _attempt(self, call: Call) -> Awaitable[Reply]:
         call.sent = False
         return self._admitted(call) if self._budget is None else self._budgeted(self._budget, call)
 
-    async def _budgeted(self, budget: Budget, call: _Call) -> Reply:
+    async def _budgeted(self, budget: Budget, call: Call) -> Reply:
         """Make one attempt, with the reservation known to be needed when its turn comes."""
         while True:
-            with contextlib.suppress(_EstimateTooLow):
+            with contextlib.suppress(EstimateTooLowError):
                 return await self._within(budget, call)
 
-    async def _within(self, budget: Budget, call: _Call) -> Reply:
+    async def _within(self, budget: Budget, call: Call) -> Reply:
         """Make one attempt within a reservation of its maximum use."""
         most = self.most(call.request)
         call.most, call.held = (sum(most), self.price_of(*most)), None
@@ -268,7 +237,7 @@ class ModelClient:
             more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
             self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
 
-    async def _admitted(self, call: _Call) -> Reply:
+    async def _admitted(self, call: Call) -> Reply:
         tokens = 0
         if self._meters_tokens:
             request = call.request
@@ -288,7 +257,7 @@ class ModelClient:
             if self._closed:
                 raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
-                raise _EstimateTooLow
+                raise EstimateTooLowError
             used = None
             if self._ledger is not None:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
@@ -300,13 +269,7 @@ class ModelClient:
                 call.request, lambda request: servers.complete(ticket.lane, request)
             )
             servers.hear(ticket.lane, reply)
-            verdict = Verdict.OK
-            self.answers += 1
-            self.begun, self.last_failure = 0, None
-            if reply.usage is not None:
-                used = reply.usage.prompt_tokens + reply.usage.completion_tokens
-                mean = reply.usage.completion_tokens / (1 + len(reply.others))
-                self._completion += 0.05 * (mean - self._completion)
+            verdict, used = Verdict.OK, self._note_answer(reply)
             call.latency = clock() - started
             return reply
         except CallError as failure:
@@ -331,7 +294,17 @@ class ModelClient:
             if refused_for is not None:
                 self._excuse(call, self.last_failure, ticket.lane)
 
-    def _note_timeout(self, call: _Call, ticket: Ticket, seconds: float) -> None:
+    def _note_answer(self, reply: Reply) -> int | None:
+        """Count an answer; return the tokens that it used, None if the service does not say."""
+        self.answers += 1
+        self.begun, self.last_failure = 0, None
+        if reply.usage is None:
+            return None
+        mean = reply.usage.completion_tokens / (1 + len(reply.others))
+        self._completion += 0.05 * (mean - self._completion)
+        return reply.usage.prompt_tokens + reply.usage.completion_tokens
+
+    def _note_timeout(self, call: Call, ticket: Ticket, seconds: float) -> None:
         """Count a timeout. If the call waited for others of ours, it uses no attempt, and its time does not
         count."""
         self.timeouts += 1
@@ -351,7 +324,7 @@ class ModelClient:
             asked = 0.0
         return Verdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
 
-    def _excuse(self, call: _Call, failure: CallError | None, lane: Lane) -> None:
+    def _excuse(self, call: Call, failure: CallError | None, lane: Lane) -> None:
         """Do not count an attempt that failed because the server is closed or unreachable."""
         unsent = failure is not None and failure.unsent
         others = self.servers.has_others(lane)

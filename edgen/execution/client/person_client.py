@@ -10,7 +10,8 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Request
 from edgen.execution.client.admission import AdmissionClosed
-from edgen.execution.client.model_client import Answer, ModelClient
+from edgen.execution.client.call import Answer
+from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.retry import complete_once
 
 

@@ -1,0 +1,339 @@
+"""Turns about a scenario's own values, by the phrases of its space.
+
+A role says its steps in order, and answers certain words first. Where a space has no phrases, a role says
+what it knows of the scenario, asks for what it does not see, and answers with the value of what it is asked
+for. Nobody says a dimension that describes how a role is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from edgen.reading.detect import loops
+from edgen.simulator.phrases import BOOK, Phrases
+from edgen.space.phrases import HEARD, KNOWLEDGE, SLOT, RolePhrases
+from edgen.space.scene import Scene
+
+_QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
+_AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
+_DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
+_NOTHING = RolePhrases()
+_NO_WAYS: Mapping[str, tuple[str, ...]] = {}
+_NO_FIELDS: Mapping[str, Any] = {}
+_DEEPEST = 3  # ways within ways
+_SENTENCE = 25  # characters; nobody minds shorter words that are said twice
+
+
+class Talk:
+    """One role's part in a talk about a scenario."""
+
+    def __init__(self, scene: Scene, role: str, rng: Random) -> None:
+        self.scene, self.role = scene, role
+        self._scenario = scene.scenario
+        self._sees = frozenset(scene.scenario.values if scene.role is None else scene.visible(role))
+        self._depth = 0
+        self._draw = rng.random
+        self._voice = Phrases(rng, {})
+        self.phrases = scene.book.phrases.roles.get(role, _NOTHING)
+        self._own: list[str] = []
+        self._heard: list[str] = []
+        self._said = ""
+        self._knows_all = False
+        self._again = 0  # sentences filled in that the role has said before
+
+    def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
+        """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
+        if last and (said := self._one(self.phrases.closes)):
+            return said
+        if last:
+            return self.generic("v.close")
+        return self._answer() or self._step(opened=opened) or self._values()
+
+    def is_through(self, own: list[str], heard: list[str], *, opened: bool) -> bool:
+        """Return whether the role has said all its steps, or without steps all that it knows."""
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
+        if steps := self.phrases.says:
+            return len(own) >= len(steps) + (opened and bool(self.phrases.opens))
+        return not any(True for _ in self._unsaid()) and not self._unknown()
+
+    @property
+    def persona_labels(self) -> frozenset[str]:
+        """The labels of the dimensions that nobody says, as briefs have them."""
+        return self.scene.book.persona_labels
+
+    def answer(self, own: list[str], heard: list[str]) -> str | None:
+        """Return the role's answer to the last of what it heard: by its phrases, or the value of what it is
+        asked for; None if it has none."""
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
+        return self._answer() or self._value_asked_for()
+
+    def one(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
+        """Return one of the ways that the role can say, one that it has not said if there is any."""
+        self._own, self._heard, self._said = own, heard, "\n".join(own)
+        return self._one(ways)
+
+    def generic(self, rule: str, **slots: str) -> str:
+        """Return a way to say a rule of the phrase book."""
+        voice, whole = self._voice, "\n".join([*self._own, *self._heard])
+        voice.slots = slots
+        for _ in BOOK[rule]:
+            if (said := _tidy(voice.say(rule))) not in whole:
+                break
+        return said
+
+    def secret(self) -> str | None:
+        """Return a value that the role may not know."""
+        sees = self.scene.visible(self.role)
+        hidden = [value for name, value in self._scenario.values.items() if name not in sees]
+        return hidden[int(self._draw() * len(hidden))] if hidden else None
+
+    # ---- by the space's phrases
+
+    def _answer(self) -> str | None:
+        if not self.phrases.answers or not self._heard:
+            return None
+        last = self._heard[-1].lower()
+        self._knows_all = True  # an answer says what the role has found out
+        try:
+            for one in self.phrases.answers:
+                for words in one.to:
+                    wanted = self._fill(words)
+                    if wanted and wanted.lower() in last and (said := self._fresh(one.says, anew=True)):
+                        return said
+        finally:
+            self._knows_all = False
+        return None
+
+    def _step(self, *, opened: bool) -> str | None:
+        phrases, number = self.phrases, len(self._own)
+        if opened and phrases.opens:
+            if number == 0:
+                return self._one(phrases.opens)
+            number -= 1
+        if number < len(phrases.says) and (said := self._fresh(phrases.says[number])):
+            return said
+        return next(filter(None, map(self._fresh, phrases.says)), None)  # what was not said yet
+
+    def _fresh(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
+        """Return one of the ways by which the role does not repeat itself, None if there is none. `anew`: no
+        sentence in it either."""
+        said = self._one(ways, anew=anew)
+        return None if said is None or self._repeats(said) else said
+
+    def _repeats(self, text: str) -> bool:
+        return text in self._said or (self._depth == 0 and loops(text, self._own))
+
+    def _one(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
+        if not ways:
+            return None
+        start, found, again = int(self._draw() * len(ways)), None, None
+        for i in range(len(ways)):
+            before = self._again
+            text = self._fill(ways[(start + i) % len(ways)])
+            if text and not self._repeats(text):
+                if self._again == before:
+                    return text
+                again = again or text
+            found = found or text
+        return None if anew else again or found
+
+    def _fill(self, way: str) -> str | None:
+        """Return a way with its slots filled; None if one cannot be."""
+        parts, sentence = _parts(way)
+        if sentence and sentence in self._said:
+            self._again += 1
+        if len(parts) == 1:
+            return way
+        out = [parts[0]]
+        for i in range(1, len(parts), 2):
+            if (value := self._slot(parts[i])) is None:
+                return None
+            out += (value, parts[i + 1])
+        return _tidy("".join(out))
+
+    def _slot(self, slot: str) -> str | None:
+        name, field, lower = _spec(slot)
+        if name == HEARD:
+            return self._example()
+        if name == KNOWLEDGE:
+            return self._pick([*self._facts()])
+        values = self._scenario.values
+        if capital := name not in values:
+            name = name[:1].lower() + name[1:]
+            if name not in values:
+                return None
+        if name not in self._sees and not self._knows_all:
+            return None
+        said = self._field(name, field) if field else self._value(name)
+        if said and len(said) >= _SENTENCE and said.rstrip(".?!") in self._said:
+            self._again += 1
+        if not said or not (lower or capital):
+            return said
+        return (said[:1].lower() if lower else said[:1].upper()) + said[1:]
+
+    def _field(self, name: str, field: str) -> str | None:
+        value = self._scenario.fields.get(name, _NO_FIELDS).get(field)
+        if isinstance(value, str):
+            return value or None
+        if isinstance(value, (list, tuple)):
+            texts = [one for one in value if isinstance(one, str)]
+            place = self._place_of(name)
+            if place is not None and place < len(texts) and not self._just_said(texts[place]):
+                return texts[place]
+            return self._pick(texts)
+        return str(value) if isinstance(value, int | float) else None
+
+    def _value(self, name: str) -> str | None:
+        value, book = self._scenario.values[name], self.scene.book
+        ways = book.phrases.said.get(name, _NO_WAYS).get(value)
+        if ways is None:
+            return None if name in book.persona else value
+        if self._depth >= _DEEPEST:  # ways that name each other
+            return None
+        self._depth += 1
+        try:
+            return self._one(ways)
+        finally:
+            self._depth -= 1
+
+    def _just_said(self, text: str) -> bool:
+        """Return whether the role's last turn has this text."""
+        return bool(self._own) and text.rstrip(".?!") in self._own[-1]
+
+    def _place_of(self, name: str) -> int | None:
+        """Return the place of the item of a list of the entry that was heard last: lists of one entry belong
+        together, item by item."""
+        last = self._heard[-1] if self._heard else ""
+        for items in self._scenario.fields[name].values():
+            if not isinstance(items, (list, tuple)):
+                continue
+            for place, item in enumerate(items):
+                if isinstance(item, str) and item.rstrip(".?!") in last:
+                    return place
+        return None
+
+    def _pick(self, texts: Sequence[str]) -> str | None:
+        """Return one of the texts that the role has not said, or else the one that it said longest ago."""
+        if not texts:
+            return None
+        fresh = [one for one in texts if one.rstrip(".?!") not in self._said]
+        if not fresh:
+            return min(texts, key=lambda one: self._said.rfind(one.rstrip(".?!")))
+        return fresh[int(self._draw() * len(fresh))]
+
+    def _example(self) -> str | None:
+        """Return the example that the other gave last: words in quotation marks, or after a colon."""
+        for text in reversed(self._heard):
+            if found := _QUOTED.search(text) or _AFTER_COLON.search(text):
+                return found[1].strip().rstrip(".")
+        return None
+
+    # ---- by its values alone
+
+    def _values(self) -> str:
+        labels, known = self.scene.book.labels, self._known()
+        if answer := self._value_asked_for():
+            return answer
+        if not self._own and not self._heard and known:
+            return self.generic("v.open", value=str(self._value(known[0])))
+        unknown, unsaid = self._unknown(), next(self._unsaid(), None)
+        if unknown and (unsaid is None or self._draw() < 0.45):
+            return self.generic("v.ask", label=labels[unknown[int(self._draw() * len(unknown))]])
+        if unsaid is None:
+            return self._goes_on()
+        rule, text, name = unsaid
+        return self.generic(rule, value=text, label=labels.get(name, name))
+
+    def _goes_on(self) -> str:
+        """Return a turn about something that was said, once all is said."""
+        whole = "\n".join([*self._own, *self._heard])
+        persona, values = self.scene.book.persona, self._scenario.values
+        named = [value for name, value in values.items() if name not in persona and value in whole]
+        if not named or self._draw() < 0.2:
+            return self.generic("v.nod")
+        return self.generic("v.more", value=named[int(self._draw() * len(named))])
+
+    def _value_asked_for(self) -> str | None:
+        """Return the value of the dimension whose label the last question names."""
+        labels, last = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
+        for name in self._known() if "?" in last else ():
+            if labels[name].lower() in last and self._scenario.values[name] not in self._said:
+                return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
+        return None
+
+    def _known(self) -> list[str]:
+        """Return the dimensions that the role may say."""
+        persona, values = self.scene.book.persona, self._scenario.values
+        return [name for name in self.scene.visible(self.role) if name not in persona and name in values]
+
+    def _unknown(self) -> list[str]:
+        """Return the dimensions that others see and the role has not asked for."""
+        book, mine = self.scene.book, {*self.scene.visible(self.role)}
+        theirs = dict.fromkeys(
+            name for role, sees in book.sees.items() if role != self.role for name in sees if name not in mine
+        )
+        asked, heard = self._said.lower(), "\n".join(self._heard)
+        values = self._scenario.values
+        return [
+            name
+            for name in theirs
+            if name not in book.persona
+            and name in values
+            and book.labels[name].lower() not in asked
+            and values[name] not in heard
+        ]
+
+    def _unsaid(self) -> Iterator[tuple[str, str, str]]:
+        """Yield unsaid things that the role knows: the rule to say each by, the text, the dimension."""
+        whole = "\n".join([*self._own, *self._heard]).lower()
+        for name in self._known():
+            if self._scenario.values[name].lower() not in whole and (value := self._value(name)):
+                yield "v.say", value, name
+            for said in self._scenario.fields.get(name, {}).values():
+                texts = said if isinstance(said, list | tuple) else [said]
+                for text in texts:
+                    if isinstance(text, str) and " " in text and text.lower().rstrip(".?!") not in whole:
+                        yield "v.fact", text, name
+        for fact in self._facts():
+            if fact.lower() not in whole:
+                yield "v.fact", fact, KNOWLEDGE
+
+    def _facts(self) -> Iterator[str]:
+        """Yield the facts of the knowledge file on what the role sees."""
+        facts = self.scene.book.facts
+        if not facts:
+            return
+        scenario = self._scenario
+        seen = " ".join(
+            f"{scenario.values[name]} {scenario.fields.get(name, '')}"
+            for name in self.scene.visible(self.role)
+            if name in scenario.values
+        )
+        yield from (fact for key, fact in facts.items() if key in seen)
+
+
+@lru_cache(maxsize=4_096)
+def _parts(way: str) -> tuple[tuple[str, ...], str | None]:
+    """Return a way split at its slots, and its longest literal part if that is as long as a sentence."""
+    parts = tuple(SLOT.split(way))
+    longest = max(parts[::2], key=len).strip()
+    return parts, longest if len(longest) >= _SENTENCE else None
+
+
+@lru_cache(maxsize=4_096)
+def _spec(slot: str) -> tuple[str, str, bool]:
+    """Return the name, the field and whether it begins with a small letter."""
+    name, _, field = slot.removesuffix(":lower").partition(".")
+    return name, field, slot.endswith(":lower")
+
+
+def _tidy(text: str) -> str:
+    """Return the text without a full stop after another mark, and with a capital."""
+    if "?." in text or "!." in text or ".." in text or "…." in text:
+        text = _DOUBLED.sub(lambda found: found[1] or ".", text)
+    return text if text[:1].isupper() else text[:1].upper() + text[1:]
