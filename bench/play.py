@@ -22,7 +22,7 @@ _POLLED = 0.4  # seconds between two looks, as the page's script has it
 
 
 class Played(NamedTuple):
-    """What a number of conversations between people came to: seconds of each request by kind, answers sent,
+    """Result of a number of conversations between people: seconds of each request by kind, answers sent,
     answers missing from the records, and keys that were asked twice."""
 
     looks: list[float]

@@ -34,7 +34,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Told(NamedTuple):
-    """What the people saw: seconds of each answered request, and the votes that were confirmed."""
+    """Observations of the people: seconds of each answered request, and the votes that were confirmed."""
 
     seconds: list[float]
     confirmed: list[tuple[str, str]]

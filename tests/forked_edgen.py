@@ -9,6 +9,9 @@ import socket
 import sys
 
 if __name__ == "__main__":
+    passed_on = (signal.SIGINT, signal.SIGTERM)
+    # The fork may say something, and be signalled for it, before this process knows its number.
+    signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
     control = socket.socket(fileno=int(os.environ["EDGEN_FORKS"]))
     status, theirs = socket.socketpair()
     wanted = {
@@ -23,8 +26,9 @@ if __name__ == "__main__":
     control.sendall(request)
     theirs.close()
     process = int.from_bytes(status.recv(4), "big")
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in passed_on:
         signal.signal(number, lambda number, _: os.kill(process, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
     for file in (0, 1):  # whoever reads from a pipe, or writes to it, has to do with the fork alone
         os.close(file)
     code = int(status.recv(100) or -9)

@@ -171,7 +171,7 @@ class Screen:
             if said == END and view.closing:
                 closing, said = True, ""
             elif said == END:
-                self.note("Nobody can end this conversation; it ends by itself.", "yellow")
+                self.note("You cannot end this conversation; it ends by its own rules.", "yellow")
                 return self._fill(fields, view)
             values = _chosen(field, said)
             if values is None and field.name in own:

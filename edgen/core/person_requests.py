@@ -23,7 +23,7 @@ class Offer(msgspec.Struct, frozen=True, array_like=True):
 
 
 class View(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The part of a request that the person who answers it sees: no more than the role knows."""
+    """The part of a request that is shown to the person who answers it: only what the role knows."""
 
     role: str = ""
     """The role that the person plays, in the space's words; empty for a judge or a labeller."""

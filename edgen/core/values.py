@@ -185,8 +185,8 @@ class Request(msgspec.Struct, frozen=True):
     retry_reason: str = ""
     """Why the previous answer to the same request was unusable; empty at the first attempt."""
     view: Any = None
-    """The view of a person who answers it (`edgen.core.person_requests.View`); None: `edgen.protocols.views`
-    makes one of the messages. It shapes no model's answer."""
+    """The view for a person who answers it (an `edgen.core.person_requests.View`); without one,
+    `edgen.protocols.views` makes it from the messages. It shapes no model's answer."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -74,7 +74,7 @@ def read(
 
 
 def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
-    """What a text says, in a layout that was learned or in any."""
+    """Return the conversation in a text, in a layout that was learned or in any."""
     layouts = layouts_of(roles)
     if (known := layouts.read(text)) is not None:
         return known

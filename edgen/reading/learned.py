@@ -159,10 +159,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     )
     if not _is_apart(*around[:2]):
         return None
-    if (result.ended_by is not None or may_mark(fold(rest))) and (
-        result.ended_by != (labelled or result.turns[-1].role)
-        or not (SQUARE.search(rest) or ends_conversation(rest))
-    ):
+    if not _ends_as_read(rest, result, labelled):
         return None
     layout = "".join((head, *gaps, rest))
     if "ended_by" in layout or _gives("".join((head, *gaps))):
@@ -196,6 +193,15 @@ def _is_apart(before: str, after: str) -> bool:
     """Return whether the texts around a probability can be no part of it."""
     begins, ends = before[:1], after[:1]
     return not (begins.isalnum() or before[-1:] in "0123456789." or ends.isalnum() or ends == "%")
+
+
+def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool:
+    """Return whether the text after the last turn has an end marker where the reader found one: of the role
+    that its label names, or of the last turn's."""
+    if result.ended_by is None and not may_mark(fold(rest)):
+        return True
+    marked = SQUARE.search(rest) is not None or ends_conversation(rest)
+    return marked and result.ended_by == (labelled or result.turns[-1].role)
 
 
 def _gives(text: str) -> bool:

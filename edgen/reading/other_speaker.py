@@ -1,6 +1,6 @@
 """Detection of another speaker inside a turn: `That is right. Student: But why?`, `<b>Lehrer:</b> …`, `“Why?” asks Anna's teacher`.
 
-A turn that two sides share is the worst error of a reader, since nothing shows it. What is found is named as a repair; the
+A turn that two sides share is the worst error of a reader, since nothing shows it. A finding is named as a repair; the
 text stays. Looked for are the roles' names, the words for them in every language, and names with a title, where a label can
 stand: at the beginning of a turn, a line or a sentence. Most turns hold no colon, no bracket and no quotation, and cost a
 few comparisons.

@@ -154,7 +154,7 @@ class People(SharedBook):
     ) -> bool:
         """Give a unit to a person unless `most` other people have it; return whether the person has it.
 
-        Who has it for more than `patience` seconds without an answer keeps it, and counts no more.
+        A person who has had it for over `patience` seconds without an answer keeps it, but no longer counts.
         """
         with self._writing() as book:
             holders = [

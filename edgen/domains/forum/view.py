@@ -1,4 +1,4 @@
-"""What people see who post in a forum."""
+"""Views of people who post in a forum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see who play in a guided conversation."""
+"""Views of people who play in a guided conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see who play in a session of exercises."""
+"""Views of people who play in a session of exercises."""
 
 from __future__ import annotations
 

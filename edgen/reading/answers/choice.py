@@ -134,7 +134,7 @@ def _split(body: str) -> tuple[int | None, str]:
 
 
 def _states_one(body: str, number: int | None) -> bool:
-    """Return whether a number is a choice by itself, in JSON or on a line of its own, not that of a list's item."""
+    """Return whether a number is a choice by itself, in JSON or on a line of its own, and does not number an item."""
     if number is None:
         return False
     return body.startswith("{") or any(_ALONE.fullmatch(line.strip()) for line in body.split("\n"))
