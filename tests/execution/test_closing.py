@@ -56,5 +56,6 @@ async def test_most_of_the_open_time_is_used(tmp_path: Path, latency: float) -> 
     assert not ended.facts["failed"]
     assert refused >= 3, "it was not closed at all"
     assert rate > 0.3 * CALLERS / latency
-    assert answered >= 0.6 * rate * 2 * OPEN
+    # 0.78 to 0.95 on a quiet machine; browsers and other tests beside it take their share
+    assert answered >= 0.5 * rate * 2 * OPEN
     assert refused < 2 * 0.7 * CALLERS, "each closing costs a part of those in flight, and a few probes"

@@ -422,7 +422,7 @@ async def test_a_run_whose_last_prompts_hang_is_finished_without_them(
         return None
 
     async with serve(Service(latency=0.1, trouble=trouble)) as service:
-        limits = {"in_flight": in_flight, "timeout": 0.5, "give_up_after": 1.5}
+        limits = {"in_flight": in_flight, "timeout": 1.0, "give_up_after": 3.0}
         job = write(tmp_path / "job.yaml", job_text(service.url, conversations=30, asks=1, limits=limits))
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=40)
     assert ended.code == 3, ended.err
