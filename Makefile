@@ -16,6 +16,9 @@
 #
 # uv is used where it is installed, else venv and pip; both install what the committed lock names.
 
+# uv takes the certificates that this machine trusts, as pip does (two names, for uv's newer and older versions).
+export UV_SYSTEM_CERTS ?= 1
+export UV_NATIVE_TLS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 LOCKS := pyproject.toml uv.lock requirements.txt requirements-dev.txt
