@@ -38,7 +38,10 @@ def command(
 
     Example: edgen show outputs/quickstart last
     """
+    from edgen.store.run_folder import RunFolder
+
     if named is None:
+        RunFolder(run).require()
         raise UsageError(
             f"{run}: name a conversation of it by its id or its scenario's number, as in `edgen show {run} 0`; `last` is "
             "the latest raw reply."
@@ -48,7 +51,6 @@ def command(
         return
     from edgen.cli.transcript import conversations_as_json, render_conversations
     from edgen.evaluation.data_sets.one_conversation import find_conversations
-    from edgen.store.run_folder import RunFolder
 
     found, pairs, rollouts, notes = find_conversations(RunFolder(run), named)
     width = shutil.get_terminal_size().columns

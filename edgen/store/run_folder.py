@@ -251,13 +251,16 @@ class RunFolder:
         return self.job.exists() and not any(part.exists() for part in parts)
 
     def _suggest(self) -> str:
-        """Return ` Did you mean x?` with the run next to this path whose name is closest, else nothing."""
+        """Return ` Did you mean x?` with a run in this path, around it, or next to it with the closest name;
+        else nothing."""
         try:
+            inside = sorted(path.parent for path in self.path.glob("*/job.yaml"))
+            around = [self.path.parent] if (self.path.parent / "job.yaml").exists() else []
             others = sorted(path.parent.name for path in self.path.parent.glob("*/job.yaml"))
         except OSError:
             return ""
-        near = difflib.get_close_matches(self.path.name, others, n=1)
-        return f" Did you mean {self.path.with_name(near[0])}?" if near else ""
+        near = [self.path.with_name(name) for name in difflib.get_close_matches(self.path.name, others, n=1)]
+        return f" Did you mean {' or '.join(map(str, found[:3]))}?" if (found := inside or around or near) else ""
 
     def prepare(self, *, arms: bool = False) -> None:
         """Create the folder. Raises RunError if it is something else or another program's. `arms`: it is for

@@ -79,6 +79,8 @@ class TestMistakesOfTheFirstHour:
             ("show my-project 0", "`edgen generate my-project/job.yaml` makes it."),
             ("status outputs/my-projct", "Did you mean outputs/my-project?"),
             ("show outputs/my-project", "as in `edgen show outputs/my-project 0`"),
+            ("show outputs", "there is no run here; `edgen generate JOB -o outputs` makes one. Did you mean outputs/my-project?"),
+            ("report outputs/my-project/shards", "Did you mean outputs/my-project?"),
         ],
     )  # fmt: skip
     def test_a_wrong_name_is_answered_by_the_right_one(
