@@ -260,7 +260,11 @@ class RunFolder:
         except OSError:
             return ""
         near = [self.path.with_name(name) for name in difflib.get_close_matches(self.path.name, others, n=1)]
-        return f" Did you mean {' or '.join(map(str, found[:3]))}?" if (found := inside or around or near) else ""
+        return (
+            f" Did you mean {' or '.join(map(str, found[:3]))}?"
+            if (found := inside or around or near)
+            else ""
+        )
 
     def prepare(self, *, arms: bool = False) -> None:
         """Create the folder. Raises RunError if it is something else or another program's. `arms`: it is for
