@@ -18,6 +18,7 @@ from edgen.web.rendering import render
 PAGE = 50  # conversations of a page
 _MOST_PAGE = 10**6
 _MOST_CHOICES = 200  # values of facets, and ranges, of an address
+_PATIENCE = 1.0  # seconds that the first visitor of a small run waits, rather than see how its index is built
 _OPEN = 4  # facets that are shown open
 
 
@@ -26,7 +27,7 @@ async def browse(request: web.Request) -> web.Response:
     run = await asyncio.to_thread(run_of, request)
     if run is None:
         return problem_page(NO_RUN, 404)
-    index = await asyncio.to_thread(run.index)
+    index = await asyncio.to_thread(run.index) or await asyncio.to_thread(run.wait, _PATIENCE)
     if index is None:
         if run.problem is not None:
             return problem_page(f"This cannot be read: {run.problem}", 409)

@@ -89,11 +89,11 @@ class IndexedRun:
         """Return the file of the index of a state, the present one by default."""
         return _index_file(f"{self.slug}-{stamp or self.state()}")
 
-    def wait(self) -> ConversationIndex | None:
-        """Return the index, once it is built."""
+    def wait(self, seconds: float | None = None) -> ConversationIndex | None:
+        """Return the index, once it is built; as `index` does if that takes longer than some seconds."""
         found = self.index()
         if self._at_work is not None:
-            self._at_work.join()
+            self._at_work.join(seconds)
         return self._index or found
 
     def files(self) -> Iterable[Path]:
