@@ -178,7 +178,7 @@ class TestAJobsOwn:
     ) -> None:
         from edgen.evaluation.measure_files import load_job_measures
         from edgen.planning.job_source import JobSource
-        from edgen.runtime.trust import Trust
+        from edgen.runtime.control import Trust
 
         source = JobSource.of(self.job(here))
         asked: list[str] = []
