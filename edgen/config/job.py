@@ -47,6 +47,11 @@ class Limits(msgspec.Struct, frozen=True):
     arms_at_once: Annotated[int, Meta(ge=1, le=20)] | None = None
     """Arms made concurrently; null: all if they use different services, else one at a time."""
 
+    @property
+    def capped(self) -> bool:
+        """True if they set a budget."""
+        return not (self.max_tokens is None and self.max_cost is None and self.budget is None)
+
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of provider batch jobs (`--via batch`). Spans are written like `6h`, `90m` or `45s`. They

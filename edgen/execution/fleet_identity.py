@@ -18,8 +18,6 @@ def keep_identities(job: Job, run: RunFolder) -> Job:
     server can be removed. A backend that names its identity (`known_as`), or has no server in common, keeps
     its own. Arms inherit the job's backends; those of their own are left as they are.
     """
-    if not run.job.exists():
-        return job
     try:
         before = load_kept_job(run.job).backends
     except EdgenError:  # the reader of the run reports the error

@@ -218,6 +218,8 @@ class Run:
     def _noted_fingerprint(self) -> str | None:
         """Return the fingerprint of the job noted in the folder: this plan's, if a kill came before any
         work."""
+        if not self._rundir.job.exists():
+            return None
         try:
             noted = load_kept_job(self._rundir.job).resolved
         except EdgenError:

@@ -20,7 +20,7 @@ from edgen.api.generation import GenerateOptions, generate
 from edgen.core.errors import EdgenError
 from edgen.core.system import handling
 from edgen.core.text import safe
-from edgen.planning.job_source import JobSource
+from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, Trust
 
 
