@@ -32,11 +32,11 @@ from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import fits_schema, schema_file
 from edgen.providers import Backend, make, provider_of, servers
-from edgen.providers.fleet import servers_of
+from edgen.providers.base import servers_of
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
+from edgen.runtime.control import Trust
 from edgen.runtime.loading import Loading
-from edgen.runtime.trust import Trust
 from edgen.store.budget_book import BudgetBook
 from edgen.store.call_times import CallTime, note_call_time
 

@@ -26,8 +26,7 @@ from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
 from edgen.execution.session import Charged, Session, Shared
-from edgen.planning.job_source import JobSource
-from edgen.planning.load import held_values, job_for_run, plans_of
+from edgen.planning.load import JobSource, held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
@@ -97,7 +96,9 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
         raise UsageError(
             f"--write-only {options.write_only}: this is not a folder; name one for the request files."
         )
-    source = source._replace(job=keep_identities(source.job, _folder_of(source.job, options)))
+    folder = _folder_of(source.job, options)
+    if folder.job.exists():
+        source = source._replace(job=keep_identities(source.job, folder))
     if source.job.measure_references:
         load_job_measures(source.job, source.reach, control.trust)
     plans = plans_of(source.job, source.name, source.reach)
@@ -154,7 +155,7 @@ class _Generation:
                 refuse_selected(own)
             if plan.gates.layers:
                 require_job_layers(folder, plan.gates.layers)
-            for sentence in plan.gates.notes:
+            for sentence in plan.gates.notes if plan.job.gates else ():
                 self._control.note(sentence)
             _in_order(plan)  # what is missing to decide gates is said before anything is asked
         ended: EdgenError | None = None

@@ -16,8 +16,7 @@ from edgen.api.generation import Generated, GenerateOptions, generate
 from edgen.config import backend_name
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
-from edgen.planning.job_source import JobSource
-from edgen.planning.load import plans_of
+from edgen.planning.load import JobSource, plans_of
 from edgen.planning.plan import Plan
 from edgen.protocols.views import facts_of
 from edgen.reading.roles import side_of

@@ -20,11 +20,10 @@ from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
 from edgen.core.system import handling
 from edgen.core.text import safe
-from edgen.runtime.control import Control
+from edgen.runtime.control import Control, Trust
 from edgen.runtime.deadline import Deadline
 from edgen.runtime.options import WorkOptions
 from edgen.runtime.snapshot import Snapshot, StatusEvent
-from edgen.runtime.trust import Trust
 
 _METRICS_EVERY = 5.0  # seconds
 

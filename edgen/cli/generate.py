@@ -91,7 +91,7 @@ def command(
 
     control = make_control(work, trust_code=trust_code, yes=yes)
     from edgen.api.generation import GenerateOptions, generate
-    from edgen.planning.job_source import JobSource
+    from edgen.planning.load import JobSource
 
     options = GenerateOptions(
         output=output,

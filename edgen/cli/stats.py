@@ -92,7 +92,7 @@ def command(
         print_value(needs, needs.lines(), json=json)
         return
     found = Stats(measure(paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides))
-    each = [[*render(quality, chosen)] for quality in found.arms.values()]
+    each = () if json else [[*render(quality, chosen)] for quality in found.arms.values()]
     lines = [line for part in each for line in ("", "═" * 78, "", *part)][3:]
     print_value(found.as_json(), lines, json=json)
     for quality in found.arms.values():

@@ -8,7 +8,7 @@ shards and logging may change on a resume.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from edgen.config.backends import BackendConfig, Price
-from edgen.config.checks import budget_problems, problems, role_problems, role_word_problems
-from edgen.config.inputs import require_inputs
+from edgen.config.checks import check, check_budget, role_word_problems, with_speakers
 from edgen.config.job import (
     ANNOTATOR,
+    KNOBS,
     MOST_ANNOTATORS,
     Batch,
     Branch,
@@ -37,24 +37,22 @@ from edgen.config.job import (
     find_protocol,
     own_words,
     protocol_of,
+    resolved_values,
     roles_asked,
     settings_of,
+    shaping_values,
     templates_of,
 )
-from edgen.config.overrides import apply_override, texts_of
-from edgen.core.errors import JobError, Problem
+from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
+from edgen.core.kept_files import find_damage, has_digest
 from edgen.core.registry import PluginError, find, names
 from edgen.core.resources import shipped
-from edgen.core.values import Role
 from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened, suggest_file
 
-# Job keys that shape no answer: they may differ between two starts of one run.
-KNOBS = (
-    "name", "conversations", "top_up", "replicates", "limits", "batch", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
-)  # fmt: skip
 # Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
 # other weights for the same values; readers of the files check that the values are the same.
 _NOT_IN_ARMS = (*KNOBS, "seed", "design", "strength")
+_INPUTS = ("job.yaml", "arms/numbers.json")  # of a run, besides the files in inputs/
 _KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
 
 
@@ -62,6 +60,20 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
     """Return the job in the file at `path`, with `key.path=value` overrides applied. Raises JobError with
     every problem found, UsageError for an invalid override. Raises DamagedError if the job is a run's own
     copy and the run's inputs are not as edgen wrote them."""
+    return _located(parse_job(_read_file(path), str(path), overrides), path)
+
+
+def load_kept_job(path: Path) -> Job:
+    """Return the job that a run keeps at `path`. It passed all checks when the run began, and they are not
+    repeated as long as its digest vouches for it. Raises as `load_job` does."""
+    value = _read_file(path)
+    if not has_digest(path):
+        return load_job(path)
+    return _located(_convert(value, str(path)), path)
+
+
+def _read_file(path: Path) -> Any:
+    """Return the plain values of a job's file."""
     source = str(path)
     if not path.exists():
         raise JobError(source, f"there is no such file.{_instead_of(path)}")
@@ -69,27 +81,27 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
         raise JobError(source, f"this is a folder, not a file. Did you mean {inside}?")
     if path.is_file():
         require_inputs(path.parent)
-    value = read_yaml(read_text(path, JobError), source, JobError)
-    job = _located(parse_job(value, source, overrides), source, path.parent)
-    if job.limits.budget is None:
-        return job
-    # Relative to the job's folder, like the other files that it names; a run's copy of the job is elsewhere.
-    budget = str((path.parent / Path(job.limits.budget).expanduser()).absolute())
-    return msgspec.structs.replace(job, limits=msgspec.structs.replace(job.limits, budget=budget))
+    return read_yaml(read_text(path, JobError), source, JobError)
 
 
-def _located(job: Job, source: str, folder: Path) -> Job:
-    """Return the job with the files of its backends, and of its arms' backends, named from anywhere."""
+def _located(job: Job, path: Path) -> Job:
+    """Return the job of the file at `path` with the files of its backends, of its arms' backends and of its
+    budget named from anywhere."""
+    folder = path.parent
     job = msgspec.structs.replace(
         job, backends={name: backend.located(folder) for name, backend in job.backends.items()}
     )
-    for arm, held in arm_jobs(job, source).items() if job.arms else ():
+    for arm, held in arm_jobs(job, str(path)).items() if job.arms else ():
         for name, changes in (job.arms[arm].get("backends") or {}).items():
             backend = held.backends[name]
             for key in changes.keys() & {*backend.__struct_fields__}:
                 if (there := getattr(backend.located(folder), key)) != getattr(backend, key):
                     changes[key] = there
-    return job
+    if job.limits.budget is None:
+        return job
+    # Relative to the job's folder, like the other files that it names; a run's copy of the job is elsewhere.
+    budget = str((folder / Path(job.limits.budget).expanduser()).absolute())
+    return msgspec.structs.replace(job, limits=msgspec.structs.replace(job.limits, budget=budget))
 
 
 def _instead_of(path: Path) -> str:
@@ -141,6 +153,13 @@ def _fill_in_date(name: Any, source: str) -> Any:
 
 
 def _check_job(value: dict[str, Any], source: str) -> Job:
+    job = _with_list_prices(_convert(value, source))
+    check(job, source)
+    return job
+
+
+def _convert(value: dict[str, Any], source: str) -> Job:
+    """Return the job of plain values. Raises JobError for keys and values that are not a job's."""
     found: list[Problem] = []
     settings = {}
     for key in [key for key in value if key not in _KEYS]:
@@ -160,9 +179,8 @@ def _check_job(value: dict[str, Any], source: str) -> Job:
             settings.setdefault(job.protocol, protocol.Config())
     if found:
         raise JobError.of(source, found)
-    job = _with_list_prices(msgspec.structs.replace(job, protocol_settings=settings))
-    check(job, source)
-    return job
+    converted: Job = msgspec.structs.replace(job, protocol_settings=settings)
+    return converted
 
 
 def _known_keys() -> list[str]:
@@ -194,27 +212,6 @@ def _find_list_price(backend: BackendConfig) -> Price | None:
     """Return the list price of a backend's model at the provider's own host; None elsewhere."""
     price: Price | None = find("provider", backend.provider).list_price(backend)
     return price
-
-
-def check(job: Job, source: str) -> None:
-    """Raise JobError if the job's keys do not fit together."""
-    if found := problems(job):
-        raise JobError.of(source, found)
-
-
-def check_budget(backends: Mapping[str, BackendConfig], limits: Limits) -> None:
-    """Raise JobError if backends cannot be counted against the shared budget of the limits, BudgetFileError
-    for its file."""
-    if found := budget_problems(backends, limits):
-        raise JobError.of("limits.budget", found)
-
-
-def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
-    """Return the job for a space with these roles. Raises JobError if it names others."""
-    job = msgspec.structs.replace(job, speakers=tuple(speakers))
-    if found := role_problems(job):
-        raise JobError.of(job.name, found)
-    return job
 
 
 def arm_jobs(job: Job, source: str) -> dict[str, Job]:
@@ -293,41 +290,57 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def resolved_values(job: Job) -> dict[str, Any]:
-    """Return the job as plain values, with every default."""
-    plain: dict[str, Any] = msgspec.to_builtins(job)
-    del plain["resolved"]
-    del plain["speakers"]
-    settings = plain.pop("protocol_settings")
-    return plain | {name: given for name, given in settings.items() if given}
+def is_input(name: str) -> bool:
+    """Return whether the file of this path in a run's folder is one of the run's inputs."""
+    folder, _, file = name.rpartition("/")
+    return name in _INPUTS or (folder == "inputs" and file not in ("", ".", ".."))
 
 
-def shaping_values(job: Job) -> dict[str, Any]:
-    """Return the part of the job that shapes answers, as plain values."""
-    plain = {key: value for key, value in resolved_values(job).items() if key not in KNOBS}
-    # Settings that a protocol does not use shape nothing.
-    for name in job.protocol_settings:
-        if name != job.protocol:
-            plain.pop(name, None)
-    if job.branch is None:
-        del plain["branch"]
-    for key in ("gates", "labels", "measures"):
-        if not plain[key]:
-            del plain[key]
-    for key in ("role_words", "forms"):
-        if not getattr(job, key):
-            del plain[key]
-    if job.too_long == "cut":
-        del plain["too_long"]
-    for name, backend in job.backends.items():
-        for key in ("forms", "retry_max_tokens"):
-            if getattr(backend, key) is None:
-                plain["backends"][name].pop(key, None)
-        if (known := getattr(backend, "known_as", None)) is not None:
-            plain["backends"][name]["base_url"] = known
-        for knob in backend.KNOBS:
-            plain["backends"][name].pop(knob, None)
-    return plain
+def require_inputs(run: Path) -> None:
+    """Raise DamagedError if one of a run's inputs is not as edgen wrote it. A run of an older edgen has no
+    digests of them, and a folder that is not a run has none either."""
+    found = [*find_damage(run, is_input)]
+    if not found:
+        return
+    others = "".join(f" So is {run / one.name}: {one.what}." for one in found[1:4])
+    raise DamagedError(
+        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing was asked or changed. "
+        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a space or the job, edit "
+        "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
+    )
+
+
+def apply_override(value: dict[str, Any], assignment: str) -> None:
+    """Apply one `a.b=c` to the plain values, the right side read as YAML."""
+    key, equals, text = assignment.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", part) for part in parts):
+        raise UsageError(f"--set {assignment}: expected key=value, as in --set limits.in_flight=8.")
+    node = value
+    for part in parts[:-1]:
+        child = node.setdefault(part, {})
+        if not isinstance(child, dict):
+            raise UsageError(f"--set {assignment}: '{part}' is not a mapping in this job.")
+        node = child
+    node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
+
+
+def texts_of(overrides: Iterable[str]) -> frozenset[str]:
+    """Return every text in the values of `key.path=value` overrides, which a person typed."""
+    found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.add(value)
+        elif isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return frozenset(found)
+
+
+class _SetError(FileError):
+    what = "option"
 
 
 __all__ = [
@@ -346,15 +359,19 @@ __all__ = [
     "Shards",
     "Split",
     "TooLong",
+    "apply_override",
     "arm_jobs",
     "backend_name",
     "backend_of",
     "check",
     "check_budget",
+    "is_input",
     "load_job",
+    "load_kept_job",
     "own_words",
     "parse_job",
     "protocol_of",
+    "require_inputs",
     "resolved_values",
     "role_word_problems",
     "roles_asked",

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edgen.config.backends import OPTIONAL, BackendConfig, Price
 from edgen.config.budget_file import read_budget_file
 from edgen.config.job import (
@@ -24,9 +26,9 @@ from edgen.config.job import (
     templates_of,
 )
 from edgen.config.label_set import LabelSet, set_problems
-from edgen.core.errors import Problem
+from edgen.core.errors import JobError, Problem
 from edgen.core.registry import find
-from edgen.core.values import ROLES
+from edgen.core.values import ROLES, Role
 from edgen.core.yaml_values import shortened
 
 # Request fields that allow longer or several answers unknown to the budget.
@@ -44,6 +46,27 @@ def _keys(body: dict[str, Any]) -> set[str]:
     """Return the keys of a body and of the mappings directly inside it."""
     inner = [value for value in body.values() if isinstance(value, dict)]
     return set(body).union(*inner)
+
+
+def check(job: Job, source: str) -> None:
+    """Raise JobError if the job's keys do not fit together."""
+    if found := problems(job):
+        raise JobError.of(source, found)
+
+
+def check_budget(backends: Mapping[str, BackendConfig], limits: Limits) -> None:
+    """Raise JobError if backends cannot be counted against the shared budget of the limits, BudgetFileError
+    for its file."""
+    if found := budget_problems(backends, limits):
+        raise JobError.of("limits.budget", found)
+
+
+def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
+    """Return the job for a space with these roles. Raises JobError if it names others."""
+    job = msgspec.structs.replace(job, speakers=tuple(speakers))
+    if found := role_problems(job):
+        raise JobError.of(job.name, found)
+    return job
 
 
 def problems(job: Job) -> list[Problem]:

@@ -47,6 +47,11 @@ class Limits(msgspec.Struct, frozen=True):
     arms_at_once: Annotated[int, Meta(ge=1, le=20)] | None = None
     """Arms made concurrently; null: all if they use different services, else one at a time."""
 
+    @property
+    def capped(self) -> bool:
+        """True if they set a budget."""
+        return not (self.max_tokens is None and self.max_cost is None and self.budget is None)
+
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of provider batch jobs (`--via batch`). Spans are written like `6h`, `90m` or `45s`. They
@@ -320,3 +325,46 @@ def roles_asked(job: Job) -> tuple[str, ...]:
     """Return the roles called for the job's conversations, including the one that labels."""
     roles: tuple[str, ...] = protocol_of(job).roles(job)
     return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
+
+
+# Job keys that shape no answer: they may differ between two starts of one run.
+KNOBS = (
+    "name", "conversations", "top_up", "replicates", "limits", "batch", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
+)  # fmt: skip
+
+
+def resolved_values(job: Job) -> dict[str, Any]:
+    """Return the job as plain values, with every default."""
+    plain: dict[str, Any] = msgspec.to_builtins(job)
+    del plain["resolved"]
+    del plain["speakers"]
+    settings = plain.pop("protocol_settings")
+    return plain | {name: given for name, given in settings.items() if given}
+
+
+def shaping_values(job: Job) -> dict[str, Any]:
+    """Return the part of the job that shapes answers, as plain values."""
+    plain = {key: value for key, value in resolved_values(job).items() if key not in KNOBS}
+    # Settings that a protocol does not use shape nothing.
+    for name in job.protocol_settings:
+        if name != job.protocol:
+            plain.pop(name, None)
+    if job.branch is None:
+        del plain["branch"]
+    for key in ("gates", "labels", "measures"):
+        if not plain[key]:
+            del plain[key]
+    for key in ("role_words", "forms"):
+        if not getattr(job, key):
+            del plain[key]
+    if job.too_long == "cut":
+        del plain["too_long"]
+    for name, backend in job.backends.items():
+        for key in ("forms", "retry_max_tokens"):
+            if getattr(backend, key) is None:
+                plain["backends"][name].pop(key, None)
+        if (known := getattr(backend, "known_as", None)) is not None:
+            plain["backends"][name]["base_url"] = known
+        for knob in backend.KNOBS:
+            plain["backends"][name].pop(knob, None)
+    return plain

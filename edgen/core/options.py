@@ -1,7 +1,7 @@
 """Options that are declared once, as fields of a struct.
 
 A field's annotation holds the help text, the flags and the bounds. Commands get their flags from it
-(`edgen.cli.declared`), and Python callers pass the struct's fields by name.
+(`edgen.cli.options`), and Python callers pass the struct's fields by name.
 """
 
 from __future__ import annotations

@@ -45,6 +45,23 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool = False
     outcome: dict[str, Any] | None = None
 
+    @classmethod
+    def of(cls, recorded: Any, arm: str) -> Candidate:
+        """Return the candidate of a record (`edgen.families.base.Recorded`) of an arm."""
+        provenance, said = recorded.provenance, recorded.conversation
+        return cls(
+            id=recorded.id,
+            scenario=provenance.scenario,
+            arm=arm,
+            replicate=provenance.replicate,
+            turns=recorded.turns,
+            probability=said.probability,
+            ended_by=said.ended_by,
+            branch=provenance.branch,
+            simulated=provenance.simulated,
+            outcome=said.outcome,
+        )
+
     @property
     def name(self) -> str:
         """Its name within its scenario: "r0", "json.r0"."""

@@ -7,6 +7,7 @@ Rejection; the engine stores that as an Outcome.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -34,6 +35,11 @@ class Scenario(msgspec.Struct, frozen=True):
     def field(self, dimension: str, name: str) -> Any:
         """Return the field `name` of a dimension's drawn entry, None if missing."""
         return self.fields.get(dimension, {}).get(name)
+
+    def in_order(self, names: Iterable[str]) -> Scenario:
+        """Return the scenario with its dimensions in this order."""
+        values = {name: self.values[name] for name in names}
+        return Scenario(self.index, values, {one: self.fields[one] for one in values if one in self.fields})
 
     def as_row(self) -> dict[str, Any]:
         """Return every value and field by a flat name: `topic`, `topic.grade`. A topic's `subject` and

@@ -19,7 +19,7 @@ from typing import TypeVar
 from edgen.config import CallSettings, backend_name, check_budget
 from edgen.core.errors import CallError, EdgenError, UsageError
 from edgen.core.values import Reply, Request
-from edgen.execution.client.budget import Spending, budget_of
+from edgen.execution.client.budget import Budget, Spending
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.purse import Purse
@@ -37,7 +37,9 @@ class Partners:
 
     def __init__(self, settings: CallSettings) -> None:
         self._settings = settings
-        self._budget = budget_of(settings.limits)
+        self._budget = (
+            Budget(settings.limits.max_tokens, settings.limits.max_cost) if settings.limits.capped else None
+        )
         if self._budget is not None and settings.limits.budget is not None:
             check_budget(settings.backends, settings.limits)
             book = BudgetBook(Path(settings.limits.budget))

@@ -26,8 +26,7 @@ from edgen.core.text import shorten
 from edgen.core.yaml_values import nearest, shortened
 from edgen.planning.allowed_files import Reach
 from edgen.providers.trust import consent_file
-from edgen.runtime.control import Control
-from edgen.runtime.trust import Trust
+from edgen.runtime.control import Control, Trust
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.ledger.facts import MEASURES
 from edgen.store.run_folder import RunFolder

@@ -134,7 +134,7 @@ class DataSet:
 
     `name` is for people, `sources` are the paths it was read from. `family` is the kind of conversations,
     None for several kinds; `roles` are those that may speak, with the dimensions that each sees, () if
-    unknown; `guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without arms.
+    unknown; `find_guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without arms.
     `samples()` yields every accepted conversation, `plan()` the outcome of everything planned (None for
     files, which have no plan). `calibration` is the agreement of the conversations' own probabilities with
     judges, `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as in `edgen pairs
@@ -152,7 +152,7 @@ class DataSet:
     family: DataSetReader | None
     roles: tuple[SpaceRole, ...]
     space: Space | None = None
-    guide: Any = None
+    find_guide: Callable[[], Any] = lambda: None
     arm: str = ""
     count: int | None = None
     calibration: dict[str, Any] | None = None
@@ -162,3 +162,9 @@ class DataSet:
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
     identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def guide(self) -> Any:
+        """The guide of the conversations, which the protocol's own measures and formats know; None without
+        one."""
+        return self.find_guide()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, Split, load_job, protocol_of, resolved_values
+from edgen.config import Job, Split, load_kept_job, protocol_of, resolved_values
 from edgen.core.digest import fingerprint, sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
@@ -144,7 +144,7 @@ def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str,
     side over all the job's arms. An unfinished run has no finished files of its present form. Memory: one
     record."""
     with LedgerReader(run.ledger) as view:
-        job = load_job(run.job)
+        job = load_kept_job(run.job)
         if view.fact(_WRITTEN) != _written_mark(job, view.status, side):
             return
         counts: Counter[bool] = Counter()
@@ -257,7 +257,7 @@ def is_finished(
 def _same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt]) -> bool:
     """Return whether the run's own copy of the job is equal, except for paths of inputs, and these exist;
     templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
-    there = load_job(run.job)
+    there = load_kept_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
     ours, theirs = copy.deepcopy(dict(job)), resolved_values(there)
     for plain in (ours, theirs):
@@ -281,7 +281,7 @@ def _same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt
 
 def _has_schemas(run: RunFolder, plan: Plan) -> bool:
     """Return whether the schemas of the plan's templates stand next to the run's own copies."""
-    there = load_job(run.job)
+    there = load_kept_job(run.job)
     named = {"default": there.prompt, **there.prompts}
     asked = [use for use, prompt in plan.prompts.items() if prompt.schema is not None]
     return all(schema_file(run.path / (named.get(use) or use)).is_file() for use in asked)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import BackendConfig, Job, load_job
+from edgen.config import BackendConfig, Job, load_kept_job
 from edgen.core.errors import EdgenError
 from edgen.store.run_folder import RunFolder
 
@@ -18,10 +18,8 @@ def keep_identities(job: Job, run: RunFolder) -> Job:
     server can be removed. A backend that names its identity (`known_as`), or has no server in common, keeps
     its own. Arms inherit the job's backends; those of their own are left as they are.
     """
-    if not run.job.exists():
-        return job
     try:
-        before = load_job(run.job).backends
+        before = load_kept_job(run.job).backends
     except EdgenError:  # the reader of the run reports the error
         return job
     kept = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import ANNOTATOR, Job, arm_jobs, load_job, protocol_of, resolved_values
+from edgen.config import ANNOTATOR, Job, arm_jobs, load_kept_job, protocol_of, resolved_values
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError
 from edgen.core.threads import run_in_thread
 from edgen.core.values import RejectionReason, Status
@@ -218,8 +218,10 @@ class Run:
     def _noted_fingerprint(self) -> str | None:
         """Return the fingerprint of the job noted in the folder: this plan's, if a kill came before any
         work."""
+        if not self._rundir.job.exists():
+            return None
         try:
-            noted = load_job(self._rundir.job).resolved
+            noted = load_kept_job(self._rundir.job).resolved
         except EdgenError:
             return None
         return None if noted is None else noted.fingerprint

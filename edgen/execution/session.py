@@ -23,7 +23,7 @@ from edgen.core.values import TaskId
 from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
-from edgen.execution.client.budget import Budget, budget_of
+from edgen.execution.client.budget import Budget
 from edgen.execution.client.clients import Service, make_clients
 from edgen.execution.client.form_support import restore_forms
 from edgen.execution.client.purse import Purse
@@ -59,7 +59,7 @@ class Shared:
     Create one per start, for one event loop."""
 
     def __init__(self, limits: Limits) -> None:
-        self.budget = budget_of(limits)
+        self.budget = Budget(limits.max_tokens, limits.max_cost) if limits.capped else None
         self.admissions: dict[Service, Admission] = {}
         self.schedulers: list[Scheduler] = []
 

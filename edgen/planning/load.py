@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,6 +38,20 @@ from edgen.providers import provider_of
 from edgen.space import Entry, Space, load_space, space_files
 from edgen.space.model import DEFAULT_VARIABLES, sections_of, template_fields
 from edgen.space.splits import by_problem
+
+
+class JobSource(NamedTuple):
+    """A job, what error messages call it, and which files it may name."""
+
+    job: Job
+    name: str
+    reach: Reach
+
+    @classmethod
+    def of(cls, path: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> JobSource:
+        """Return the source of a job file; `overrides` are in the form of `--set`. Raises JobError."""
+        reach = Reach.of(path, overrides, outside=allow_outside)
+        return cls(load_job(path, overrides), str(path), reach)
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), reach: Reach | None = None) -> Plan:
@@ -128,7 +142,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
 
         templates["oracle"] = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
         extra["oracle"] = load_template(templates["oracle"], reach, space)
-    for use, template in annotator_templates(job).items():
+    for use, template in annotator_templates(job).items() if job.labels else ():
         templates[use], extra[use] = template, load_template(template, reach, space)
         check_schema(extra[use], backend_of(job, use), f"$.backends.{use}")
     check_schemas(job, prompts, templates, protocol)
@@ -164,7 +178,7 @@ def with_files(job: Job, reach: Reach) -> Job:
     """Return the job with the contents of files in its protocol's settings instead of their names, and with
     its label sets."""
     held: Job = protocol_of(job).with_files(job, reach.require)
-    return with_label_sets(held, reach)
+    return with_label_sets(held, reach) if held.gates or held.labels else held
 
 
 def space_of(job: Job, reach: Reach) -> Space:

@@ -40,7 +40,7 @@ from edgen.core.values import (
 from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
 from edgen.families.base import Provenance, Recorded, family_of, find_change, record_id
-from edgen.planning.gates import layers_of, read_gates
+from edgen.planning.gates import Gates, layers_of, read_gates
 from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
 from edgen.protocols.gated import Decided, Gated, Passed, gated
@@ -105,14 +105,16 @@ class Plan:
         self.roles = roles_asked(job)
         self.templates: dict[str, Template] = templates_of(job, space)
         self.rounds = self.protocol.rounds(job)
-        self.gates = read_gates(
-            job.gates,
-            space,
-            job.name,
-            layers_of(job),
-            [name.rpartition(":")[2] for name in job.measure_references],
-            in_rounds=self.rounds.total > 1,
-        )
+        self.gates = Gates()
+        if job.gates or job.labels:
+            self.gates = read_gates(
+                job.gates,
+                space,
+                job.name,
+                layers_of(job),
+                [name.rpartition(":")[2] for name in job.measure_references],
+                in_rounds=self.rounds.total > 1,
+            )
         self.rules = Rules(
             asks=job.asks,
             seed=job.seed,
@@ -218,7 +220,7 @@ class Plan:
         def start(rules: Rules) -> Conversing:
             return self.protocol.start(scenario, replicate, self.prompts, rules)
 
-        if not self.gates.ask:
+        if not (self.gates.plain or self.gates.layers):
             return start(own)
         name, place = record_id(self.job.name, scenario.index, replicate), Address(scenario.index, replicate)
 

@@ -197,6 +197,19 @@ class ProviderPrices:
         return None
 
 
+class SeveralServers:
+    """A backend that is one model on several `servers`, by address (`edgen.providers.fleet`)."""
+
+    servers: Mapping[str, Backend]
+
+
+def servers_of(backend: Backend) -> Mapping[str, Backend]:
+    """Return the servers of a backend by address: those of a fleet, else the backend itself."""
+    if isinstance(backend, SeveralServers):
+        return backend.servers
+    return {str(backend.identity.get("base_url") or ""): backend}
+
+
 class ProviderBatches:
     """Answer in batches."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from edgen.core.values import Reply, Request
-from edgen.providers.base import Backend
+from edgen.providers.base import Backend, SeveralServers
 
 
-class Fleet:
+class Fleet(SeveralServers):
     """A backend of several `servers`, by address."""
 
     def __init__(self, servers: Mapping[str, Backend]) -> None:
@@ -36,13 +36,6 @@ class Fleet:
         """Close all connections. Never raises; may be called twice."""
         for backend in self.servers.values():
             await backend.aclose()
-
-
-def servers_of(backend: Backend) -> Mapping[str, Backend]:
-    """Return the servers of a backend by address: those of a fleet, else the backend itself."""
-    if isinstance(backend, Fleet):
-        return backend.servers
-    return {str(backend.identity.get("base_url") or ""): backend}
 
 
 def find_odd_model(names: Mapping[str, Sequence[str]], model: str) -> tuple[str, str, str, str] | None:

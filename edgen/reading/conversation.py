@@ -62,7 +62,8 @@ def read(
     `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its words when
     it refused outside the text; `roles` are those who may speak, `words` a job's own words for them.
     """
-    if (refused := find_service_refusal(refusal, finish_reason)) is not None:
+    failed = refusal is not None or finish_reason != "stop"
+    if failed and (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
@@ -149,7 +150,8 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
         text = text.replace("\r", "\n")
     if "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
-    return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
+    text = drop_thinking(text.removeprefix("\ufeff"), repairs, roles)
+    return without_markup(text, roles) if "<" in text else text
 
 
 def _explained(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:

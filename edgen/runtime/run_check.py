@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.config import load_job
-from edgen.config.inputs import is_input
+from edgen.config import is_input, load_job
 from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest

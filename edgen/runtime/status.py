@@ -235,7 +235,9 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
         key: tuple(map(kind.at, find_ledgers(rundir))) or UNSET
         for key, (kind, find_ledgers) in _ASKERS.items()
     }
-    return msgspec.structs.replace(status, layers=tuple(layer_names(rundir)) or UNSET, **asked)
+    return msgspec.structs.replace(
+        status, layers=tuple(layer_names(rundir) if rundir.has_layers else ()) or UNSET, **asked
+    )
 
 
 _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] = {

@@ -17,9 +17,8 @@ _MOST = 100  # problems of one kind
 
 
 def condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
-    """Return every problem of a space with valid entries. `paths`: the places of each dimension's entries."""
-    if not space.conditional:
-        return []
+    """Return every problem of the conditions of a space with valid entries. `paths`: the places of each
+    dimension's entries."""
     problems = [*islice(_unknown(space, paths), _MOST)]
     if not problems:
         problems = [*_circles(space, paths)]

@@ -28,7 +28,7 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
     lists = lists and is_five_lists(space)
     if not lists:
         lines += ["", "dimensions:"]
-    for dimension in with_names(space):
+    for dimension in with_names(space) if space.pictures else space.dimensions:
         weighted = any(entry.weight != 1 for entry in dimension.entries)
         lines += ["", f"{LISTS[dimension.name]}:"] if lists else _heading(dimension)
         indent = "  " if lists else "    " if dimension.label is None else "      "

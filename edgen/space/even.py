@@ -50,6 +50,8 @@ class EvenDraws:
 
 def _linked_places(space: Space) -> list[list[int]]:
     """Group the dimensions, by place: those linked by conditions or exclusions, in the order of drawing."""
+    if not space.conditional:
+        return [[place] for place in range(len(space.dimensions))]
     order = in_dependency_order(space)
     group = {place: {place} for place in order}
     for scope in _scopes(space):

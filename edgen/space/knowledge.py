@@ -48,8 +48,6 @@ def is_file_name(name: str) -> bool:
 def find_knowledge(name: Any, space: Path | None, problems: list[Problem]) -> Knowledge | None:
     """Return the knowledge file of a space by its name in the file; without its text where the space has no
     folder. Problems are noted."""
-    if name is None:
-        return None
     if not isinstance(name, str) or not is_file_name(name):
         message = "expected the name of a file next to this one that ends in .json, as in course-info.json"
         problems.append(Problem("$.knowledge", message))

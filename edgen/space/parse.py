@@ -31,6 +31,7 @@ from edgen.space.knowledge import find_knowledge
 from edgen.space.model import (
     DIMENSIONS,
     LISTS,
+    PICTURE,
     ROLES,
     TOPIC_FIELDS,
     Combination,
@@ -129,7 +130,8 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         else default_roles(names)
     )
     exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
-    knowledge = find_knowledge(value.get("knowledge"), path, problems)
+    named = value.get("knowledge")
+    knowledge = None if named is None else find_knowledge(named, path, problems)
     if not problems:
         own = msgspec.structs.asdict(head)
         space = Space(
@@ -140,8 +142,9 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             sections=sections,
             knowledge=knowledge,
         )
-        problems += condition_problems(space, _paths(value))
-    if not problems and path is not None:
+        if space.conditional:
+            problems += condition_problems(space, _paths(value))
+    if not problems and path is not None and (sections or any(PICTURE in one.fields for one in dimensions)):
         space = with_pictures(space, path, problems)
     if problems:
         raise SpaceError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)

@@ -15,6 +15,7 @@ import msgspec
 from edgen.core.pictures import pictures_in
 from edgen.core.values import Scenario
 from edgen.space.model import DIMENSIONS, PICTURE, Space
+from edgen.space.phrases import NAME as PHRASES
 from edgen.space.phrases import Phrases, persona_of, phrases_of
 
 
@@ -52,7 +53,9 @@ class SpaceBook:
     @cached_property
     def speaks(self) -> bool:
         """True if talk follows the space's values: not where it is about ways to learn and to teach."""
-        return bool(self.phrases.roles) or not {*DIMENSIONS} <= {*self.space.names}
+        if not {*DIMENSIONS} <= {*self.space.names}:
+            return True
+        return PHRASES in self.space.sections and bool(self.phrases.roles)
 
     @cached_property
     def facts(self) -> dict[str, str]:

@@ -10,8 +10,9 @@ import hashlib
 import heapq
 import itertools
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
+from typing import Any, Protocol
 
 import msgspec
 
@@ -142,6 +143,27 @@ def choose_first_groups(groups: Iterable[Group], share: float) -> HeldOutGroups:
         if abs(count - target) <= abs(best.count - target):
             best = HeldOutGroups(below=end, count=count)
     return best
+
+
+class GroupedRun(Protocol):
+    """A ledger of a run or of an arm: its groups, and the selection that it was made by."""
+
+    @property
+    def selection(self) -> Any:
+        """The selection; None for a run that was generated. Its `split` may state another rule."""
+
+    def groups(self) -> Iterable[Group]:
+        """Return the groups, by ascending hash."""
+
+
+def choose_side(views: Collection[GroupedRun], share: float) -> HeldOutGroups:
+    """Return the test side of these arms together: by the split that was chosen for it later, if any."""
+    selections = (view.selection for view in views)
+    rule = next((one.split for one in selections if one is not None and one.split is not None), None)
+    groups = [view.groups() for view in views]
+    if rule is None:
+        return choose_common_side(groups, share)
+    return choose_common_side(groups, rule.test, in_order=rule.in_order)
 
 
 def choose_common_side(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config.inputs import is_input
+from edgen.config import is_input
 from edgen.core.digest import fingerprint, sha256
 from edgen.core.errors import DamagedError, EdgenError
 from edgen.core.files import read_regular

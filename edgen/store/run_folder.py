@@ -110,11 +110,16 @@ class RunFolder:
         whole = RunFolder(real.parent.parent)
         return whole if real.parent == whole.arms_folder and whole.job.exists() else None
 
+    @property
+    def has_layers(self) -> bool:
+        """Whether the run, or the run that this folder is an arm of, may have layers."""
+        return self.layers.exists() or ((whole := self.whole) is not None and whole.layers.exists())
+
     def arms(self) -> list[tuple[str, RunFolder]]:
         """Return name and folder of each arm, begun or not, of the job noted here: at least one."""
-        from edgen.config import load_job
+        from edgen.config import load_kept_job
 
-        names = ("",) if self.ledger.exists() else load_job(self.job).arm_names
+        names = ("",) if self.ledger.exists() else load_kept_job(self.job).arm_names
         return [(name, self.arm(name)) for name in names]
 
     def begun_arms(self) -> list[tuple[str, RunFolder]]:

@@ -11,16 +11,17 @@ import functools
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET
 
-from edgen.config import Job, load_job, resolved_values, with_speakers
+from edgen.config import Job, load_kept_job, resolved_values
 from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
+from edgen.core.kept_files import has_digest
 from edgen.core.pair import (
     Candidate,
     Pair,
@@ -32,10 +33,11 @@ from edgen.core.pair import (
     texts_digest,
 )
 from edgen.core.values import Scenario, Status, Turn
+from edgen.core.version import __version__
 from edgen.families.base import Recorded, family_of, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
-from edgen.space.splits import HeldOutGroups, choose_test_side
+from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side
 from edgen.store.layers import (
     LabelsByLayer,
     LayerFacts,
@@ -49,7 +51,6 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_facts import describe_selection, noted_of
 from edgen.store.run_folder import RunFolder
-from edgen.store.split_side import choose_side
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):
@@ -86,17 +87,16 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def __init__(self, path: Path, labels_of: Sequence[str] = ()) -> None:
         self.rundir = RunFolder(path)
         self.rundir.require()
-        self.job: Job = load_job(self.rundir.job)
-        self.name = self.job.name
+        job = load_kept_job(self.rundir.job)
+        self.name = job.name
         self._arms = self.rundir.numbered_arms() or [""]
         self.labels_of = tuple(dict.fromkeys(labels_of))
         self.stale_labels: Counter[str] = Counter()
         for name in self.labels_of:
             require_turns_labelled(self.rundir, name, self.layers)
         self.space = space = load_space(self.rundir.inputs / "space.yaml")
-        self.job = with_speakers(self.job, [role.name for role in space.roles])
-        self.family = family_of(space, self.job.family)
-        self.scenario = Sampler(space, self.job.seed, self.job.design, self.job.strength).scenario
+        self.job: Job = msgspec.structs.replace(job, speakers=tuple(role.name for role in space.roles))
+        self.family = family_of(space, job.family)
         with contextlib.ExitStack() as stack:
             self.views: Mapping[str, LedgerReader] = {  # of each begun arm, by name
                 arm: stack.enter_context(LedgerReader(run.ledger)) for arm, run in self.rundir.begun_arms()
@@ -121,7 +121,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             )
         alike = (job.seed, job.design, job.strength) == (self.job.seed, self.job.design, self.job.strength)
         made = noted is not None and (noted.space_sha256, noted.fingerprint) == (space, view.plan.fingerprint)
-        if not (alike and made and self._draws(view)):
+        # The digest of an untouched run says as much as its first conversation.
+        known = (
+            noted is not None and noted.edgen == __version__ and has_digest(self.rundir.inputs / "space.yaml")
+        )
+        if not (alike and made and (known or self._draws(view))):
             which = f"arm {arm}" if arm else "this run"
             raise RunError(
                 f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted here: "
@@ -147,7 +151,13 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             ) from None
 
     @functools.cached_property
-    def _side(self) -> HeldOutGroups:
+    def scenario(self) -> Callable[[int], Scenario]:
+        """The scenarios of the run's plan, by number. Those of its conversations are in their records."""
+        return Sampler(self.space, self.job.seed, self.job.design, self.job.strength).scenario
+
+    @functools.cached_property
+    def test_side(self) -> HeldOutGroups:
+        """The groups that are held out, of all arms together."""
         return choose_side(self.views.values(), self.job.split.test)
 
     @functools.cached_property
@@ -222,7 +232,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one accepted conversation of a scenario. Raises RunError if there is none of that name."""
-        return _candidate(self.read(self._record(index, name)), read_candidate_name(name)[0])
+        return Candidate.of(self.read(self._record(index, name)), read_candidate_name(name)[0])
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield every accepted conversation, by scenario, arm and replicate."""
@@ -256,7 +266,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
         """Return the side of a scenario. Raises RunError if it has no conversations."""
-        return "test" if self._side.is_test(self.group(scenario)) else "train"
+        return "test" if self.test_side.is_test(self.group(scenario)) else "train"
 
     def group(self, scenario: Scenario) -> int:
         """Return the number of a scenario's group, which is never split. Raises as `split` does."""
@@ -269,23 +279,25 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def hold_out(self, share: float) -> HeldOutGroups:
         """Return whole groups that make up a share of the train side, such as for validation."""
         groups = heapq.merge(*(view.groups() for view in self.views.values()))
-        return choose_test_side((one for one in groups if not self._side.is_test(one[0])), share)
+        return choose_test_side((one for one in groups if not self.test_side.is_test(one[0])), share)
 
     def conversations(self) -> Iterator[AcceptedConversation]:
         """Yield every accepted conversation, by scenario, arm and replicate."""
         self.stale_labels.clear()
-        with LayerJoin(self.rundir) as layers:
+        with contextlib.ExitStack() as stack:
+            layers = stack.enter_context(LayerJoin(self.rundir)) if self.rundir.has_layers else None
             for index, names in self.scenarios():
-                scenario = self.scenario(index)
-                side = self.split(scenario)
+                side = None
                 for name in names:
                     data = self._record(index, name)
                     recorded = self.read(data)
-                    labels = layers.of(index, recorded.id, recorded.turns)
+                    scenario = recorded.scenario.in_order(self.space.names)
+                    side = side or self.split(scenario)
+                    labels = layers.of(index, recorded.id, recorded.turns) if layers else {}
                     if self.labels_of:
                         recorded = _labelled(recorded, [labels.get(name, ()) for name in self.labels_of])
                     yield AcceptedConversation(
-                        _candidate(recorded, read_candidate_name(name)[0]),
+                        Candidate.of(recorded, read_candidate_name(name)[0]),
                         scenario,
                         side,
                         msgspec.json.decode(data),
@@ -293,8 +305,9 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                         msgspec.to_builtins(recorded.provenance),
                         labels,
                     )
-            layers.finish()
-            self.stale_labels.update(layers.left_out)
+            if layers:
+                layers.finish()
+                self.stale_labels.update(layers.left_out)
 
     def compared(self) -> Iterator[Compared]:
         """Yield every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
@@ -323,7 +336,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def job_of(self, arm: str) -> Job:
         """Return the job under which an arm was made; the run's own for ""."""
-        return load_job(self.rundir.arm(arm).job) if arm else self.job
+        return load_kept_job(self.rundir.arm(arm).job) if arm else self.job
 
     def noted_job(self) -> dict[str, Any]:
         """Return the job as plain values, with the facts noted when it was resolved, as in `describe`."""
@@ -337,7 +350,9 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return {
             "job": self.noted_job(),
             "arms": {
-                arm: noted_of(own := self.rundir.arm(arm), load_job(own.job)) for arm in self.views if arm
+                arm: noted_of(own := self.rundir.arm(arm), load_kept_job(own.job))
+                for arm in self.views
+                if arm
             },
             **self._selected(),
             **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
@@ -381,19 +396,4 @@ def _labelled(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Rec
     turns = label_turns(recorded.turns, layers)
     return msgspec.structs.replace(
         recorded, conversation=msgspec.structs.replace(recorded.conversation, turns=turns)
-    )
-
-
-def _candidate(record: Recorded, arm: str) -> Candidate:
-    return Candidate(
-        id=record.id,
-        scenario=record.provenance.scenario,
-        arm=arm,
-        replicate=record.provenance.replicate,
-        turns=record.turns,
-        probability=record.conversation.probability,
-        ended_by=record.conversation.ended_by,
-        branch=record.provenance.branch,
-        simulated=record.provenance.simulated,
-        outcome=record.conversation.outcome,
     )

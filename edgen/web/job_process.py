@@ -20,9 +20,8 @@ from edgen.api.generation import GenerateOptions, generate
 from edgen.core.errors import EdgenError
 from edgen.core.system import handling
 from edgen.core.text import safe
-from edgen.planning.job_source import JobSource
-from edgen.runtime.control import Control
-from edgen.runtime.trust import Trust
+from edgen.planning.load import JobSource
+from edgen.runtime.control import Control, Trust
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):

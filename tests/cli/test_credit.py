@@ -16,7 +16,7 @@ import pytest
 
 from edgen.api.generation import GenerateOptions, generate
 from edgen.core.pair import turns_left
-from edgen.planning.job_source import JobSource
+from edgen.planning.load import JobSource
 from edgen.runtime.control import Control
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader

@@ -177,8 +177,8 @@ class TestAJobsOwn:
         self, command: Command, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from edgen.evaluation.measure_files import load_job_measures
-        from edgen.planning.job_source import JobSource
-        from edgen.runtime.trust import Trust
+        from edgen.planning.load import JobSource
+        from edgen.runtime.control import Trust
 
         source = JobSource.of(self.job(here))
         asked: list[str] = []

@@ -13,7 +13,7 @@ from edgen.config import JobError, load_job
 from edgen.core.errors import CallError, InputError, ProviderError
 from edgen.core.values import Reply
 from edgen.providers import key_requests, make, make_batch_service, servers
-from edgen.providers.fleet import servers_of
+from edgen.providers.base import servers_of
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import gather_consents
 from tests.providers.fakes import TRUSTING, FakeServer, answer, request

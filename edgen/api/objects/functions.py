@@ -18,9 +18,8 @@ from edgen.api.objects.run import Run
 from edgen.api.objects.runner import run_in_loop, run_in_thread
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.events import Listener
-from edgen.planning.job_source import JobSource
-from edgen.runtime.control import Control
-from edgen.runtime.trust import Trust
+from edgen.planning.load import JobSource
+from edgen.runtime.control import Control, Trust
 
 P = ParamSpec("P")
 T = TypeVar("T")

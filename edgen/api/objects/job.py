@@ -13,7 +13,7 @@ from edgen.config import load_job, parse_job
 from edgen.core.errors import JobError, UsageError
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.planning.allowed_files import Reach
-from edgen.planning.job_source import JobSource
+from edgen.planning.load import JobSource
 
 Functions = dict[str, Callable[..., Any]]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import load_job, protocol_of
+from edgen.config import load_kept_job, protocol_of
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import RunError, ShortError
 from edgen.core.kept_files import DIGESTS
@@ -112,7 +112,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         family=parts[0].family if all(part.family is parts[0].family for part in parts) else None,
         roles=parts[0].roles if all(part.roles == parts[0].roles for part in parts) else (),
         space=spaces[0] if all(space == spaces[0] for space in spaces) else None,
-        guide=parts[0].guide if all(part.guide == parts[0].guide for part in parts) else None,
+        find_guide=lambda: parts[0].guide if all(part.guide == parts[0].guide for part in parts) else None,
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
         stale_labels=stale,
@@ -183,7 +183,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             family=reader.family,
             roles=reader.space.roles,
             space=reader.space,
-            guide=protocol_of(reader.job).guide(reader.job),
+            find_guide=partial(protocol_of(reader.job).guide, reader.job),
             arm=arm,
             count=view.status.accepted,
             calibration=calibration,
@@ -195,7 +195,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
 
 
 def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
-    if not layer_files(run):
+    if not run.has_layers or not layer_files(run):
         return {}
     from edgen.annotation.layer import noted_sets  # which brings all that asks annotators
 
@@ -203,7 +203,7 @@ def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
 
 
 def _identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:
-    if not layer_files(run):
+    if not run.has_layers or not layer_files(run):
         return {}
     from edgen.annotation.identical import identical_annotators
 
@@ -249,17 +249,23 @@ def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> I
     cleared first.
     """
     stale.clear()
-    with _open(rundir, arm) as reader, LayerJoin(rundir.arm(arm)) as layers:
-        arms = (own for _, own in rundir.begun_arms())
-        side = read_test_side(arms, load_job(rundir.job).split.test)
+    own = rundir.arm(arm)
+    with _open(rundir, arm) as reader, contextlib.ExitStack() as stack:
+        layers = stack.enter_context(LayerJoin(own)) if own.has_layers else None
+        if arm:
+            arms = (one for _, one in rundir.begun_arms())
+            side = read_test_side(arms, load_kept_job(rundir.job).split.test)
+        else:
+            side = reader.test_side
         for _, _, group, data in reader.views[""].records():
             record = reader.read(data)
             split: Split = "test" if side.is_test(group) else "train"
             scenario = _with_offset(record.scenario, offset)
-            labels = layers.of(record.scenario.index, record.id, record.turns)
+            labels = layers.of(record.scenario.index, record.id, record.turns) if layers else {}
             yield sample_of(FiledRecord.of(record), record.id, scenario, str(rundir.path), split, labels)
-        layers.finish()
-        stale.update(layers.left_out)
+        if layers:
+            layers.finish()
+            stale.update(layers.left_out)
 
 
 def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:

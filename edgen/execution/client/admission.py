@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 
 from edgen.config import Limits
@@ -52,7 +53,6 @@ class Admission:
         self._requests = _bucket(limits.requests_per_minute, unit=1.0)
         self._tokens = _bucket(limits.tokens_per_minute)
         self._arrived = 0
-        self._prefixes: Prefixes[Lane] = Prefixes()
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
@@ -69,6 +69,11 @@ class Admission:
             if address not in self.lanes:
                 self.lanes[address] = Lane(self._most, address)
         return tuple(self.lanes[address] for address in addresses)
+
+    @cached_property
+    def _prefixes(self) -> Prefixes[Lane]:
+        """The memory of prompts, which guides the choice between several servers."""
+        return Prefixes()
 
     # --- state of the service -------------------------------------------------------------------
 

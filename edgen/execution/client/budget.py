@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from edgen.config import Limits
 from edgen.core.errors import EdgenError, StoppedError
 from edgen.execution.client.purse import Purse
 from edgen.store.budget_book import Used
@@ -246,10 +245,3 @@ def _pico(dollars: float) -> int:
 def _dollars(pico: int) -> str:
     digits = 6 if pico >= 1_000_000 else 12
     return "$" + f"{pico / _PICO:,.{digits}f}".rstrip("0").rstrip(".")
-
-
-def budget_of(limits: Limits) -> Budget | None:
-    """Return the budget defined by the limits; None if they define none."""
-    if limits.max_tokens is None and limits.max_cost is None and limits.budget is None:
-        return None
-    return Budget(limits.max_tokens, limits.max_cost)

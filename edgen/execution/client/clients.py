@@ -11,7 +11,7 @@ from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
 from edgen.providers import Backend
-from edgen.providers.fleet import servers_of
+from edgen.providers.base import servers_of
 from edgen.store.ledger import OutstandingCalls
 
 Service = tuple[Any, Any]  # type and address of a service

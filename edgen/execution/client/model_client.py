@@ -149,7 +149,8 @@ class ModelClient:
         Raises CallError when attempts are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget does not cover another call.
         """
-        refuse_pictures(request.messages, self._no_pictures)
+        if self._no_pictures is not None:
+            refuse_pictures(request.messages, self._no_pictures)
         call = Call(request=request, key=key, keep=store is not None)
 
         def attempt() -> Awaitable[Reply]:

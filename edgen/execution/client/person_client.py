@@ -51,7 +51,8 @@ class PersonClient(ModelClient):
     ) -> Answer:
         """Return a person's answer: it costs nothing, and takes as long as it takes. A stand-in answers for a
         person who left. Raises CallError if there is none."""
-        refuse_pictures(request.messages, self._no_pictures)
+        if self._no_pictures is not None:
+            refuse_pictures(request.messages, self._no_pictures)
         if self._closed:
             raise AdmissionClosed
         task = asyncio.current_task()

@@ -15,8 +15,7 @@ from edgen.execution.client.prefixes import mark
 from edgen.execution.client.retry import complete_once, count_slots
 from edgen.execution.client.same_model import SameModel
 from edgen.providers import Backend
-from edgen.providers.base import CountsSlots
-from edgen.providers.fleet import servers_of
+from edgen.providers.base import CountsSlots, servers_of
 
 
 class Servers:

@@ -9,8 +9,8 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.cluster.pool import Pool, WorkerLink
 from edgen.providers import Backend
-from edgen.providers.base import CountsSlots
-from edgen.providers.fleet import Fleet, servers_of
+from edgen.providers.base import CountsSlots, servers_of
+from edgen.providers.fleet import Fleet
 
 
 class Cluster:

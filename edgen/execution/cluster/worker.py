@@ -38,7 +38,7 @@ from edgen.planning.load import plans_of
 from edgen.planning.plan import Plan
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend, make
-from edgen.providers.fleet import servers_of
+from edgen.providers.base import servers_of
 from edgen.providers.trust import Consents
 
 _GONE = 30.0  # seconds without a word from the head after which the process ends

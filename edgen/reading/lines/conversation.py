@@ -13,10 +13,8 @@ from typing import Any
 
 from edgen.reading.assembly import Found
 from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
-from edgen.reading.lines.halves import has_half, unadorned
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers
-from edgen.reading.lines.other_words import cut_at_other_words
-from edgen.reading.lines.role_lines import split_lines
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, unadorned
+from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings

@@ -16,6 +16,7 @@ from typing import Any
 
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep
 from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.marker import find_marker
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
 # Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
@@ -351,3 +352,35 @@ def _at_aliases(text: str, roles: RoleWords) -> Lines:
         _open(line)
         lines.append(line)
     return keep(Lines(lead, lines), [line for line in lines if line.role])
+
+
+# Where the text after the turns begins.
+_FOOT = re.compile(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
+_MARKS = " \t*_"
+
+
+def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
+    """Return the text cut as well at lines inside a turn that call a role by another word or with an article (`Tutor:`,
+    `The student:`, `Die Lehrerin:`) and speak: nobody's words become part of another's. `Maestro: is a teacher` explains a
+    word. What follows the turns is not cut."""
+
+    def role_of(name: str, body: str) -> str | None:
+        return None if body.lstrip(_MARKS)[:1].islower() else roles.called(name)
+
+    lines: list[RoleLine] = []
+    for line in found.lines:
+        lines.append(line)
+        if "\n" not in line.body.rstrip() or (":" not in line.body and "：" not in line.body):
+            continue
+        end = len(line.body)
+        if line is found.lines[-1]:
+            foot, marked = _FOOT.search(line.body), find_marker(line.body)
+            end = min(end, foot.start() if foot else end, len(marked.said) if marked else end)
+        body, inside = cut_at_names(line.body[:end], role_of)
+        if inside:
+            inside[-1].body += line.body[end:]
+            line.body = body
+            for other in inside:
+                other.named, other.aliased = False, True
+            lines += inside
+    return found if len(lines) == len(found.lines) else Lines(found.lead, lines)

@@ -20,7 +20,7 @@ from edgen.reading.assistant_words import (
     is_assistants_refusal,
 )
 from edgen.reading.foreign_words import translate_conversation, translate_marker, translate_own_labels
-from edgen.reading.lines.halves import unadorned
+from edgen.reading.lines.line import unadorned
 from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
 from edgen.reading.one_turn.labels import find_labels
 from edgen.reading.other_speaker import speaks_for_another

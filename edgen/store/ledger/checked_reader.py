@@ -19,9 +19,8 @@ from msgspec import Meta
 
 from edgen.core.errors import DamagedError
 from edgen.core.values import FinishReason, Reply, Status, TaskId, Usage
-from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error
+from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error, when_free
 from edgen.store.ledger.schema import EARLIEST, LATEST
-from edgen.store.ledger.writer import when_free
 
 Row = TypeVar("Row")
 Natural = Annotated[int, Meta(ge=0)]

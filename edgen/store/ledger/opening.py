@@ -8,11 +8,13 @@ Long statements react to signals.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import stat
 import sys
 import threading
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,8 +29,12 @@ T = TypeVar("T")
 
 _LONGEST = 1 << 28  # bytes of a value: more than any reply or record has
 _STATEMENT = 1 << 20  # bytes of a statement
+_BUSY = 250  # milliseconds that SQLite itself waits for a held database, each time
+_SPEAK = (5.0, 60.0)  # seconds of waiting before the first and further reports
 _TICK = 20_000  # steps of SQLite's machine (some milliseconds) between checks for signals
 _GUARDS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -4096;"
+
+log = logging.getLogger("edgen")
 
 
 class Connection(sqlite3.Connection):
@@ -280,3 +286,34 @@ def damaged_error(path: Path, what: str) -> DamagedError:
         f"Restore it from a copy, save what can be read with `sqlite3 {path.name} .recover`, "
         "or use another run folder."
     )
+
+
+def when_free(
+    connection: sqlite3.Connection,
+    path: Path,
+    work: Callable[[], object],
+    patience: Callable[[], float] = lambda: float("inf"),
+    speak: tuple[float, float] = _SPEAK,
+) -> None:
+    """Run `work`, which changes the database at `path`, as soon as no other program holds it. Raises SQLite's
+    error if that takes longer than `patience` (seconds, read again during the wait). `speak`: seconds before
+    the first and further reports."""
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY}")
+    began = spoke = time.monotonic()
+    wait, later = speak
+    while True:
+        try:
+            work()
+            return
+        except sqlite3.OperationalError as problem:
+            now = time.monotonic()
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or now - began > patience():
+                raise
+            if now - spoke >= wait:
+                log.warning(
+                    "%s: another program has held the ledger for %d s. edgen waits and keeps the answers, "
+                    "and makes no call until they are stored.",
+                    path,
+                    now - began,
+                )
+                spoke, wait = now, later

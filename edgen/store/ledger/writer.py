@@ -21,7 +21,6 @@ import queue
 import sqlite3
 import stat
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,7 +29,7 @@ from zlib import crc32
 from edgen.core import system
 from edgen.core.errors import EdgenError
 from edgen.core.files import read_regular
-from edgen.store.ledger.opening import Connection, connect, describe_sqlite_error
+from edgen.store.ledger.opening import Connection, connect, describe_sqlite_error, when_free
 
 ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
 COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # rows are never deleted from replies
@@ -107,8 +106,6 @@ def _place(ledger: Path) -> Path:
 PAUSE = 0.008  # seconds that a group may grow before it is committed
 GROUP = 1024  # rows that trigger a commit at once
 _CLOSING = 30.0  # seconds to wait for a held database once the run ends
-_BUSY = 250  # milliseconds that SQLite itself waits for a held database, each time
-_SPEAK = (5.0, 60.0)  # seconds of waiting before the first and further reports
 
 Statement = tuple[str, tuple[Any, ...]]  # SQL, and the parameters of its row
 Item = tuple[tuple[Statement, ...], asyncio.Future[None] | None]  # statements of one group
@@ -286,34 +283,3 @@ def _resolve(futures: list[asyncio.Future[None]], error: EdgenError | None) -> N
             future.set_result(None)
         else:
             future.set_exception(error)
-
-
-def when_free(
-    connection: sqlite3.Connection,
-    path: Path,
-    work: Callable[[], object],
-    patience: Callable[[], float] = lambda: float("inf"),
-    speak: tuple[float, float] = _SPEAK,
-) -> None:
-    """Run `work`, which changes the database at `path`, as soon as no other program holds it. Raises SQLite's
-    error if that takes longer than `patience` (seconds, read again during the wait). `speak`: seconds before
-    the first and further reports."""
-    connection.execute(f"PRAGMA busy_timeout = {_BUSY}")
-    began = spoke = time.monotonic()
-    wait, later = speak
-    while True:
-        try:
-            work()
-            return
-        except sqlite3.OperationalError as problem:
-            now = time.monotonic()
-            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or now - began > patience():
-                raise
-            if now - spoke >= wait:
-                log.warning(
-                    "%s: another program has held the ledger for %d s. edgen waits and keeps the answers, "
-                    "and makes no call until they are stored.",
-                    path,
-                    now - began,
-                )
-                spoke, wait = now, later

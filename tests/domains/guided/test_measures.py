@@ -153,7 +153,7 @@ def test_what_the_report_shows_is_drawn_and_escaped(found: dict[str, Any]) -> No
     }
     machine = Machine(name=evil, description=evil, states=states, subtasks=("greet", "look", "repair"))
     data = DataSet(
-        name="planted", samples=lambda: map(sample, PLANTED, range(200)), family=DIALOGUE, roles=(), guide=machine
+        name="planted", samples=lambda: map(sample, PLANTED, range(200)), family=DIALOGUE, roles=(), find_guide=lambda: machine
     )  # fmt: skip
     covered = measure(data, ("states",)).values["states"]
     assert covered.never == tuple(sorted([evil, "never", "start"]))

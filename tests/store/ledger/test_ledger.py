@@ -13,7 +13,7 @@ import pytest
 from edgen.core.errors import RunError
 from edgen.core.values import Address, Reply, Status, Usage
 from edgen.store.ledger import Ledger, LedgerReader, Outcome, RunPlan, Scope, run_status
-from edgen.store.ledger.writer import when_free
+from edgen.store.ledger.opening import when_free
 from tests import fork_server
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10)
