@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from bench.flips.damages import choose_damage
 from bench.flips.reading import Result, dump, import_all, must, read
-from bench.flips.rows import find_silent_changes
+from bench.flips.rows import apply_change, break_seals, find_silent_changes, list_changes
 from bench.flips.runs import KINDS, SELFPLAY, Kind, Reading
 from bench.measure import ROOT
 
@@ -63,8 +63,15 @@ def main(arguments: list[str]) -> int:
         "--only", nargs="*", default=[], help="only these commands, by their names in the table"
     )
     parser.add_argument("--rows", action="store_true", help="change fields and rows of ledgers instead")
+    parser.add_argument(
+        "--unsealed",
+        action="store_true",
+        help="with --rows: of ledgers whose writer was killed; and run the commands on --flips changes of each table, too",
+    )
     given = parser.parse_args(arguments)
     os.chdir(ROOT)
+    if given.rows and given.unsealed:
+        return sum(_change_unsealed(kind, given) for kind in KINDS if kind.name in given.kinds)
     if given.rows:
         return sum(_change_rows(kind) for kind in KINDS if kind.name in given.kinds)
     wrong = 0
@@ -82,6 +89,68 @@ def _change_rows(kind: Kind) -> int:
     for change in silent:
         print(f"  silent: {change.ledger}: {change.table}: {change.what}", flush=True)
     return len(silent)
+
+
+def _change_unsealed(kind: Kind, given: argparse.Namespace) -> int:
+    """Change rows of ledgers without a seal, and run commands on them. Print and return the trials that were silent or a
+    bug."""
+    import_all()
+    by_command: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        run = kind.make(Path(folder), must)
+        break_seals(run)
+        count, silent = find_silent_changes(run)
+        print(
+            f"  {kind.name}: {count} changes, {len(silent)} not named: {Counter(one.table for one in silent)}"
+        )
+        readings = tuple(one for one in kind.readings if not given.only or one.name in given.only)
+        for trial in _try_changes(run, given.flips, given.seed, readings):
+            by_command[trial.reading][trial.ended] += 1
+            if trial.ended in ("silent", "bug"):
+                wrong += 1
+                print(
+                    f"  {trial.ended}: {trial.reading} after {trial.damage} in {trial.file}: {trial.calls} calls more; {trial.told}",
+                    flush=True,
+                )
+    _print_table(f"{kind.name}: command", by_command)
+    return wrong
+
+
+def _try_changes(run: Path, count: int, seed: int, readings: tuple[Reading, ...]) -> Iterator[Trial]:
+    """Run each command on `count` changes of each table of each ledger."""
+    by_table = defaultdict(list)
+    for change in list_changes(run):
+        by_table[change.ledger, change.table].append(change)
+    with tempfile.TemporaryDirectory() as scratch:
+        attempt = _attempts(run, Path(scratch) / "place")
+        sound = {reading: (attempt(reading), attempt(reading)) for reading in readings}
+        for (ledger, table), changes in by_table.items():
+            chance = random.Random(f"{seed}/{ledger}/{table}")
+            for change in chance.sample(changes, min(count, len(changes))):
+                for reading in readings:
+                    if ledger not in sound[reading][0].opened:
+                        continue
+                    found = attempt(reading, lambda there: apply_change(change, there))  # noqa: B023
+                    ended = _judge(ledger, sound[reading], found)
+                    told = (
+                        "" if ended in ("same", "reported") else _describe(ledger, sound[reading][0], found)
+                    )
+                    more = found.calls - sound[reading][0].calls
+                    yield Trial(f"{ledger}: {table}", change.what, reading.name, ended, more, told)
+
+
+def _attempts(run: Path, place: Path) -> Callable[..., Result]:
+    """Return a function that runs a command on a damaged copy of a run."""
+
+    def attempt(reading: Reading, damage: Callable[[Path], object] = lambda _run: None) -> Result:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        shutil.copytree(run, place / "run")
+        damage(place / "run")
+        return read(reading, place / "run", place / "out", run.parent)
+
+    return attempt
 
 
 def flips(
@@ -128,14 +197,7 @@ def _try_all(
     )
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / "place"
-
-        def attempt(reading: Reading, damage: Callable[[Path], None] = lambda _run: None) -> Result:
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir()
-            shutil.copytree(run, place / "run")
-            damage(place / "run")
-            return read(reading, place / "run", place / "out", run.parent)
-
+        attempt = _attempts(run, place)
         sound = {reading: (attempt(reading), attempt(reading)) for reading in readings}
         for reading, (one, other) in sound.items():
             if one.code:

@@ -51,6 +51,28 @@ def find_silent_changes(run: Path) -> tuple[int, list[Change]]:
     return count, silent
 
 
+def list_changes(run: Path) -> list[Change]:
+    """Return the changes of every ledger of a run."""
+    return [change for ledger in sorted(run.rglob("*.db")) for change in _changes(ledger, run)]
+
+
+def apply_change(change: Change, run: Path) -> bool:
+    """Change the ledger of a run; return whether anything changed."""
+    with contextlib.closing(sqlite3.connect(run / change.ledger)) as connection:
+        try:
+            with connection:
+                return connection.execute(change.sql, change.values).rowcount > 0
+        except sqlite3.IntegrityError:
+            return False
+
+
+def break_seals(run: Path) -> None:
+    """Remove the seal of each ledger, as a process that was killed between two writes leaves none."""
+    for ledger in run.rglob("*.db"):
+        with contextlib.closing(sqlite3.connect(ledger)) as connection, connection:
+            connection.execute("DELETE FROM meta WHERE name IN ('seal', 'crc32 of seal')")
+
+
 def _changes(ledger: Path, run: Path) -> Iterator[Change]:
     name = ledger.relative_to(run).as_posix()
     with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as connection:

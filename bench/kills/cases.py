@@ -21,13 +21,14 @@ PEOPLE = "id,labels,annotator\n" + "".join(f"quickstart-{i:06d}-r0,4,ann\n" for 
 
 class Case(NamedTuple):
     """A command that is disturbed; `before`: what is run first, undisturbed. `files`: what else is there. `served`: it
-    needs the simulator's servers."""
+    needs the simulator's servers. `asks_people`: somebody answers what it asks people."""
 
     name: str
     command: Words
     before: tuple[Words, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     served: bool = False
+    asks_people: bool = False
 
 
 def _job(name: str, *more: str, to: str = "run", count: int = 2) -> Words:
@@ -59,6 +60,14 @@ _SERVER = {
     }
     for kind, place in (("openai", "FAST/v1"), ("gemini", "FAST"), ("anthropic", "FAST"))
 }  # fmt: skip
+_FLEET = {"backends.default": {**_SERVER["openai"]["backends.default"], "base_url": ["FAST/v1", "SLOW/v1"]}}
+_PERSON = {
+    "backends.student": {"type": "human"},
+    "replicates": 1,
+    "branch": None,
+    "selfplay.max_turns": 4,
+    "selfplay.closing": None,
+}
 _BATCH = {"batch.poll": "0.1s", "limits.in_flight": 4}
 _BY_BATCH = ("--via", "batch", *_settings({**_SERVER["openai"], **_BATCH}))
 _BUDGET = "tokens_per_day: 20_000_000\ntimezone: utc\n"
@@ -75,7 +84,9 @@ limits: {budget: budget.yaml}
 @functools.cache
 def cases() -> tuple[Case, ...]:
     """All of them, in an order that has the quick ones of each kind early."""
-    return (*_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches())
+    return (
+        *_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches(), *_asking_people(), *_across()
+    )  # fmt: skip
 
 
 def _generating() -> tuple[Case, ...]:
@@ -111,7 +122,11 @@ def _generating() -> tuple[Case, ...]:
             files=(("job.yaml", _BUDGETED), ("budget.yaml", _BUDGET)),
         ),
         Case("served", _job("quickstart", *_settings({**_SERVER["openai"]}), count=3), served=True),
-    )
+        Case("fleet", _job("quickstart", *_settings(_FLEET), count=3), served=True),
+        Case("fleet, a server less", _job("quickstart", *_settings(_SERVER["openai"]), count=4), (_job("quickstart", *_settings(_FLEET)),), served=True),
+        Case("hopeless", _job("quickstart", *_settings({"gates": {"never": "turns > 99"}, "asks": 1}), count=3)),
+        Case("balanced", _job("course_advising", "--set", "design=balanced", count=1)),
+    )  # fmt: skip
 
 
 def _labelling() -> tuple[Case, ...]:
@@ -170,12 +185,25 @@ def _reading() -> tuple[Case, ...]:
 
 def _writing_files() -> tuple[Case, ...]:
     made = (_QUICK,)
-    formats = ("ed", "csv", "convokit", "sharegpt", "trl-sft", "hf", "dstc7", "verl-rl")
+    formats = (
+        "ed",
+        "csv",
+        "convokit",
+        "sharegpt",
+        "trl-sft",
+        "hf",
+        "dstc7",
+        "verl-rl",
+        "msdialog-responserank",
+    )
     exports = tuple(Case(f"export {to}", ("export", "run", "--to", to, "-o", "out"), made) for to in formats)
     paired = (_SELFPLAY, ("pairs", "run", "--by", "probability"))
     return (
         *exports,
         Case("export llamafactory", ("export", "run", "--to", "llamafactory", "-o", "out"), paired),
+        Case("export mtpo", ("export", "run", "--to", "mtpo", "-o", "out"), paired),
+        Case("export cima", ("export", "run", "--to", "cima", "-o", "out"), (_TUTORING,)),
+        Case("export crwiz", ("export", "run", "--to", "crwiz", "-o", "out"), (_GUIDED,)),
         Case("init", ("init", "project", "--protocol", "selfplay")),
         Case("space from-csv", ("space", "from-csv", "t.csv", "-o", "new.yaml"), (), (("t.csv", TABLE),)),
         Case("machine draw", ("machine", "draw", "lesson_plan", "-o", "drawn.svg")),
@@ -201,4 +229,35 @@ def _batches() -> tuple[Case, ...]:
         Case("batch read", ("batch", "read", "run", "other/run.batches/*.results-*.jsonl"), (answered, written), served=True),
         Case("batch, written", written, served=True),
         Case("candidates by batch", ("candidates", "run", "--write", "paraphrases", "-n", "2", *_BY_BATCH), (_QUICK,), served=True),
+    )  # fmt: skip
+
+
+def _asking_people() -> tuple[Case, ...]:
+    """People play, judge and label: their requests wait in the run's mailbox."""
+    judge = ("--backend", "judge", *_settings({"backends.judge": {"type": "human"}}))
+    named = ("pairs", "run", "--by", "probability", "--name", "first")
+    return (
+        Case("a person plays", _job("selfplay", *_settings(_PERSON), count=1), asks_people=True),
+        Case("pairs by a person asked", ("pairs", "run", "--signal", "oracle", *judge), (_SELFPLAY,), asks_people=True),
+        Case("pair set", named, (_SELFPLAY, ("pairs", "run", "--by", "probability"))),
+        Case("pair sets compared", ("pairs", "run", "--compare", "first", "default"), (_SELFPLAY, ("pairs", "run", "--by", "probability"), named)),
+        Case("export of a pair set", ("export", "run", "--to", "trl-dpo", "--pairs", "first", "-o", "out"), (_SELFPLAY, named)),
+        Case("web export", ("web", "run", "--export", "site"), (_SELFPLAY, named)),
+    )  # fmt: skip
+
+
+def _across() -> tuple[Case, ...]:
+    """Commands over several runs, and over published layouts."""
+    other = _job(
+        "selfplay",
+        *_settings({"replicates": 2, "selfplay.max_turns": 4, "backends.teacher.seed": 9}),
+        to="other",
+    )
+    against = ("pairs", "run", "other", "--signal", "oracle")
+    dialogs = ("export", "run", "--to", "msdialog-complete", "-o", "data")
+    return (
+        Case("pairs of two runs", against, (_SELFPLAY, other)),
+        Case("export against", ("export", "run", "--against", "other", "--to", "trl-dpo", "-o", "out"), (_SELFPLAY, other, against)),
+        Case("compare with data", ("compare", "data", "run", "-o", "compared.json"), (_QUICK, dialogs)),
+        Case("space from-ed", ("space", "from-ed", "data/*.json", "-o", "new.yaml"), (_QUICK, ("export", "run", "--to", "ed", "-o", "data"))),
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import hashlib
 import random
@@ -19,10 +20,12 @@ from typing import NamedTuple
 import msgspec
 
 from bench.kills.cases import Case, Words
+from bench.kills.people import answer_requests
 from edgen.api.status import read_status
 from edgen.core.errors import EdgenError
 from edgen.core.files import target_name
 from edgen.store.ledger import find_ledger_damage
+from edgen.store.mailbox import Mailbox
 from tests import fork_server
 
 KINDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -35,9 +38,11 @@ _ANSWERS = (
 )
 _ENDS = "SELECT scenario, task, fingerprint, status, reason FROM outcomes ORDER BY 1, 2"
 _HELD = "SELECT count(*) FROM leases"  # what was spent differs: a call cut off by a kill counts at its most
+_ASKED_PEOPLE = "SELECT key, answer FROM requests ORDER BY 1"
 _NAMED_ANEW = re.compile(  # by the provider's id of a batch, by the run's own
     r"(?<=\.results-1)-[0-9a-f]{8}|(?<=edgen-quickstart)-[0-9a-f]{16}"
 )
+_QUERIES = {"budget.yaml.db": (_HELD,), Mailbox.NAME: (_ASKED_PEOPLE,)}  # of other books than ledgers
 _BESIDE_LEDGER = ("-wal", "-shm", "-acked")
 
 
@@ -96,7 +101,7 @@ class Bench:
             for name, text in case.files:
                 (ready / name).write_text(text)
             for words in case.before:
-                ended = await self._start(words, ready, 0, signal.SIGKILL)
+                ended = await self._run(words, ready)
                 if ended.code not in (0, 4):  # 4: batches are out
                     raise SystemExit(f"{case.name}: {' '.join(words)} ended with {ended.code}: {ended.err}")
             (ready / _LOG).unlink(missing_ok=True)
@@ -114,7 +119,7 @@ class Bench:
         place = self._copy(ready)
         clock = asyncio.get_running_loop().time
         began = clock()
-        ended = await self._start(case.command, place, 0, signal.SIGKILL)
+        ended = await self._start(case, place, 0, signal.SIGKILL)
         seconds = clock() - began
         if ended.code not in (0, 3):
             raise SystemExit(f"{case.name} ended with {ended.code} undisturbed: {ended.err}")
@@ -130,9 +135,15 @@ class Bench:
         return Path(shutil.copytree(ready, self._folder / f"trial-{self._count}", symlinks=True))
 
     async def _start(
-        self, words: Words, place: Path, at: int, number: int, after: float | None = None
+        self, case: Case, place: Path, at: int, number: int, after: float | None = None
     ) -> Ended:
-        """Run edgen; signal `number` comes at a step, or after seconds."""
+        """Run the case's command; signal `number` comes at a step, or after seconds."""
+        return await self._run(case.command, place, at, number, after, asks_people=case.asks_people)
+
+    async def _run(
+        self, words: Words, place: Path, at: int = 0, number: int = signal.SIGKILL, after: float | None = None,
+        *, asks_people: bool = False,
+    ) -> Ended:  # fmt: skip
         for name, address in self._servers.items():
             words = tuple(word.replace(name, address) for word in words)
         words = tuple(each for word in words for each in _expand(word, place))
@@ -140,6 +151,7 @@ class Bench:
         code = f"import signal; signal.signal(2, signal.SIG_DFL); from bench.kills.hooks import run; run({at}, {int(number)}, {_LOG!r})"
         process = await fork_server.start(*words, code=code, cwd=place)
         reading = asyncio.create_task(process.communicate())
+        answering = asyncio.create_task(answer_requests(place / "run")) if asks_people else None
         try:
             if after is not None:
                 await asyncio.wait([reading], timeout=after)
@@ -150,6 +162,11 @@ class Bench:
             process.kill()
             await process.wait()
             return Ended(-1000, "", f"it did not end within {_LONGEST:g} s")
+        finally:
+            if answering is not None:
+                answering.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await answering
         assert process.returncode is not None
         return Ended(process.returncode, out.decode(), err.decode())
 
@@ -161,7 +178,7 @@ class Bench:
         wrong: list[str] = []
         try:
             for at, number, after in plan:
-                ended = await self._start(case.command, place, at, number, after)
+                ended = await self._start(case, place, at, number, after)
                 name = name_of(number)
                 # A fault is one that was met, whether or not it was fatal.
                 hit = (
@@ -177,7 +194,7 @@ class Bench:
                 ]
                 if not hit and ended.code == calm.code:
                     break
-            ended = await self._start(case.command, place, 0, signal.SIGKILL)
+            ended = await self._start(case, place, 0, signal.SIGKILL)
             wrong += self._compare(place, calm, ended)
         finally:
             shutil.rmtree(place, ignore_errors=True)
@@ -199,7 +216,7 @@ class Bench:
             if (run / "run.db").exists() or (run / "arms").exists():
                 wrong += _conserved(run)
         for ledger in sorted(place.rglob("*.db")):
-            if not ledger.name.startswith("budget."):
+            if ledger.name not in _QUERIES:
                 wrong += [f"validate: {problem}" for problem in find_ledger_damage(ledger)]
         return wrong
 
@@ -300,7 +317,7 @@ def _digest(path: Path) -> str:
     if path.suffix == ".db":
         book = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)
         try:
-            for query in (_HELD,) if path.name == "budget.yaml.db" else (_ANSWERS, _ENDS):
+            for query in _QUERIES.get(path.name, (_ANSWERS, _ENDS)):
                 for row in book.execute(query):
                     digest.update(repr(row).encode())
         finally:

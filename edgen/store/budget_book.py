@@ -31,6 +31,7 @@ from edgen.core.text import dollars
 
 PICO = 10**12  # picodollars in a US dollar
 _APPLICATION_ID = 0x65646262  # "edbb"
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 _PATIENCE = 30.0  # seconds to wait for a book that another process is writing
 _PART = 16  # a lease takes at most this fraction of the rest, unless a single call needs more
 _CALLS = 32  # number of calls that a lease should cover
@@ -253,6 +254,11 @@ class BudgetBook:
         """Raise ValueError if the book holds anything that edgen does not write."""
         if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
             raise ValueError("it is not the book of a budget")
+        if connection.execute(_SCHEMA).fetchall() != _schema():
+            raise RunError(
+                f"{self.path}: another version of edgen made the budget's book; this one cannot read it. Use that version, "
+                "or move the book away to begin a new one, which knows nothing of what was spent before."
+            )
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise ValueError(found)
@@ -277,7 +283,10 @@ class BudgetBook:
                 "spending is unknown: restore it, or start again to begin a new one."
             )
         if "readonly" in text:
-            return RunError(f"{self.path}: the budget's book cannot be written here ({text}).")
+            return RunError(
+                f"{self.path}: the budget's book cannot be written ({text}). Each call is noted in it before it is sent, so "
+                f"make the book and its folder writable, or name another file in limits.budget."
+            )
         return RunError(
             f"{self.path}: the budget's book is damaged ({text}). Restore it from a copy, or move it away to begin a new "
             "one, which knows nothing of what was spent before."
@@ -293,6 +302,13 @@ def _image() -> bytes:
     """Return an empty book as file content, so that no process ever sees one without tables."""
     with contextlib.closing(_empty()) as connection:
         return bytes(connection.serialize())
+
+
+@functools.cache
+def _schema() -> list[tuple[str, ...]]:
+    """Return the tables and indexes of a book, as SQLite notes them."""
+    with contextlib.closing(_empty()) as connection:
+        return connection.execute(_SCHEMA).fetchall()
 
 
 def _empty() -> sqlite3.Connection:

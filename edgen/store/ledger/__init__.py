@@ -39,6 +39,7 @@ from edgen.store.ledger.facts import (
 )
 from edgen.store.ledger.logprobs import TABLE, add_table, store_tokens, with_tokens
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
+from edgen.store.ledger.notes import note_beginning
 from edgen.store.ledger.opening import check, connect, empty_error
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
 from edgen.store.ledger.reader import (
@@ -315,8 +316,11 @@ class Ledger:
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
                 (wall_time(), pid, host, edgen),
             )
+            session = int(cursor.lastrowid or 0)
+            for sql, values in note_beginning(self._book, session):
+                self._book.write(sql, values)
         self._seal.resume()
-        return int(cursor.lastrowid or 0)
+        return session
 
     def note_session(
         self, session: int, *, replayed: int, retried: int, state: str = "running", message: str | None = None

@@ -16,6 +16,7 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
 from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural, Task
+from edgen.store.ledger.notes import forget_preparing, note_batch
 from edgen.store.ledger.schema import PICO, total, total_pico, wall_time
 from edgen.store.ledger.writer import Statement, Writer
 
@@ -149,7 +150,8 @@ class OutstandingCalls:
         """Store a batch's state; return when it is on disk. `clear`: none of its requests is outstanding any
         more. `lost`: tokens and US dollars to charge, since the provider may have worked for them."""
         cleared = [(_CLEAR, (batch.number,))] if clear else []
-        await self._writer.put((_BATCH, msgspec.structs.astuple(batch)), *cleared, *_charge(*lost))
+        row = msgspec.structs.astuple(batch)
+        await self._writer.put((_BATCH, row), *note_batch(row), *cleared, *_charge(*lost))
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
         """Create a new batch in preparation."""
@@ -225,6 +227,8 @@ def abandon(book: CheckedReader) -> None:
             "DELETE FROM outstanding WHERE batch IS NULL "
             "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
         )
+        for sql, values in forget_preparing():
+            book.write(sql, values)
         book.write("DELETE FROM batches WHERE state = 'preparing'")
 
 

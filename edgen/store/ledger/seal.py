@@ -4,7 +4,7 @@ Rows of replies, outcomes and records have checksums of their own. The seal cove
 tables whose rows change while a process works. A process removes the seal before it writes, and puts a new
 one at its end and whenever its writer has had nothing to write for a while (`IdleSeal`), as during the wait
 for a batch. A process that is killed between two writes leaves none. Ledgers of an older edgen have none.
-`find_unsealed` checks what it can in a ledger without a seal, and `is_sealed` says whether there is one.
+`find_unsealed` checks what it can in a ledger without a seal (see `notes`), and `is_sealed` says whether there is one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import msgspec
 from edgen.core.errors import EdgenError
 from edgen.store.ledger.checked_reader import CheckedReader, Natural, open_to_read
 from edgen.store.ledger.facts import CHECKSUM, forget_fact, put_fact, read_fact
+from edgen.store.ledger.notes import find_changed_notes
 from edgen.store.ledger.opening import Connection, decode_fact
 from edgen.store.ledger.writer import COUNT, Statement
 
@@ -114,6 +115,8 @@ def open_seal(book: CheckedReader) -> list[str]:
         except EdgenError:  # damaged; `validate` reported it
             seal = _Seal()
         changed = _changed(book, seal, _LASTING)
+        if not seal.tables:
+            changed += [name for name in _find_changed_notes(book) if name not in seal.damaged]
         removed = _removed_replies(book)
         fewer = ["replies"] if removed > seal.removed else []
         damaged = tuple(dict.fromkeys([*seal.damaged, *changed]))
@@ -205,8 +208,17 @@ def _impossible(book: CheckedReader, seal: _Seal) -> Iterator[str]:
     """Yield the tables of a ledger without a seal that no work leaves so."""
     if _removed_replies(book) > seal.removed:
         yield "replies"
+    else:
+        yield from find_changed_notes(book)
     if book.one(_NO_OUTCOME, tuple[Natural])[0]:
         yield "outcomes"
+
+
+def _find_changed_notes(book: CheckedReader) -> list[str]:
+    try:
+        return [*find_changed_notes(book)]
+    except EdgenError:  # damaged; `validate` reported it
+        return []
 
 
 def _removed_replies(book: CheckedReader) -> int:

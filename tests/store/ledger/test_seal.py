@@ -122,7 +122,7 @@ def test_a_killed_ledger_and_one_of_an_older_edgen_are_sound(tmp_path: Path) -> 
     kill(path)
     assert [*find_ledger_damage(path)] == []
     asyncio.run(work(path, first=10))
-    change(path, "DELETE FROM meta WHERE name LIKE '%seal'")
+    change(path, "DELETE FROM meta WHERE name LIKE '%seal' OR name LIKE '%sessions' OR name LIKE '%batch%'")
     change(path, "UPDATE sessions SET host = 'other'")
     assert [*find_ledger_damage(path)] == []
     asyncio.run(work(path, first=20))
@@ -146,7 +146,8 @@ async def die(path: Path, rest: float = 0.0) -> None:
 
 async def store_one(ledger: Ledger, scenario: int) -> None:
     key = bytes([scenario] * 32)
-    await ledger.store(Address(scenario, 0), key, Reply("text"), 1, 1)
+    reply = Reply("text", usage=Usage(10, 2))
+    await ledger.store(Address(scenario, 0), key, reply, 1, 1, charged_tokens=12, cost_usd=0.25)
     ledger.settle(Outcome(scenario, 0, Status.ACCEPTED, None, None, 5, key), "f", b"{}")
     await ledger.flush()
 
@@ -273,3 +274,51 @@ async def test_the_count_of_stored_answers_is_read_byte_for_byte(
     note = tmp_path / "run.db-acked"
     note.write_bytes(changed := change(note.read_bytes()))
     assert has_acknowledgement(path) == (changed == changed.lower().rstrip() + b"\n")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE sessions SET made = made + 1 WHERE id = 1",
+        "UPDATE sessions SET lost_usd = 7 WHERE id = 1",
+        "DELETE FROM sessions WHERE id = 1",
+        "UPDATE sessions SET host = 'other' WHERE id = 2",
+        "UPDATE sessions SET made = made + 1 WHERE id = 2",
+        "UPDATE sessions SET prompt_tokens = 0 WHERE id = 2",
+        "UPDATE sessions SET cost_usd = NULL WHERE id = 2",
+        "UPDATE sessions SET ended_at = 1 WHERE id = 2",
+        "DELETE FROM sessions WHERE id = 2",
+    ],
+)
+def test_changed_sessions_of_a_killed_ledger_are_reported_and_the_next_session_says_so(
+    tmp_path: Path, sql: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.db"
+    asyncio.run(work(path))
+    kill(path)
+    assert not is_sealed(path)
+    assert [*find_ledger_damage(path)] == []
+    change(path, sql)
+    (problem,) = find_ledger_damage(path)
+    assert "totals and budgets of this run are not reliable" in problem
+    with caplog.at_level(logging.WARNING, "edgen"):
+        asyncio.run(work(path, first=20))
+    assert [record.getMessage() for record in caplog.records] == [problem]
+    assert [*find_ledger_damage(path)] == [problem]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE batches SET remote_id = 'c'",
+        "UPDATE batches SET state = 'read'",
+        "DELETE FROM batches WHERE id = 1",
+        "UPDATE batches SET id = id + 5",
+    ],
+)
+def test_changed_batches_of_a_killed_ledger_are_reported(tmp_path: Path, sql: str) -> None:
+    path = tmp_path / "run.db"
+    asyncio.run(work(path))
+    kill(path)
+    change(path, sql)
+    assert "the notes about its batches" in " ".join(find_ledger_damage(path))
