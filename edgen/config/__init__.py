@@ -50,7 +50,7 @@ from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, short
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
-    "name", "conversations", "top_up", "replicates", "limits", "batch", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
+    "name", "conversations", "top_up", "replicates", "limits", "batch", "on", "workers", "partitions", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
 )  # fmt: skip
 # Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
 # other weights for the same values; readers of the files check that the values are the same.
