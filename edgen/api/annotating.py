@@ -263,9 +263,9 @@ class Annotating:
     ) -> AsyncIterator[list[AtWork[AnnotatorAsker]]]:
         """Open each annotator, which sends nothing unless it is to `send`. Raises UsageError where the
         layer's annotator of that name is another one."""
-        run, via = self.reader.rundir, self.options.via
+        run, way = self.reader.rundir, self.options.way
         async with open_answerers(
-            run, self.job, ROLE, annotators, prompt, self.control, via, send=send
+            run, self.job, ROLE, annotators, prompt, self.control, way, send=send
         ) as opened:
             asked = {
                 name: self._annotator(

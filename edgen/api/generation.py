@@ -16,7 +16,7 @@ from typing import NamedTuple
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
 from edgen.config import Job, backend_name
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
-from edgen.core.options import Via
+from edgen.core.options import Via, Way
 from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.costly_changes import dropped_arms, find_rework
@@ -30,7 +30,7 @@ from edgen.planning.load import JobSource, held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
-from edgen.runtime.backends import arms_at_once, configs_of, on_cluster, open_backends, open_scheduler
+from edgen.runtime.backends import arms_at_once, configs_of, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, still_snapshot
@@ -54,7 +54,8 @@ class GenerateOptions:
 
     `output` is the run's folder, outputs/<name> by default. `part`: the scenarios to make, None for all;
     `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run;
-    `on`: `ray` or `ray://ADDRESS` for a cluster with so many `workers`, None for this process.
+    `on`: `ray` or `ray://ADDRESS` for a cluster with so many `workers`, `here` for this process, None: the
+    job's.
     """
 
     output: Path | None = None
@@ -116,7 +117,7 @@ class _ArmWork:
 
     name: Arm
     plan: Plan
-    backends: dict[str, Backend]
+    backends: Mapping[str, Backend]
     scheduler: SchedulerFactory
     folder: RunFolder
     ledger: Ledger = field(init=False)
@@ -247,16 +248,11 @@ class _Generation:
                 together=[role for role in plan.speaking if plan.rules.by_people(role)],
             )
         )
-        if options.on is not None:
-            if options.via != "online":
-                raise UsageError("--on goes with single calls; leave it or --via batch out.")
-            consents = self._control.trust.settle(configs_of(plan).values())
-            backends, factory = on_cluster(backends, options.on, options.workers, consents)
-            return _ArmWork(arm, plan, backends, factory, self._folder.arm(arm))
-        scheduler = await stack.enter_async_context(
-            open_scheduler(job, backends, options.via, options.write_only)
+        way = Way(options.via, options.on, options.workers)
+        opened = await stack.enter_async_context(
+            open_scheduler(job, backends, way, trust, options.write_only)
         )
-        return _ArmWork(arm, plan, backends, scheduler, self._folder.arm(arm))
+        return _ArmWork(arm, plan, *opened, self._folder.arm(arm))
 
     async def _make_arms(self, arms: list[_ArmWork], stack: contextlib.AsyncExitStack) -> None:
         """Arms, one after another or some at once; then their files. An arm that falls short, or is useless,

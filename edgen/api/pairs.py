@@ -135,7 +135,7 @@ class PairMaking:
         self.rollouts: RolloutMaking | None = None
         self.name: str | None = None
         if pairs.rollouts is not None:
-            asked = Asked(options.overrides, options.allow_outside, options.via)
+            asked = Asked(options.overrides, options.allow_outside, options.way)
             self.rollouts = RolloutMaking(self.choice, asked, control)
 
     def _refuse_between_runs(self, job: Job) -> None:
@@ -277,11 +277,11 @@ class PairMaking:
     async def _open_judge(self, *, send: bool) -> AsyncIterator[tuple[Job, Answerer, Answering]]:
         """Open the judge, which sends nothing unless it is to `send`: the job that has it as `judge`, and the
         judge."""
-        named, via = self.options.judge or "", self.options.via
+        named, way = self.options.judge or "", self.options.way
         check_logprobs(self.job, find_backend(self.job, named, "judge"), str(self.run.job))
         prompt = self._template.find(self.job.pairs.compared, self._control)
         async with open_answerer(
-            self.run, self.job, "judge", named, prompt, self._control, via, send=send
+            self.run, self.job, "judge", named, prompt, self._control, way, send=send
         ) as (job, answering):
             self._note_votes(job)
             asked = answering.prompt or prompt

@@ -12,7 +12,7 @@ import msgspec
 from edgen.config import BackendConfig, Job, check, load_job, parse_job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import UsageError
-from edgen.core.options import Via
+from edgen.core.options import Way
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.load import check_schema, with_forms
@@ -23,6 +23,7 @@ from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 
 Function = Callable[..., Any]
+_ONLINE = Way()
 
 
 class Answerer(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +74,7 @@ async def open_answering(
     job: Job,
     configs: Mapping[str, BackendConfig],
     control: Control,
-    via: Via,
+    way: Way,
     *,
     send: bool,
     functions: Mapping[str, Function | None] | None = None,
@@ -87,8 +88,8 @@ async def open_answering(
         if not send:
             yield Answering(backends)
             return
-        async with open_scheduler(job, backends, via) as scheduler:
-            yield Answering(backends, scheduler)
+        async with open_scheduler(job, backends, way, trust) as opened:
+            yield Answering(*opened)
 
 
 @contextlib.asynccontextmanager
@@ -99,7 +100,7 @@ async def open_answerers(
     chosen: Mapping[str, Chosen],
     prompt: Prompt,
     control: Control,
-    via: Via = "online",
+    way: Way = _ONLINE,
     *,
     send: bool,
 ) -> AsyncIterator[dict[str, tuple[Job, Answering]]]:
@@ -132,8 +133,8 @@ async def open_answerers(
             asked = with_forms(prompt, own, chosen[name].config, f"$.backends.{role}")
             answering = Answering({role: opened[first[name]]}, prompt=asked)
             if send:
-                scheduler = await stack.enter_async_context(open_scheduler(own, answering.backends, via))
-                answering = answering._replace(scheduler=scheduler)
+                pair = await stack.enter_async_context(open_scheduler(own, answering.backends, way, trust))
+                answering = Answering(*pair, prompt=asked)
             found[name] = own, answering
         yield found
 
@@ -146,13 +147,13 @@ async def open_answerer(
     named: str,
     prompt: Prompt,
     control: Control,
-    via: Via = "online",
+    way: Way = _ONLINE,
     *,
     send: bool,
 ) -> AsyncIterator[tuple[Job, Answering]]:
     """Open the one backend that `named` names, as `open_answerers` does."""
     chosen = {role: choose_backend(job, named, role, control)}
-    async with open_answerers(run, job, role, chosen, prompt, control, via, send=send) as opened:
+    async with open_answerers(run, job, role, chosen, prompt, control, way, send=send) as opened:
         yield opened[role]
 
 

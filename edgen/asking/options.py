@@ -11,10 +11,13 @@ from edgen.core.errors import UsageError
 from edgen.core.options import (
     AllowOutside,
     CallVia,
+    On,
     Overrides,
     People,
     Sample,
     TurnsLeft,
+    Way,
+    Workers,
     backend,
     option,
     template,
@@ -33,6 +36,14 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     overrides: Overrides = ()
     """Keys of the job: backends, limits, asks."""
     via: CallVia = "online"
+    on: On = None
+    """A cluster; None for the job's."""
+    workers: Workers = None
+
+    @property
+    def way(self) -> Way:
+        """How calls are made."""
+        return Way(self.via, self.on, self.workers)
 
 
 class PairOptions(AskOptions, frozen=True, kw_only=True):

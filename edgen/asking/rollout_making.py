@@ -14,7 +14,7 @@ from edgen.asking.rollouts import Rollouts
 from edgen.asking.work import AtWork, ask
 from edgen.config import backend_name
 from edgen.core.errors import DamagedError, RunError, UsageError
-from edgen.core.options import Via
+from edgen.core.options import Way
 from edgen.core.pair import Source
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plan
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
 
     overrides: tuple[str, ...] = ()
     allow_outside: bool = False
-    via: Via = "online"
+    way: Way = Way()
 
 
 class RolloutMaking:
@@ -119,7 +119,7 @@ class RolloutMaking:
         """Open the agents of an arm, which send nothing unless they are to `send`."""
         plan, control = self._plans[arm], self._control
         async with open_answering(
-            plan.job, configs_of(plan), control, self._asked.via, send=send, functions=control.functions
+            plan.job, configs_of(plan), control, self._asked.way, send=send, functions=control.functions
         ) as answering:
             backends = answering.backends
             identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}

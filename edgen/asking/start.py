@@ -17,7 +17,7 @@ from edgen.asking.places import Place, hold_ledger
 from edgen.asking.work import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError
-from edgen.core.options import Via
+from edgen.core.options import Way
 from edgen.core.threads import run_in_thread
 from edgen.prompting import Prompt
 from edgen.providers import Backend
@@ -47,7 +47,7 @@ class Start(ABC, Generic[A]):
         self.reader, self.control = reader, control
         self.job = load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
         self.place = Place(folder, reader.rundir)
-        self._via, self._by = options.via, by
+        self._way, self._by = options.way, by
 
     @abstractmethod
     def prompt(self) -> Prompt:
@@ -63,7 +63,7 @@ class Start(ABC, Generic[A]):
         """Open the backend, which sends nothing unless it is to `send`."""
         prompt = self.prompt()
         async with open_answerer(
-            self.reader.rundir, self.job, self.role, self._by, prompt, self.control, self._via, send=send
+            self.reader.rundir, self.job, self.role, self._by, prompt, self.control, self._way, send=send
         ) as (job, answering):
             asked = answering.prompt or prompt
             yield AtWork(self.asker(job, answering.backends[self.role], asked), answering)
@@ -92,7 +92,7 @@ def ask_for_file(
     asker: FA,
     control: Control,
     result: Callable[[FA, Path], T],
-    via: Via = "online",
+    way: Way = Way(),  # noqa: B008 - a value
     require: Callable[[Path], None] = lambda _out: None,
 ) -> T:
     """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
@@ -107,7 +107,7 @@ def ask_for_file(
 
     async def work() -> T:
         async with open_answering(
-            job, dict(job.backends), control, via, send=True, functions=functions
+            job, dict(job.backends), control, way, send=True, functions=functions
         ) as answering:
             with hold_ledger(ledger):
                 require(asker.out)

@@ -52,6 +52,8 @@ def print_candidates(
         prompt=asked.prompt,
         overrides=asked.overrides,
         via=asked.via,
+        on=asked.on,
+        workers=asked.workers,
     )
     if dry_run:
         needs = estimate_candidates(run, options, control)

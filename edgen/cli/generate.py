@@ -13,7 +13,7 @@ from typer import Option
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.cli.status import render_status
-from edgen.core.options import AllowOutside, CallVia, Overrides, TrustCode
+from edgen.core.options import AllowOutside, CallVia, On, Overrides, TrustCode, Workers
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
@@ -38,16 +38,6 @@ WriteOnlyOption = Annotated[
         help="With --via batch: write the request files there and send nothing; see `edgen batch read`.",
     ),
 ]
-OnOption = Annotated[
-    str | None,
-    Option(
-        "--on", metavar="ray[://ADDRESS]", help="Run on a Ray cluster; without ADDRESS: on all cores here."
-    ),
-]
-WorkersOption = Annotated[
-    int | None,
-    Option("--workers", metavar="N", min=1, help="With --on: worker processes. Default: one a core."),
-]
 
 
 def command(
@@ -61,8 +51,8 @@ def command(
     show: ShowOption = 0,
     via: CallVia = "online",
     write_only: WriteOnlyOption = None,
-    on: OnOption = None,
-    workers: WorkersOption = None,
+    on: On = None,
+    workers: Workers = None,
     part: o.RangeOption = None,
     trust_code: TrustCode = (),
     dry_run: o.DryRunOption = False,

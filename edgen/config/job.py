@@ -231,6 +231,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Speed and size limits of the run; they shape no answer."""
     batch: Batch = Batch()
     """Settings of provider batch jobs (`--via batch`); they shape no answer."""
+    on: Annotated[str, Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z")] | None = None
+    """A Ray cluster that makes the run, and answers what asks about it: `ray` for one on this machine,
+    `ray://HOST:PORT` for another; null: this process. Shapes no answer, as the next two."""
+    workers: Positive | None = None
+    """Worker processes on the cluster; null: one a core."""
+    partitions: Positive | None = None
+    """Parts of the run on the cluster that have a ledger process each, merged at the end; null: one ledger,
+    in this process."""
     split: Split = Split()
     """The split into train and test."""
     shards: Shards = Shards()
@@ -329,7 +337,7 @@ def roles_asked(job: Job) -> tuple[str, ...]:
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
-    "name", "conversations", "top_up", "replicates", "limits", "batch", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
+    "name", "conversations", "top_up", "replicates", "limits", "batch", "on", "workers", "partitions", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
 )  # fmt: skip
 
 

@@ -14,6 +14,15 @@ import msgspec
 Via = Literal["online", "batch"]
 
 
+class Way(msgspec.Struct, frozen=True):
+    """How calls are made: singly or in batches, here or `on` a cluster (`ray`, `ray://ADDRESS`; `here`; None:
+    as the job says) with so many `workers`, None for one a core."""
+
+    via: Via = "online"
+    on: str | None = None
+    workers: int | None = None
+
+
 def option(
     help_: str,
     *flags: str,
@@ -47,6 +56,20 @@ CallVia = Annotated[
     option(
         "How to call models. online: call by call. batch: by the provider's batch service, which is cheaper.",
         "--via",
+    ),
+]
+On = Annotated[
+    str | None,
+    option(
+        "Run on a Ray cluster; without ADDRESS: on all cores here. `here`: in this process alone.  [default: the job's]",
+        "--on",
+        metavar="ray[://ADDRESS]",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    option(
+        "With --on: worker processes.  [default: the job's, else one a core]", "--workers", metavar="N", ge=1
     ),
 ]
 AllowOutside = Annotated[

@@ -73,7 +73,7 @@ def describe_job(job: Job) -> dict[str, Any]:
     return {
         key: value
         for key, value in resolved_values(job).items()
-        if key not in ("limits", "batch", "stop_when_useless")
+        if key not in ("limits", "batch", "on", "workers", "partitions", "stop_when_useless")
     }
 
 

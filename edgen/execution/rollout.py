@@ -140,17 +140,17 @@ async def run_task(
             rollout.answer(reply)
             recorder.count_answer(unit, rollout)
     except CallError as failure:
-        await _end(work, unit)
+        await end_task(work, unit)
         recorder.fail(unit, rollout, failure)
     else:
-        await _end(work, unit)  # before the outcome is stored: after a kill in between, it is noted again
+        await end_task(work, unit)  # before the outcome is stored: after a kill in between, it is noted again
         recorder.settle(unit, rollout)
     finally:
         rollout.close()
     return True
 
 
-async def _end(work: Work, unit: tuple[int, TaskId]) -> None:
+async def end_task(work: Work, unit: tuple[int, TaskId]) -> None:
     """Let backends that hear of it know that a task has its outcome."""
     for client in {*work.clients.values()}:
         if client.hears_ends is not None:

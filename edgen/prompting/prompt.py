@@ -193,6 +193,19 @@ class Prompt:
     """Whether answers are requested by the form that the protocol states: `auto` where the service takes it,
     `schema` always, `prose` never."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compile the text anew in another process."""
+        return _compile_again, (
+            self.name,
+            self.source,
+            self.text,
+            self.sha256,
+            self.variables_used,
+            self.front,
+            self.schema,
+            self.forms,
+        )
+
     def form(self, form: Form) -> Form | None:
         """Return the form to request, None where the template's words suffice or its own schema counts."""
         if self.forms == "prose" or self.schema is not None:
@@ -267,8 +280,30 @@ def load_prompt(
         )
     sandbox = Sandbox()
     template, used = compile_text(text, source, sandbox, available, fields)
-    blocks = template.blocks or {"user": template.root_render_func}
-    parts = tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
     schema = read_answer_schema(path)
     digest = template_digest(text, schema)
-    return Prompt(path.stem, source, text, digest, used, front, template, sandbox, parts, schema)
+    return Prompt(
+        path.stem, source, text, digest, used, front, template, sandbox, _parts_of(template), schema
+    )
+
+
+def _parts_of(template: jinja2.Template) -> tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]:
+    blocks = template.blocks or {"user": template.root_render_func}
+    return tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
+
+
+def _compile_again(
+    name: str,
+    source: str,
+    text: str,
+    digest: str,
+    used: frozenset[str],
+    front: FrontMatter,
+    schema: bytes | None,
+    forms: Forms,
+) -> Prompt:
+    sandbox = Sandbox()
+    template, _ = compile_text(text, source, sandbox, used)
+    return Prompt(
+        name, source, text, digest, used, front, template, sandbox, _parts_of(template), schema, forms
+    )

@@ -124,6 +124,8 @@ class ProviderFeatures:
     """How many answers a request can ask for."""
     sees_pictures = False
     """Whether a request can have pictures."""
+    stays_here = False
+    """Whether only the process of the command can make its calls, no worker of a cluster."""
 
     def schema_problem(self, config: Any, schema: bytes) -> str | None:  # noqa: ARG002
         """Explain why the backend cannot be sent a template's JSON Schema; None if it can."""

@@ -114,6 +114,7 @@ class FunctionProvider(Provider):
     forms_by_default = False
     logprobs_fields = ("logprobs",)  # likewise: the function returns a Reply with `tokens`
     instead_of_batches = "Leave --via batch out, and it is asked call by call."
+    stays_here = True
 
     def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002
         raise InputError(

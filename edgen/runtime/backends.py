@@ -13,9 +13,9 @@ import msgspec
 
 from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
-from edgen.core.options import Via
+from edgen.core.options import Way
 from edgen.core.plugin_faults import refuse_value, require_type
-from edgen.core.registry import plugin_of
+from edgen.core.registry import find, plugin_of
 from edgen.core.system import limit_open_files
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
@@ -143,35 +143,55 @@ async def open_batches(
 
 @contextlib.asynccontextmanager
 async def open_scheduler(
-    job: Job, backends: Mapping[str, Backend], via: Via, write_only: Path | None = None
-) -> AsyncIterator[SchedulerFactory]:
-    """Open the factory of a scheduler in this process, with the batch services that it needs."""
-    if via == "online":
-        yield call_by_call
-        return
-    from edgen.execution.batch.scheduler import BatchScheduler
+    job: Job, backends: Mapping[str, Backend], way: Way, trust: Trust | None, write_only: Path | None = None
+) -> AsyncIterator[tuple[Mapping[str, Backend], SchedulerFactory]]:
+    """Open what makes calls: the backends as a scheduler uses them, and its factory, with the batch services
+    or the cluster that it needs. Raises UsageError for a way that does not exist."""
+    if on := address_of(job, way):
+        if way.via != "online":
+            raise UsageError("--on goes with single calls; leave it or --via batch out.")
+        async with _open_cluster(job, backends, on, way.workers or job.workers, trust) as opened:
+            yield opened
+    elif way.via == "online":
+        yield backends, call_by_call
+    else:
+        from edgen.execution.batch.scheduler import BatchScheduler
 
-    async with open_batches(job, backends, offline=write_only is not None) as services:
-        yield partial(BatchScheduler, services=services, write_only=write_only)
-
-
-def on_cluster(
-    backends: Mapping[str, Backend], on: str, workers: int | None, consents: Consents
-) -> tuple[dict[str, Backend], SchedulerFactory]:
-    """Return the backends as the head of a cluster uses them, and the factory of its scheduler. `on`: `ray`,
-    or `ray://` with an address. Raises UsageError for anything else."""
-    if on != "ray" and not on.startswith("ray://"):
-        raise UsageError(f"--on {on}: write ray for a cluster of this machine, or ray://ADDRESS.")
-    from edgen.execution.cluster.backend import Cluster
-    from edgen.execution.cluster.scheduler import ClusterScheduler
-
-    cluster, address = Cluster(), on.removeprefix("ray").removeprefix("://")
-    if workers is not None and workers < 1:
-        raise UsageError(f"--workers {workers}: at least one worker is needed.")
-    options: dict[str, Any] = {"cluster": cluster, "address": address, "workers": workers}
-    return cluster.wrap(backends), partial(ClusterScheduler, **options, consents=consents)
+        async with open_batches(job, backends, offline=write_only is not None) as services:
+            yield backends, partial(BatchScheduler, services=services, write_only=write_only)
 
 
+def address_of(job: Job, way: Way) -> str:
+    """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: the option's, else the job's for
+    single calls; empty for none. Raises UsageError for anything else."""
+    on = way.on or (job.on if way.via == "online" else None) or _HERE
+    if on != _HERE and on != "ray" and not on.startswith("ray://"):
+        raise UsageError(f"--on {on}: write ray for a cluster of this machine, ray://ADDRESS, or here.")
+    if way.workers is not None and (way.workers < 1 or on == _HERE):
+        raise UsageError(
+            f"--workers {way.workers}: give a number, 1 or more, and the cluster, as in --on ray."
+        )
+    return "" if on == _HERE else on
+
+
+@contextlib.asynccontextmanager
+async def _open_cluster(
+    job: Job, backends: Mapping[str, Backend], on: str, workers: int | None, trust: Trust | None
+) -> AsyncIterator[tuple[Mapping[str, Backend], SchedulerFactory]]:
+    """Open the workers of a cluster, which start with the first task."""
+    from edgen.execution.cluster.scheduler import Cluster, ClusterScheduler
+
+    kept = {name: one for name, one in backends.items() if find("provider", one.identity["type"]).stays_here}
+    consents = Consents() if trust is None else trust.settle(job.backends[name] for name in backends)
+    cluster = Cluster(on.removeprefix("ray").removeprefix("://"), workers, consents, kept)
+    called = cluster.calls.wrap({name: one for name, one in backends.items() if name not in kept})
+    try:
+        yield {**kept, **called}, partial(ClusterScheduler, cluster=cluster)
+    finally:
+        await cluster.aclose()
+
+
+_HERE = "here"  # no cluster
 _ROOM = 64  # a comfortable number of files in addition to connections
 _LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
 _RUN = 8  # of each further run that is open at once

@@ -185,6 +185,8 @@ class Run(Tabular):
         min_turns_left: int | None = None,
         name: str | None = None,
         via: Literal["online", "batch"] = "online",
+        on: str | None = None,
+        workers: int | None = None,
         progress: bool | None = None,
         on_event: Listener | None = None,
         trust_hosts: Iterable[str] = (),
@@ -221,6 +223,8 @@ class Run(Tabular):
             name=name,
             overrides=asked.changes,
             via=via,
+            on=on,
+            workers=workers,
         )
         made = asked.run(partial(make_pairs, self.folder, options))
         require_pairs(made)

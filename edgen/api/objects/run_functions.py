@@ -73,6 +73,8 @@ def annotate(
     people: str | Path | Iterable[str | Path] = (),
     gold: str | Path | None = None,
     via: Literal["online", "batch"] = "online",
+    on: str | None = None,
+    workers: int | None = None,
     progress: bool | None = None,
     on_event: Listener | None = None,
     trust_hosts: Iterable[str] = (),
@@ -106,6 +108,8 @@ def annotate(
         gold=None if gold is None else str(gold),
         overrides=asked.changes,
         via=via,
+        on=on,
+        workers=workers,
     )
     made = asked.run(partial(annotate_run, folder, options))
     require_labels(made)
@@ -123,6 +127,8 @@ def candidates(
     sample: int | None = None,
     prompt: str | Path | None = None,
     via: Literal["online", "batch"] = "online",
+    on: str | None = None,
+    workers: int | None = None,
     progress: bool | None = None,
     on_event: Listener | None = None,
     trust_hosts: Iterable[str] = (),
@@ -147,6 +153,8 @@ def candidates(
         prompt=None if prompt is None else str(prompt),
         overrides=asked.changes,
         via=via,
+        on=on,
+        workers=workers,
     )
     made = asked.run(partial(write_for_run, folder, options))
     require_candidates(made)

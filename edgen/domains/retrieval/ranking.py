@@ -74,7 +74,7 @@ def rank_examples(
         _require_examples(len(kept), source)
         options = options or ModelOptions()
         asker = _plan(kept, source, output, seed, options, control)
-        asked = ask_for_file(asker, control, write_ranking, options.via)
+        asked = ask_for_file(asker, control, write_ranking, options.way)
         return Baseline(by=by, seed=seed, examples=len(kept), written=str(output), asked=asked)
     frequencies, count = Frequencies(), 0
     for example in read_examples(entries, source):

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from contextvars import ContextVar
+from typing import NamedTuple
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
+from edgen.execution.cluster.messages import Permit, Unit
 from edgen.execution.cluster.pool import Pool, WorkerLink
 from edgen.providers import Backend
 from edgen.providers.base import CountsSlots, servers_of
 from edgen.providers.fleet import Fleet
 
 
-class Cluster:
-    """State shared by the backends of a start: the pool, once it is open."""
+class Home(NamedTuple):
+    """Where a unit is at work, with its open request."""
+
+    link: WorkerLink
+    unit: Unit
+    request: Request
+
+
+class Calls:
+    """Calls of the backends of a start, made by the workers of its `pool` once that is open. `home`: that of
+    the present task's unit."""
 
     def __init__(self) -> None:
         self.pool: Pool | None = None
-        self.own: ContextVar[WorkerLink | None] = ContextVar("own", default=None)
+        self.home: ContextVar[Home | None] = ContextVar("home", default=None)
+        self.wrapped: dict[str, Backend] = {}
 
     def wrap(self, backends: Mapping[str, Backend]) -> dict[str, Backend]:
         """Return the backends, by their names in the job, with their attempts made by workers."""
+        self.wrapped |= backends
         return {name: self._wrap(name, backend) for name, backend in backends.items()}
 
     def _wrap(self, name: str, backend: Backend) -> Backend:
@@ -33,16 +47,25 @@ class _RemoteBackend:
     """A backend whose attempts are made by the worker of the present unit. Questions about the server are
     asked by the head."""
 
-    def __init__(self, cluster: Cluster, name: str, server: str, backend: Backend) -> None:
+    def __init__(self, calls: Calls, name: str, server: str, backend: Backend) -> None:
         self.identity, self.model = backend.identity, backend.model
-        self._cluster, self._name, self._server, self._backend = cluster, name, server, backend
+        self._calls, self._name, self._server, self._backend = calls, name, server, backend
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        pool = self._cluster.pool
+        pool = self._calls.pool
         if pool is None:
             raise CallError(FailureKind.SERVER_ERROR, "there are no workers yet", unsent=True)
-        return await pool.call(self._cluster.own.get(), self._name, self._server, request)
+        number, home = pool.next_number(), self._calls.home.get()
+        if home is None or home.link.lost:
+            link = await pool.pick()
+            return await pool.call(
+                link, Permit(number, self._name, self._server, None, pickle.dumps(request))
+            )
+        sent = b"" if request is home.request else pickle.dumps(request)
+        reply = await pool.call(home.link, Permit(number, self._name, self._server, home.unit, sent))
+        home.link.got[home.unit] = reply
+        return reply
 
     async def models(self) -> list[str] | None:
         """Return the names that the service offers. Raises CallError."""

@@ -6,16 +6,53 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from edgen.core.errors import InputError, ProviderError, UsageError
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
-_STORE = 128 * 1024 * 1024  # bytes of shared memory: messages are small
-
-
+_STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
 _PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
+_SECOND = 0.01  # share of a core of the workers of a further session, which work beside the first one's
+
+
+class Connection(contextlib.AbstractContextManager["Connection"]):
+    """A connection to the cluster at an address, empty for a new one on this machine. Connections of one
+    process share one.
+
+    cores: of the cluster. host: the address of this node for the others. share: of a core that each worker
+    claims.
+
+    Entering raises InputError if Ray is not installed, ProviderError if no cluster answers or it has another
+    version.
+    """
+
+    _open: ClassVar[int] = 0
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self.cores, self.host, self.share = 1, "127.0.0.1", 1.0
+
+    def __enter__(self) -> Connection:
+        if Connection._open:
+            self.share = _SECOND
+        else:
+            _connect(self._address)
+        Connection._open += 1
+        import ray
+
+        resources: Any = ray
+        self.cores = max(1, int(resources.cluster_resources().get("CPU", 1)))
+        if self._address:
+            self.host = ray.util.get_node_ip_address()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Connection._open -= 1
+        if not Connection._open:
+            import ray
+
+            ray.shutdown()
 
 
 def _knock(address: str) -> None:
@@ -32,15 +69,11 @@ def _knock(address: str) -> None:
         raise ProviderError(f"No Ray cluster answers at {address} ({reason}). {_START}") from None
 
 
-@contextlib.contextmanager
-def connected(address: str) -> Iterator[int]:
-    """Connect to the cluster at an address, empty for a new one on this machine; yield its CPU cores. Raises
-    InputError if Ray is not installed, ProviderError if no cluster answers or it has another version."""
+def _connect(address: str) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault(
-        "RAY_raylet_start_wait_time_s", "180"
-    )  # a busy machine needs more than the usual 30
+    # A busy machine needs more than the usual 30 s.
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
     try:
         import ray
     except ImportError:
@@ -63,8 +96,3 @@ def connected(address: str) -> Iterator[int]:
         raise ProviderError(
             f"No Ray cluster can be used at {address or 'this machine'}: {said}. {_START}"
         ) from None
-    try:
-        resources: Any = ray
-        yield max(1, int(resources.cluster_resources().get("CPU", 1)))
-    finally:
-        ray.shutdown()

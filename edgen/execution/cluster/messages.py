@@ -1,8 +1,8 @@
-"""Messages between head and workers: plain tuples of edgen's values, sent in batches."""
+"""Messages between head and workers: tagged structs in MessagePack, many to a frame."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request, TaskId
@@ -10,13 +10,13 @@ from edgen.protocols.task import Settled, Spent
 
 LEASE = 5.0  # seconds since the last word from the head in which a worker may begin a call
 PATIENCE = 10.0  # seconds after which a silent worker is given up
-LINGER = 1.0  # maximum seconds that a worker waits for something to send
+BEAT = 1.0  # seconds between two signs of life
 
 Unit = tuple[int, TaskId]
 
 
-class Failure(NamedTuple):
-    """A CallError; exceptions with keywords do not survive pickling."""
+class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
+    """A CallError."""
 
     kind: str
     message: str
@@ -41,31 +41,66 @@ class Failure(NamedTuple):
         )
 
 
-class Take(NamedTuple):
-    """To a worker: work on a unit. `stored`: its replies by key."""
+# -- to a worker
+
+
+class Equip(msgspec.Struct, frozen=True, array_like=True, tag="equip"):
+    """From now on, units are of these tasks, as `shipping.pack` packed them."""
+
+    packed: bytes
+
+
+class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+    """Work on a unit. `stored`: its replies by key."""
 
     unit: Unit
     stored: dict[bytes, Reply]
 
 
-class Call(NamedTuple):
-    """To a worker: make one attempt at the server of a backend."""
+class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
+    """Make one attempt at the server of a backend: with the open request of a unit, or with a pickled
+    request, which takes the scene of the unit's."""
 
     number: int
     backend: str
     server: str
-    request: Request
+    unit: Unit | None
+    request: bytes = b""
 
 
-class Answered(NamedTuple):
-    """To a worker: the stored reply to a unit's request, or why there is none."""
+class Stored(msgspec.Struct, frozen=True, array_like=True, tag="stored"):
+    """The reply to a unit's request is on the head's disk: the last one that this worker got for it."""
 
     unit: Unit
-    reply: Reply | Failure
 
 
-class Asked(NamedTuple):
-    """From a worker: the open request of a unit. `replayed`: replies used from the ledger since the last.
+class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
+    """The reply to a unit's request from elsewhere, or why there is none."""
+
+    unit: Unit
+    reply: Reply | None
+    failure: Failure | None = None
+
+
+class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
+    """A sign of life, in both directions."""
+
+
+ToWorker = Equip | Take | Permit | Stored | Answered | Beat
+
+
+# -- from a worker
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
+    """The first message: which worker this is, and the secret that the head gave it."""
+
+    number: int
+    secret: bytes
+
+
+class Asked(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
+    """The open request of a unit, without its scene. `replayed`: replies used from the ledger since the last.
     `refused`: why the previous reply was unusable."""
 
     unit: Unit
@@ -75,15 +110,16 @@ class Asked(NamedTuple):
     refused: str
 
 
-class Called(NamedTuple):
-    """From a worker: the result of an attempt."""
+class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
+    """The result of an attempt: one of the two."""
 
     number: int
-    reply: Reply | Failure
+    reply: Reply | None
+    failure: Failure | None = None
 
 
-class Ended(NamedTuple):
-    """From a worker: the outcome of a unit; `settled` None: the service refused its last request."""
+class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
+    """The outcome of a unit; `settled` None: the service refused its last request."""
 
     unit: Unit
     settled: Settled | None
@@ -94,11 +130,11 @@ class Ended(NamedTuple):
     refused: str
 
 
-class Broken(NamedTuple):
-    """From a worker: an error that stops the run. `fault`: a bug's traceback, empty for an edgen error."""
+class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
+    """An error that stops the run. `fault`: a bug's traceback, empty for an edgen error."""
 
     message: str
     fault: str
 
 
-Message = Any
+ToHead = Hello | Asked | Called | Ended | Broken | Beat

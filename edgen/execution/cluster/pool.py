@@ -1,106 +1,179 @@
-"""The head's side of its workers: messages, deaths, silence, replacements."""
+"""The head's side of its workers: their start, messages, deaths, silence, replacements."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
-from typing import Any
+import hmac
+import platform
+import secrets
+from collections import Counter
+from typing import Any, NamedTuple
 
 from edgen.core.errors import CallError, EdgenError, FailureKind, UsageError
-from edgen.core.values import Reply, Request
+from edgen.core.values import Reply
 from edgen.core.version import __version__
 from edgen.execution.cluster.messages import (
     PATIENCE,
     Asked,
     Broken,
-    Call,
     Called,
     Ended,
+    Equip,
     Failure,
-    Message,
+    Hello,
+    Permit,
     Unit,
 )
+from edgen.execution.cluster.wire import Wire, decode_to_head
+from edgen.execution.cluster.worker import Equipment
 
 _FIRST = 120.0  # seconds for a worker to start
+_LOOK = 1.0  # seconds between two looks for silent workers
 _MOST_LOSSES = 100  # of workers in a row without an outcome
+_LOST = Failure("server_error", "the worker that made the call was lost", None, None, unsent=False)
 
 
 class WorkerLostError(Exception):
     """The worker of a unit died or is silent."""
 
 
-class WorkerLink:
-    """One worker: its actor, what waits to be sent, and who waits for its messages."""
+class WorkerStand(NamedTuple):
+    """One worker, for people and programs: its node and process, calls under way and answered, failed
+    attempts, ended units, and whether it is lost."""
 
-    def __init__(self, actor: Any) -> None:
-        self.actor = actor
+    node: str
+    pid: int
+    running: int
+    answers: int
+    failures: int
+    ended: int
+    lost: bool
+
+
+class WorkerLink:
+    """One worker: its actor, its connection, and who waits for its messages. `got`: by unit, the reply that
+    the worker holds."""
+
+    def __init__(self, actor: Any, number: int) -> None:
+        self.actor, self.number = actor, number
         self.units: dict[Unit, asyncio.Queue[Asked | Ended | None]] = {}
         self.calls: dict[int, asyncio.Future[Reply | Failure]] = {}
+        self.got: dict[Unit, Reply] = {}
         self.lost = False
-        self._inbox: list[Message] = []
-        self._more = asyncio.Event()
+        self.wire: Wire | None = None
+        self.arrived = asyncio.Event()
+        self.pid, self.node = 0, ""
+        self.counts: Counter[str] = Counter()
 
-    def send(self, message: Message) -> None:
+    @property
+    def ready(self) -> bool:
+        """True while it can be given work."""
+        return self.wire is not None and not self.lost
+
+    @property
+    def stand(self) -> WorkerStand:
+        """Its counts."""
+        counts = self.counts
+        return WorkerStand(
+            self.node, self.pid, len(self.calls), counts["answers"], counts["failures"], counts["ended"], self.lost
+        )  # fmt: skip
+
+    def send(self, message: Any) -> None:
         """Queue a message. Raises WorkerLostError."""
-        if self.lost:
+        if self.lost or self.wire is None:
             raise WorkerLostError
-        self._inbox.append(message)
-        self._more.set()
-
-    async def take_inbox(self) -> list[Message]:
-        """Return the queued messages, as soon as there are some."""
-        await self._more.wait()
-        sent, self._inbox = self._inbox, []
-        self._more.clear()
-        return sent
+        self.wire.send(message)
 
     def end(self) -> None:
         """End every wait for the worker, which is lost."""
+        if self.lost:
+            return
         self.lost = True
+        if self.wire is not None:
+            self.wire.close()
         for box in self.units.values():
             box.put_nowait(None)
-        said = Failure("server_error", "the worker that made the call was lost", None, None, unsent=False)
         for waiting in self.calls.values():
             if not waiting.done():
-                waiting.set_result(said)
+                waiting.set_result(_LOST)
         self.calls.clear()
 
 
 class Pool:
-    """So many workers. `files`: those of the run, by name; `options`: Worker's further arguments."""
+    """So many workers with an equipment. `share`: of a core that each claims. `under`: the fingerprint of
+    the tasks here. `drives`: False if a worker could not take the tasks, for the reason `alone`."""
 
-    def __init__(self, count: int, files: Mapping[str, bytes], options: tuple[Any, ...], under: str) -> None:
-        self._count, self._files, self._options, self._under = count, files, options, under
+    def __init__(self, count: int, equipment: Equipment, share: float, under: str) -> None:
+        self._count, self._equipment, self._share, self._under = count, equipment, share, under
         self.links: list[WorkerLink] = []
-        self._loops: set[asyncio.Task[None]] = set()
-        self._calls = 0
-        self._losses = 0
+        self.past: list[WorkerStand] = []  # of lost workers
+        self.alone = ""
+        self._background: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._calls = self._workers = self._losses = 0
         self._ready = asyncio.Event()
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def __aenter__(self) -> Pool:
+    async def open(self, host: str) -> None:
+        """Open the door at an address of this node, and start the workers. Raises UsageError if one does not
+        fit."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Wire(decode_to_head, self._hear_first, lambda _wire: None, trusted=False), host, 0
+        )
+        port = self._server.sockets[0].getsockname()[1]
+        self._equipment = self._equipment._replace(address=(host, port), secret=secrets.token_bytes(32))
         try:
             await asyncio.gather(*(self._start() for _ in range(self._count)))
         except BaseException:
             await self.aclose()
             raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        self._keep(self._watch())
 
     async def aclose(self) -> None:
         """End all workers."""
         import ray
 
-        for loop in [*self._loops]:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
+        for task in [*self._background]:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         for link in self.links:
+            self.past.append(link.stand)
+            link.end()
             with contextlib.suppress(Exception):
                 ray.kill(link.actor)
         self.links.clear()
+        if self._server is not None:
+            self._server.close()
+        if not self.broken.done():
+            self.broken.cancel()
+
+    def equip(self, packed: bytes, under: str) -> None:
+        """Give the workers other tasks."""
+        if packed == self._equipment.packed:
+            return
+        self._equipment, self._under = self._equipment._replace(packed=packed), under
+        for link in self.links:
+            with contextlib.suppress(WorkerLostError):
+                link.send(Equip(packed))
+
+    @property
+    def stands(self) -> list[WorkerStand]:
+        """The counts of all workers, lost ones too."""
+        return [*self.past, *(link.stand for link in self.links)]
+
+    def next_number(self) -> int:
+        """Return the number of a new call."""
+        self._calls += 1
+        return self._calls
+
+    def _keep(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # -- starts and ends -------------------------------------------------------------------------
 
     async def _start(self) -> None:
         """Start a worker and wait until it is ready. Raises UsageError if it does not fit."""
@@ -108,99 +181,145 @@ class Pool:
 
         from edgen.execution.cluster.worker import Worker
 
-        remote: Any = ray.remote(num_cpus=1, max_restarts=0)(Worker)
-        actor = remote.remote(self._files, *self._options)
-        link = WorkerLink(actor)
+        remote: Any = ray.remote(num_cpus=self._share, max_restarts=0, scheduling_strategy="SPREAD")(Worker)
+        self._workers += 1
+        actor = remote.remote()
+        link = WorkerLink(actor, self._workers)
         self.links.append(link)
-        async with asyncio.timeout(_FIRST):
-            said = await actor.begin.remote()
-        if "problem" in said:
-            raise UsageError(f"A worker cannot do this job: {said['problem']}")
-        if said["edgen"] != __version__:
-            raise UsageError(f"A worker has edgen {said['edgen']}, the head {__version__}. Install the same.")
-        if said["fingerprint"] != self._under:
+        try:
+            async with asyncio.timeout(_FIRST):
+                said = await actor.describe.remote()
+                _require_same(said)
+                link.pid, link.node = said["pid"], said["node"]
+                begun = await actor.begin.remote(link.number, self._equipment)
+                if "problem" in begun:
+                    raise UsageError(f"A worker on {link.node} cannot do this job: {begun['problem']}")
+                await link.arrived.wait()
+        except TimeoutError:
             raise UsageError(
-                "A worker reads the job in another way than the head. Install the same plugins on all nodes."
+                f"The cluster did not start a worker within {_FIRST:.0f} s. See `ray status` for its free "
+                f"cores; each worker takes one. Use fewer with --workers."
+            ) from None
+        except ray.exceptions.RayError as error:
+            raise UsageError(_explain(error)) from None
+        if "alone" in begun:
+            self.alone = begun["alone"]
+        elif begun["fingerprint"] != self._under:
+            raise UsageError(
+                f"A worker on {link.node} reads the job in another way than the head. Install the same plugins "
+                "on all nodes."
             )
-        loop = asyncio.create_task(self._serve(link))
-        self._loops.add(loop)
-        loop.add_done_callback(self._loops.discard)
         self._ready.set()
 
-    async def pick(self) -> WorkerLink:
-        """Return the worker with the fewest units, when there is one."""
+    async def _watch(self) -> None:
+        """Give up workers that are silent."""
+        clock = asyncio.get_running_loop().time
         while True:
-            if live := [link for link in self.links if not link.lost]:
-                return min(live, key=lambda link: len(link.units))
-            self._ready.clear()
-            await self._ready.wait()
+            await asyncio.sleep(_LOOK)
+            for link in [*self.links]:
+                if link.wire is not None and not link.lost and clock() - link.wire.heard > PATIENCE:
+                    self._lose(link)
 
-    async def call(self, own: WorkerLink | None, backend: str, server: str, request: Request) -> Reply:
-        """Let a worker make one attempt: `own`, or another if that is lost. Raises CallError."""
-        link = own if own is not None and not own.lost else await self.pick()
-        self._calls += 1
-        waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
-        link.calls[number := self._calls] = waiting
-        try:
-            link.send(Call(number, backend, server, request))
-            reply = await waiting
-        except WorkerLostError:
-            raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True) from None
-        finally:
-            link.calls.pop(number, None)
-        if isinstance(reply, Failure):
-            raise reply.error
-        return reply
-
-    async def _serve(self, link: WorkerLink) -> None:
-        """Exchange messages with a worker until it is lost; then replace it."""
+    def _lose(self, link: WorkerLink) -> None:
+        """Give up a worker, and replace it."""
         import ray
 
-        sending = asyncio.create_task(self._speak(link))
-        hearing = asyncio.create_task(self._listen(link))
-        try:
-            await asyncio.wait({sending, hearing}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sending.cancel()
-            hearing.cancel()
-            await asyncio.gather(sending, hearing, return_exceptions=True)
-            link.end()
+        if link.lost:
+            return
+        link.end()
         self.links.remove(link)
+        self.past.append(link.stand)
         with contextlib.suppress(Exception):
             ray.kill(link.actor)
         self._losses += 1
+        self._keep(self._replace())
+
+    async def _replace(self) -> None:
         try:
             if self._losses > _MOST_LOSSES:
                 raise UsageError(f"{self._losses} workers in a row were lost. Look at the cluster's logs.")
             await self._start()
-        except (EdgenError, TimeoutError, ray.exceptions.RayError) as error:
-            if not self.broken.done() and not any(not one.lost for one in self.links):
+        except EdgenError as error:
+            self.links = [link for link in self.links if link.ready]
+            if not self.broken.done() and not self.links:
                 self.broken.set_exception(error)
 
-    async def _speak(self, link: WorkerLink) -> None:
+    async def pick(self) -> WorkerLink:
+        """Return the worker with the fewest units and calls, when there is one."""
         while True:
-            inbox = await link.take_inbox()
-            async with asyncio.timeout(PATIENCE):
-                await link.actor.tell.remote(inbox)
+            if live := [link for link in self.links if link.ready]:
+                return min(live, key=lambda link: (len(link.units), len(link.calls)))
+            self._ready.clear()
+            await self._ready.wait()
 
-    async def _listen(self, link: WorkerLink) -> None:
-        while True:
-            async with asyncio.timeout(PATIENCE):
-                messages = await link.actor.listen.remote()
-            for message in messages:
-                self._hear(link, message)
+    async def call(self, link: WorkerLink, permit: Permit) -> Reply:
+        """Let a worker make one attempt. Raises CallError."""
+        waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
+        link.calls[permit.number] = waiting
+        try:
+            link.send(permit)
+            reply = await waiting
+        except WorkerLostError:
+            raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True) from None
+        finally:
+            link.calls.pop(permit.number, None)
+        if isinstance(reply, Failure):
+            link.counts["failures"] += 1
+            raise reply.error
+        link.counts["answers"] += 1
+        return reply
 
-    def _hear(self, link: WorkerLink, message: Message) -> None:
-        match message:
-            case Asked() | Ended():
-                if isinstance(message, Ended):
-                    self._losses = 0
-                if (box := link.units.get(message.unit)) is not None:
-                    box.put_nowait(message)
-            case Called(number, reply):
-                waiting = link.calls.get(number)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(reply)
-            case Broken(said, fault):
-                if not self.broken.done():
-                    self.broken.set_exception(EdgenError(said) if said else RuntimeError(fault))
+    # -- messages --------------------------------------------------------------------------------
+
+    def _hear_first(self, wire: Wire, messages: list[Any]) -> None:
+        """Take the first frame of a connection, which has to prove whose it is."""
+        hello = messages[0] if messages else None
+        link = next(
+            (one for one in self.links if isinstance(hello, Hello) and one.number == hello.number), None
+        )
+        if link is None or link.wire is not None or not isinstance(hello, Hello):
+            wire.close()
+            return
+        if not hmac.compare_digest(hello.secret, self._equipment.secret):
+            wire.close()
+            return
+        wire.trust()
+        wire.follow(lambda _wire, heard: self._hear(link, heard), lambda _wire: self._lose(link))
+        link.wire = wire
+        link.arrived.set()
+        self._hear(link, messages[1:])
+
+    def _hear(self, link: WorkerLink, messages: list[Any]) -> None:
+        for message in messages:
+            match message:
+                case Called(number, reply, failure):
+                    waiting = link.calls.get(number)
+                    if waiting is not None and not waiting.done():
+                        waiting.set_result(reply or failure)  # type: ignore[arg-type]
+                case Asked() | Ended():
+                    if isinstance(message, Ended):
+                        self._losses = 0
+                        link.counts["ended"] += 1
+                    if (box := link.units.get(message.unit)) is not None:
+                        box.put_nowait(message)
+                case Broken(said, fault):
+                    if not self.broken.done():
+                        self.broken.set_exception(EdgenError(said) if said else RuntimeError(fault))
+
+
+def _require_same(said: dict[str, Any]) -> None:
+    """Raise UsageError unless a worker has the head's versions."""
+    for what, ours in (("edgen", __version__), ("Python", platform.python_version())):
+        if said[what] != ours:
+            raise UsageError(
+                f"A worker on {said['node']} has {what} {said[what]}, the head {ours}. Install the same on all nodes."
+            )
+
+
+def _explain(error: Exception) -> str:
+    """Return a sentence about a worker that did not start."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    module = next((line for line in lines if "ModuleNotFoundError" in line), None)
+    if module is not None:
+        return f"A worker could not start: {module.rstrip('.')}. Install edgen with the extra `ray` on all nodes."
+    return f"A worker could not start: {(lines or ['it died'])[0].rstrip('.')}. Look at the cluster's logs."

@@ -3,79 +3,117 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edgen.core.errors import CallError, EdgenError, UsageError
+from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.cluster.backend import Cluster
-from edgen.execution.cluster.connect import connected
-from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Take, Unit
+from edgen.execution.cluster.backend import Calls, Home
+from edgen.execution.cluster.connect import Connection
+from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Stored, Take, Unit
 from edgen.execution.cluster.pool import Pool, WorkerLink, WorkerLostError
+from edgen.execution.cluster.shipping import pack
+from edgen.execution.cluster.worker import Equipment, Known
 from edgen.execution.online_scheduler import OnlineScheduler
+from edgen.execution.rollout import end_task
 from edgen.execution.scheduler import Work
-from edgen.planning.plan import Plan
 from edgen.protocols.task import Settled, Spent
+from edgen.providers import Backend
 from edgen.providers.trust import Consents
-from edgen.store.run_folder import RunFolder
 
-_START = ("job.yaml", "inputs")  # what a worker needs of the run's folder
+
+class Cluster:
+    """The workers that the scheduler of one session uses, from its first unit to the end of the command.
+
+    `address`: of the cluster, empty for one of this machine; `workers`: their number, None for one a core;
+    `kept`: backends that are called by the head."""
+
+    def __init__(
+        self, address: str, workers: int | None, consents: Consents, kept: Mapping[str, Backend]
+    ) -> None:
+        self._address, self._count, self._consents, self._kept = address, workers, consents, kept
+        self.calls = Calls()
+        self._stack = contextlib.ExitStack()
+
+    async def open(self, work: Work) -> Pool:
+        """Return the workers, with the tasks of a session. Raises EdgenError."""
+        tasks, pool = work.tasks, self.calls.pool
+        packed = pack(tasks)
+        if pool is not None:
+            pool.equip(packed, work.fingerprint)
+            return pool
+        connection = self._stack.enter_context(Connection(self._address))
+        equipment = Equipment(
+            settings=tasks.call_settings,
+            roles=tuple(work.clients),
+            called=tuple(self.calls.wrapped),
+            known={name: Known(dict(one.identity), one.model) for name, one in self._kept.items()},
+            consents=self._consents,
+            packed=packed,
+            address=("", 0),
+            secret=b"",
+        )
+        pool = Pool(self._count or connection.cores, equipment, connection.share, work.fingerprint)
+        await pool.open(connection.host)
+        self.calls.pool = pool
+        return pool
+
+    async def aclose(self) -> None:
+        """End the workers, and leave the cluster."""
+        if self.calls.pool is not None:
+            await self.calls.pool.aclose()
+            self.calls.pool = None
+        self._stack.close()
 
 
 class ClusterScheduler(OnlineScheduler):
-    """A Scheduler that runs tasks on the workers of a Ray cluster. `address`: of the cluster, empty for one
-    of this machine; `workers`: their number, None for one a core."""
+    """A Scheduler that runs tasks on the workers of a Ray cluster."""
 
-    def __init__(
-        self, work: Work, *, cluster: Cluster, address: str, workers: int | None, consents: Consents
-    ) -> None:
+    def __init__(self, work: Work, cluster: Cluster) -> None:
         super().__init__(work)
-        self._cluster, self._address, self._count, self._consents = cluster, address, workers, consents
+        self._cluster = cluster
+        self._pool: Pool
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
         """Run the units; see Scheduler."""
-        tasks = self._work.tasks
-        if not isinstance(tasks, Plan) or tasks.rounds.total > 1 or tasks.job.measure_references:
-            raise UsageError(
-                "--on ray makes conversations without rounds and without measures of one's own. Leave it out."
-            )
         first = next(units, None)
         if first is None:
             return await super().run(iter(()))
-        files = read_inputs(RunFolder(self._work.ledger.path.parent))
         await self._work.ledger.flush()
-        with connected(self._address) as cores:
-            count = self._count or cores
-            async with Pool(count, files, (self._consents,), self._work.fingerprint) as pool:
-                self._cluster.pool = pool
-                pool.broken.add_done_callback(self._stop_broken)
-                try:
-                    await super().run(_again(first, units))
-                finally:
-                    self._cluster.pool = None
+        self._pool = await self._cluster.open(self._work)
+        self._pool.broken.add_done_callback(self._stop_broken)
+        if self._pool.alone:
+            self._work.events.tell(
+                "note",
+                f"The workers only make calls, and this process does the rest: {self._pool.alone.rstrip('.')}.",
+            )
+        try:
+            await super().run(_again(first, units))
+        finally:
+            self._pool.broken.remove_done_callback(self._stop_broken)
 
     def _stop_broken(self, broken: asyncio.Future[None]) -> None:
         if broken.cancelled() or (error := broken.exception()) is None:
             return
-        said = error if isinstance(error, EdgenError) else EdgenError(f"A worker failed: {error}")
-        self.stop(said)
-        for link in self._cluster.pool.links if self._cluster.pool is not None else ():
+        self.stop(error if isinstance(error, EdgenError) else EdgenError(f"A worker failed: {error}"))
+        for link in self._pool.links:
             link.end()
 
     async def _run_unit(self, unit: Unit) -> None:
         """Let workers run a unit until one brings its outcome."""
+        if self._pool.alone:
+            await super()._run_unit(unit)
+            return
         while self.stopped is None and not await self._try_unit(unit):
             pass
 
     async def _try_unit(self, unit: Unit) -> bool:
         """Let a worker run a unit to its outcome; return False if the worker was lost."""
-        pool = self._cluster.pool
-        assert pool is not None, "the pool is open while units run"
-        link = await pool.pick()
+        link = await self._pool.pick()
         box: asyncio.Queue[Asked | Ended | None] = asyncio.Queue()
         link.units[unit] = box
-        self._cluster.own.set(link)
         try:
             link.send(Take(unit, dict(self._work.ledger.replies(*unit))))
             return await self._converse(link, unit, box)
@@ -83,10 +121,11 @@ class ClusterScheduler(OnlineScheduler):
             return False
         finally:
             link.units.pop(unit, None)
+            link.got.pop(unit, None)
+            self._cluster.calls.home.set(None)
 
     async def _converse(self, link: WorkerLink, unit: Unit, box: asyncio.Queue[Asked | Ended | None]) -> bool:
-        work, recorder = self._work, self._recorder
-        ask = self._asker
+        work, recorder, home = self._work, self._recorder, self._cluster.calls.home
         stand = _Stand()
         while isinstance(message := await box.get(), Asked):
             work.counts.replayed += message.replayed
@@ -95,14 +134,15 @@ class ClusterScheduler(OnlineScheduler):
             if stand.last is not None:
                 recorder.count_answer(unit, stand)  # type: ignore[arg-type]
             recorder.usefulness.require_hope()
+            home.set(Home(link, unit, request))
             try:
-                reply = await ask(stand, request)  # type: ignore[arg-type]
+                reply = await self._asker(stand, request)  # type: ignore[arg-type]
             except CallError as failure:
                 stand.last = None
-                link.send(Answered(unit, Failure.of(failure)))
+                link.send(Answered(unit, None, Failure.of(failure)))
                 continue
             stand.last = (request, reply)
-            link.send(Answered(unit, reply))
+            link.send(Stored(unit) if link.got.pop(unit, None) is reply else Answered(unit, reply))
         if message is None:
             return False
         work.counts.replayed += message.replayed
@@ -110,6 +150,7 @@ class ClusterScheduler(OnlineScheduler):
         if stand.last is not None and message.failure is None:
             stand.request_open = False
             recorder.count_answer(unit, stand)  # type: ignore[arg-type]
+        await end_task(work, unit)
         if message.failure is not None:
             recorder.fail(unit, stand, message.failure.error)  # type: ignore[arg-type]
         else:
@@ -159,15 +200,6 @@ class _EndedTask:
         """Return the outcome."""
         assert self._settled is not None, "a task that was answered"
         return self._settled
-
-
-def read_inputs(run: RunFolder) -> dict[str, bytes]:
-    """Return the files of a run that a worker builds its plan from, by name."""
-    found = {"job.yaml": run.job.read_bytes()}
-    for path in sorted((run.path / "inputs").rglob("*")):
-        if path.is_file():
-            found[str(path.relative_to(run.path))] = path.read_bytes()
-    return found
 
 
 def _again(first: Unit, others: Iterator[Unit]) -> Iterator[Unit]:

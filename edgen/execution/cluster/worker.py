@@ -4,159 +4,205 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
-import time
+import pickle
+import platform
+import socket
 import traceback
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Coroutine, Mapping
+from typing import Any, NamedTuple
 
-from edgen.config import backend_name, load_job
+import msgspec
+
+from edgen.config import CallSettings
 from edgen.core.errors import CallError, EdgenError, FailureKind
-from edgen.core.values import Reply
+from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.retry import complete_once
 from edgen.execution.cluster.messages import (
     LEASE,
-    LINGER,
     Answered,
     Asked,
     Broken,
-    Call,
     Called,
     Ended,
+    Equip,
     Failure,
-    Message,
+    Hello,
+    Permit,
+    Stored,
     Take,
     Unit,
 )
+from edgen.execution.cluster.shipping import unpack
+from edgen.execution.cluster.wire import Wire, decode_to_worker
 from edgen.execution.rollout import Rollout
-from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plans_of
-from edgen.planning.plan import Plan
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend, make
 from edgen.providers.base import servers_of
 from edgen.providers.trust import Consents
 
-_GONE = 30.0  # seconds without a word from the head after which the process ends
+_PATIENCE = 10.0  # seconds for the connection to the head
+
+
+class Known(NamedTuple):
+    """What requests are addressed to, of a backend that stays at the head."""
+
+    identity: Mapping[str, Any]
+    model: str
+
+
+class Equipment(NamedTuple):
+    """What a worker needs from its start: the settings of calls with the `roles` of the requests, the names
+    of the backends that it calls itself, all others, and the hosts that keys may go to. `packed`: the tasks.
+    `address` and `secret`: those of the head's door."""
+
+    settings: CallSettings
+    roles: tuple[str, ...]
+    called: tuple[str, ...]
+    known: Mapping[str, Known]
+    consents: Consents
+    packed: bytes
+    address: tuple[str, int]
+    secret: bytes
 
 
 class Worker:
-    """An actor. `tell` takes the head's messages, `listen` returns its own."""
+    """An actor. Ray calls `describe` and `begin` once; everything else comes over the connection."""
 
-    def __init__(self, files: Mapping[str, bytes], consents: Consents) -> None:
-        self._files, self._consents = files, consents
-        self._plan: Plan
+    def __init__(self) -> None:
+        self._wire: Wire
+        self._tasks: Tasks
+        self._equipment: Equipment
         self._clients: dict[str, ModelClient] = {}
         self._backends: dict[str, Backend] = {}
-        self._outbox: list[Message] = []
-        self._something = asyncio.Event()
+        self._asked: dict[Unit, Request] = {}
+        self._replies: dict[Unit, Reply] = {}  # not yet stored
         self._answers: dict[Unit, asyncio.Future[Reply | Failure]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._heard = time.monotonic()
+        self._running: set[asyncio.Task[None]] = set()
 
-    async def begin(self) -> dict[str, Any]:
-        """Build plan and backends; return what the head compares, or the sentence that says what is wrong."""
-        try:
-            self._plan = _read_plan(self._files)
-            job = self._plan.job
-            for name in {backend_name(job, role) for role in self._plan.roles}:
-                self._backends[name] = make(
-                    job.backends[name],
-                    timeout=job.limits.timeout,
-                    connections=job.limits.in_flight,
-                    environ=os.environ,
-                    consents=self._consents,
-                )
-            self._clients = make_clients(self._plan.call_settings, self._backends, self._plan.roles)
-        except EdgenError as error:
-            return {"problem": str(error)}
-        self._watch()
-        identities = {role: client.backend.identity for role, client in self._clients.items()}
+    async def describe(self) -> dict[str, Any]:
+        """Return the versions that have to be the head's."""
         return {
             "edgen": __version__,
-            "fingerprint": self._plan.fingerprint(identities),
+            "Python": platform.python_version(),
             "pid": os.getpid(),
+            "node": socket.gethostname(),
         }
 
-    async def tell(self, inbox: list[Message]) -> None:
+    async def begin(self, number: int, equipment: Equipment) -> dict[str, Any]:
+        """Make the backends, take the tasks, and connect to the head. Return what the head compares, or the
+        `problem`. `alone`: why no tasks can be taken, so that only calls can be made here."""
+        self._equipment = equipment
+        try:
+            self._make_backends(equipment)
+        except EdgenError as error:
+            return {"problem": str(error)}
+        said: dict[str, Any] = {}
+        try:
+            self._equip(equipment.packed)
+            identities = {role: client.backend.identity for role, client in self._clients.items()}
+            said["fingerprint"] = self._tasks.fingerprint(identities)
+        except (EdgenError, ImportError, AttributeError) as error:
+            said["alone"] = str(error)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                _, wire = await loop.create_connection(
+                    lambda: Wire(decode_to_worker, self._hear, _leave, trusted=True), *equipment.address
+                )
+        except (OSError, TimeoutError) as error:
+            where = ":".join(map(str, equipment.address))
+            return {"problem": f"it cannot reach the head at {where} ({error or 'no answer'})."}
+        self._wire = wire
+        wire.send(Hello(number, equipment.secret))
+        wire.flush()
+        return said
+
+    def _make_backends(self, equipment: Equipment) -> None:
+        """Make the backends that are called from here. Raises EdgenError, as for a missing key."""
+        settings = equipment.settings
+        for name in equipment.called:
+            self._backends[name] = make(
+                settings.backends[name],
+                timeout=settings.limits.timeout,
+                connections=settings.limits.in_flight,
+                environ=os.environ,
+                consents=equipment.consents,
+            )
+        every: dict[str, Any] = {**equipment.known, **self._backends}
+        self._clients = make_clients(settings, every, equipment.roles)
+
+    def _equip(self, packed: bytes) -> None:
+        self._tasks = unpack(packed)
+
+    def _hear(self, _wire: Wire, messages: list[Any]) -> None:
         """Take the head's messages."""
-        self._heard = time.monotonic()
-        for message in inbox:
+        for message in messages:
             match message:
+                case Permit():
+                    self._keep(self._call(message))
+                case Stored(unit):
+                    self._answer(unit, self._replies.pop(unit))
+                case Answered(unit, answer, failure):
+                    self._replies.pop(unit, None)
+                    self._answer(unit, answer or failure)
                 case Take():
                     self._keep(self._run(message))
-                case Call():
-                    self._keep(self._call(message))
-                case Answered(unit, reply):
-                    if (waiting := self._answers.pop(unit, None)) is not None and not waiting.done():
-                        waiting.set_result(reply)
+                case Equip(packed):
+                    self._equip(packed)
 
-    async def listen(self) -> list[Message]:
-        """Return this worker's messages, as soon as there are some; none after LINGER seconds."""
-        self._heard = time.monotonic()
-        if not self._outbox:
-            try:
-                await asyncio.wait_for(self._something.wait(), LINGER)
-            except TimeoutError:
-                return []
-        await asyncio.sleep(0.002)  # what comes together goes together
-        sent, self._outbox = self._outbox, []
-        self._something.clear()
-        return sent
+    def _answer(self, unit: Unit, answer: Reply | Failure | None) -> None:
+        if (waiting := self._answers.pop(unit, None)) is not None and not waiting.done():
+            assert answer is not None, "an answer is a reply or a failure"
+            waiting.set_result(answer)
 
-    def _send(self, message: Message) -> None:
-        self._outbox.append(message)
-        self._something.set()
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(self._shielded(work))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
-    def _keep(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _watch(self) -> None:
-        """End the process when the head is gone."""
-        if time.monotonic() - self._heard > _GONE:
-            os._exit(0)
-        asyncio.get_running_loop().call_later(1.0, self._watch)
-
-    async def _call(self, call: Call) -> None:
-        """Make one attempt."""
-        backend = self._backends[call.backend]
-        server = servers_of(backend).get(call.server, backend)
+    async def _shielded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work. The head raises what it raises."""
         try:
-            if time.monotonic() - self._heard > LEASE:
-                raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
-            reply: Reply | Failure = await complete_once(server, backend.identity["type"], call.request)
-        except CallError as failure:
-            reply = Failure.of(failure)
+            await work
         except EdgenError as error:
-            self._send(Broken(str(error), ""))
-            return
+            self._wire.send(Broken(str(error), ""))
         except Exception:  # noqa: BLE001 - the head raises it
-            self._send(Broken("", traceback.format_exc()))
+            self._wire.send(Broken("", traceback.format_exc()))
+
+    async def _call(self, permit: Permit) -> None:
+        """Make one attempt."""
+        backend = self._backends[permit.backend]
+        server = servers_of(backend).get(permit.server, backend)
+        own = None if permit.unit is None else self._asked.get(permit.unit)
+        request = own
+        if permit.request:
+            request = pickle.loads(permit.request)  # noqa: S301 - the head proved itself by Ray
+            if own is not None:
+                request = msgspec.structs.replace(request, scene=own.scene, view=own.view)
+        assert request is not None, "a permit is for an open request"
+        try:
+            if asyncio.get_running_loop().time() - self._wire.heard > LEASE:
+                raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
+            reply = await complete_once(server, backend.identity["type"], request)
+        except CallError as failure:
+            self._wire.send(Called(permit.number, None, Failure.of(failure)))
             return
-        self._send(Called(call.number, reply))
+        if permit.unit is not None:
+            self._replies[permit.unit] = reply
+        self._wire.send(Called(permit.number, reply))
 
     async def _run(self, take: Take) -> None:
         """Run a unit's generator to its end."""
-        try:
-            await self._drive(take)
-        except EdgenError as error:
-            self._send(Broken(str(error), ""))
-        except Exception:  # noqa: BLE001 - the head raises it
-            self._send(Broken("", traceback.format_exc()))
-
-    async def _drive(self, take: Take) -> None:
-        unit, tasks = take.unit, cast("Tasks", self._plan)
-        rollout = Rollout(tasks.task(*unit), self._clients)
+        unit, wire = take.unit, self._wire
+        rollout = Rollout(self._tasks.task(*unit), self._clients)
         replayed, failure = rollout.answer_from(take.stored), None
         try:
             while (request := rollout.request) is not None:
-                self._send(Asked(unit, request, rollout.key, replayed, rollout.refused))
+                self._asked[unit] = request
+                wire.send(Asked(unit, _light(request), rollout.key, replayed, rollout.refused))
                 replayed = 0
                 reply = await self._wait(unit)
                 if isinstance(reply, Reply):
@@ -166,10 +212,10 @@ class Worker:
         except CallError as error:
             failure = Failure.of(error)
         finally:
+            self._asked.pop(unit, None)
             rollout.close()
         settled = None if failure is not None else rollout.task.settled(rollout.result, rollout.spent)
-        group, spent = rollout.task.group, rollout.spent
-        self._send(Ended(unit, settled, failure, group, spent, replayed, rollout.refused))
+        wire.send(Ended(unit, settled, failure, rollout.task.group, rollout.spent, replayed, rollout.refused))
 
     async def _wait(self, unit: Unit) -> Reply | Failure:
         waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
@@ -177,12 +223,15 @@ class Worker:
         return await waiting
 
 
-def _read_plan(files: Mapping[str, bytes]) -> Plan:
-    """Return the plan of a run's files. Raises JobError, SpaceError, TemplateError."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, data in files.items():
-            path = Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        source = Path(folder, "job.yaml")
-        return plans_of(load_job(source), "job.yaml", Reach.of(source, outside=True))[""]
+def _light(request: Request) -> Request:
+    """Return a request without what only the call itself needs."""
+    if request.alike:
+        request = msgspec.structs.replace(request, alike=tuple(map(_light, request.alike)))
+    if request.scene is None and request.view is None and not request.speakers:
+        return request
+    return msgspec.structs.replace(request, scene=None, view=None)
+
+
+def _leave(_wire: Wire) -> None:
+    """End the process when the head is gone or has given this worker up."""
+    os._exit(0)

@@ -72,6 +72,7 @@ class HumanProvider(Provider):
     Config = HumanConfig
     schema_field = "schema"
     instead_of_batches = "People answer one request at a time: leave --via batch out."
+    stays_here = True
 
     def problems(self, config: HumanConfig) -> list[Problem]:
         try:

@@ -194,6 +194,11 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         self._book.close()
 
     @property
+    def path(self) -> Path:
+        """The absolute path of the ledger."""
+        return self._book.path.absolute()
+
+    @property
     def plan(self) -> RunPlan:
         return self.status.plan
 
