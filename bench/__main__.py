@@ -1,11 +1,4 @@
-"""python -m bench [requests] [cost] [full] [memory] [resume] [pairs] [selfplay] [tutoring] [stats] [compare] [report] [batch] [merge] [select] [closing] [layouts] [reading] [credit] [retrieval] [annotate] [web_pages] [damages] [fleet] [--large]   (all of them without a name)
-
-python -m bench same_bytes [--before COMMIT] [--only CHAIN…]: what two commits write and print; see bench/same_bytes/main.py
-python -m bench executed [--json] [--files]: the files in which small tasks run a function; see bench/executed.py
-python -m bench kills [--kills N] [--seconds S] [--seed S]: see bench/kills
-python -m bench real [--forms F] [--only CASE…]: every protocol and asker with a real model; see bench/real.py
-python -m bench flips [--flips N] [--seed S] [--kinds KIND…]: see bench/flips
-python -m bench voting [--people N] [--kills N]: people who vote at once; see bench/voting.py"""
+"""Benchmarks: `python -m bench NAME…` runs these, `python -m bench --help` lists them, and without a name all run."""
 
 from __future__ import annotations
 
@@ -334,27 +327,49 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["executed"]:
-        sys.exit(executed(sys.argv[2:]))
-    if sys.argv[1:2] == ["same_bytes"]:
-        sys.exit(same_bytes(sys.argv[2:]))
-    if sys.argv[1:2] == ["real"]:
-        real(sys.argv[2:])
-        sys.exit()
-    if sys.argv[1:2] == ["kills"]:
-        sys.exit(min(kills(sys.argv[2:]), 1))
-    if sys.argv[1:2] == ["flips"]:
-        sys.exit(min(flips_main(sys.argv[2:]), 1))
-    if sys.argv[1:2] == ["voting"]:
-        sys.exit(min(voting(sys.argv[2:]), 1))
-    names = [name for name in sys.argv[1:] if name != LARGE] or list(BENCHMARKS)
+# Each of these reads its own options, which `python -m bench NAME --help` prints, and returns an exit code.
+CAMPAIGNS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
+    "same_bytes": (same_bytes, "What two commits write and print, byte for byte."),
+    "executed": (executed, "The files of edgen in which small tasks execute a function."),
+    "kills": (kills, "Commands are killed, interrupted, and met by a disk that fails."),
+    "flips": (flips_main, "Files and ledgers of runs are damaged, then read by each command."),
+    "real": (real, "Every protocol and asker with a real model."),
+    "voting": (voting, "People who vote at once, without and with kills of the server."),
+}
+
+
+def help_text() -> str:
+    """Return how to call this module, and what each name measures."""
+    lines = [
+        "usage: python -m bench [NAME…] [--large]",
+        "       python -m bench NAME --help, for a name of the second list",
+        "",
+        "Any of these, by default all; --large adds sizes that take minutes:",
+    ]
+    lines += [
+        f"  {name:<12}{(task.__doc__ or '').partition(chr(10))[0]}" for name, task in BENCHMARKS.items()
+    ]
+    lines += ["", "One of these, with its own options:"]
+    lines += [f"  {name:<12}{sentence}" for name, (_, sentence) in CAMPAIGNS.items()]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] and arguments[0] in CAMPAIGNS:
+        return min(CAMPAIGNS[arguments[0]][0](arguments[1:]) or 0, 1)
+    if {"--help", "-h"} & set(arguments):
+        print(help_text())
+        return 0
+    if unknown := [word for word in arguments if word != LARGE and word not in BENCHMARKS]:
+        print(f"no such benchmark: {', '.join(unknown)}\n\n{help_text()}", file=sys.stderr)
+        return 2
     print(f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}, {machine()}")
-    for name in names:
+    for name in [name for name in arguments if name != LARGE] or BENCHMARKS:
         print(f"{name}: {BENCHMARKS[name].__doc__}", flush=True)
         with tempfile.TemporaryDirectory(prefix="edgen-bench-") as folder:
             BENCHMARKS[name](Path(folder))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -14,6 +14,7 @@ sft` and `stats --only lengths`. --files lists the files of each task.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import inspect
 import json
@@ -94,13 +95,17 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 def executed(arguments: list[str]) -> int:
     """Print the figures of all tasks; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench executed", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--files", action="store_true", help="name the files")
+    asked = parser.parse_args(arguments)
     found = {}
     with tempfile.TemporaryDirectory(prefix="edgen-executed-") as folder:
         for task, command in list_tasks(Path(folder)).items():
             out = Path(folder, f"{task}.json")
             run(sys.executable, "-m", "bench.executed", str(out), *command)
             found[task] = json.loads(out.read_text())
-    if "--json" in arguments:
+    if asked.json:
         print(
             json.dumps(
                 {task: {"count": len(files), "files": files} for task, files in found.items()}, indent=1
@@ -109,7 +114,7 @@ def executed(arguments: list[str]) -> int:
         return 0
     for task, files in found.items():
         print(f"{task}: {len(files)} files with a function executed")
-        if "--files" in arguments:
+        if asked.files:
             print("".join(f"  {file}\n" for file in files), end="")
     return 0
 

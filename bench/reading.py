@@ -51,8 +51,11 @@ def microseconds(read: Callable[[str], object], texts: Sequence[str]) -> float:
 
 
 def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
-    """Print what a reading of 16 turns takes in each layout: of the first replies to a prompt, before a layout is
-    learned, and of later ones; in µs and in units of the yardstick. All layouts are read in one process."""
+    """A reading of 16 turns in each layout, in µs and in units of the yardstick.
+
+    Measured for the first replies to a prompt, before a layout is learned, and for later ones. All layouts are read in
+    one process.
+    """
     published = [LAYOUTS["published"](number) for number in range(REPLIES)]
     units = []
     took: dict[str, tuple[float, float]] = {}

@@ -1,0 +1,37 @@
+"""`python -m bench` says what there is where a name is unknown or help is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.__main__ import BENCHMARKS, CAMPAIGNS, main
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["stats", "--help"]])
+def test_help_lists_every_benchmark(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    listed = {
+        line.split()[0]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("  ") and line[2] != " "
+    }
+    assert listed == {*BENCHMARKS, *CAMPAIGNS}
+
+
+@pytest.mark.parametrize("words", [["nosuch"], ["stats", "nosuch"], ["--larger"], ["stats", "kills"]])
+def test_an_unknown_name_is_refused_with_what_there_is(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"no such benchmark: {words[-1]}\n")
+    assert "  web_pages " in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_each_campaign_prints_its_own_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert f"python -m bench {name}" in capsys.readouterr().out
