@@ -50,14 +50,13 @@ IN_ARMS = tuple(
 HEAD = """\
 # Job file
 
-A job is one YAML file of at most 4 MiB. This page lists all of its keys; `make docs` generates it from the types in
-`edgen/config`. edgen refuses an unknown key, with its path and the nearest known key. The command line overrides any key,
-as in `--set limits.in_flight=8`. Paths in a job are relative to its file.
+A job is one YAML file of at most 4 MiB. `make docs` generates this page from the types in `edgen/config`. edgen refuses an
+unknown key, with its path and the nearest known key. `--set limits.in_flight=8` overrides a key on the command line. Paths
+are relative to the job's file. A key with the default `null` also takes null.
 
-Editors with a YAML language server complete and check jobs and spaces: the first line of shipped files, and of those that
-`edgen init` writes, names their JSON Schema ([validators/job.schema.json](../validators/job.schema.json),
-[validators/space.schema.json](../validators/space.schema.json)). A schema cannot reject keys that do not go together;
-`edgen preview JOB` can, without a call.
+Editors with a YAML language server complete and check jobs and spaces by their JSON Schemas
+([job](../validators/job.schema.json), [space](../validators/space.schema.json)); shipped files and those of `edgen init` name
+them in the first line. A schema cannot see which keys exclude each other; `edgen preview JOB` can, and makes no call.
 """
 
 SECTIONS = (
@@ -93,9 +92,9 @@ batch: {poll: 5m}
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
 """),
-    Section(BackendConfig, "backends: what every kind takes", "A role is `default`, `teacher`, `student`, `annotator` or `judge`; `type` says what kind of service answers for it.", """\
+    Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, `judge`, `annotator` and the roles of the space, such as `teacher`. `type` selects the kind; a kind's own section lists its other keys.", """\
 backends:
-  default: {type: simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,
+  default: {type: simulator, model: edgen-simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,
             reasoning_effort: null, verbosity: null, service_tier: null, choices: null, forms: auto, price: {prompt: 0, completion: 0}}
 """),
     Section(OpenAIConfig, "backends: openai", "Any Chat Completions service.", """\
@@ -104,12 +103,11 @@ backends:
             more_base_urls: [], known_as: "http://fleet/v1", auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
             frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
 """),
-    Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no `seed` and no `stop`; the other keys are those of `openai`.", """\
+    Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no `seed` and no `stop`. Its other keys are those of `openai` up to `extra_body`.", """\
 backends:
-  default: {type: openai-responses, model: my-model, base_url: "https://api.openai.com/v1", more_base_urls: [], known_as: null, api_key_env: OPENAI_API_KEY, auth: bearer,
-            key_command: [], headers: {}, query: {}, tokenizer: null, extra_body: {metadata: {run: nightly}}, store: false}
+  default: {type: openai-responses, model: my-model, api_key_env: OPENAI_API_KEY, extra_body: {metadata: {run: nightly}}, store: false}
 """),
-    Section(AnthropicConfig, "backends: anthropic", "Anthropic's Messages API. `max_tokens` is 8192 unless it is set: the service demands a number.", """\
+    Section(AnthropicConfig, "backends: anthropic", "Anthropic's Messages API.", """\
 backends:
   default: {type: anthropic, model: my-model, base_url: "https://api.anthropic.com", api_key_env: ANTHROPIC_API_KEY, max_tokens: 8192,
             top_k: 40, reasoning_effort: low, service_tier: auto, prompt_cache: 5m, extra_body: {metadata: {user_id: nightly}}}
@@ -119,15 +117,13 @@ backends:
   default: {type: gemini, model: my-model, base_url: "https://generativelanguage.googleapis.com", api_key_env: GOOGLE_API_KEY, top_k: 40,
             safety_settings: {HARM_CATEGORY_HARASSMENT: BLOCK_NONE}, extra_body: {}}
 """),
-    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service by its older SDK, which is past its end of life.", """\
+    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service through its older SDK, which is past its end of life. `api_key_env`, `top_k` and `safety_settings` are those of `gemini`.", """\
 backends:
-  default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com, api_key_env: GOOGLE_API_KEY, top_k: 40,
-            safety_settings: {}}
+  default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com}
 """),
-    Section(VertexConfig, "backends: vertex", "The same models on Google Cloud's Vertex AI.", """\
+    Section(VertexConfig, "backends: vertex", "The same models on Google Cloud's Vertex AI; `top_k`, `safety_settings` and `extra_body` are those of `gemini`.", """\
 backends:
-  default: {type: vertex, model: my-model, project: my-project, location: europe-west4, base_url: null, top_k: 40, safety_settings: {},
-            extra_body: {}}
+  default: {type: vertex, model: my-model, project: my-project, location: europe-west4, base_url: null}
 """),
     Section(LitellmConfig, "backends: litellm", "A model of any service that litellm speaks to.", """\
 backends:
@@ -150,7 +146,7 @@ backends:
   default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100, planted: 5}
   labeller: {type: simulator, confusion: {Hint: {Question: 0.2}}}
 """),
-    Section(Price, "price, of a backend", "Only where the shipped list has none, or this host takes another.", """\
+    Section(Price, "price, of a backend", "If the shipped list has no price for the model, or this host charges another.", """\
 price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, batch: 0.5, batch_cache: 0.5, date: 2027-01-31, source: "the provider's list"}
 """, ("backends", "default")),
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
@@ -162,7 +158,7 @@ labels:
   quality: {unit: conversation, annotators: 3}
   moves: {set: teacher_moves, unit: turn, together: true}
 """),
-    Section(LabelSet, "set", "The key `set` of a layer, where it is no name: a run's own copy of its job has the label set itself.", """\
+    Section(LabelSet, "set", "The key `set` of a layer as a mapping: a run's own copy of its job holds the label set itself.", """\
 labels:
   tone:
     set: {name: tone, source: my own, several: false, roles: [Teacher], other: Neutral, labels: [{name: Warm, definition: praises}]}
@@ -176,7 +172,7 @@ labels:
         - {name: Warm, definition: praises or encourages, examples: [Well done!]}
         - {name: Strict, definition: blames or warns}
 """),
-    Section(Branch, "branch", "For `protocol: selfplay` with two replicates or more. Left out: each replicate is a conversation of its own.", """\
+    Section(Branch, "branch", "For `protocol: selfplay` with two or more replicates. Without it, replicates share no turns.", """\
 branch: {at: 3, role: teacher}
 """),
     Section(Pairs, "pairs", "See [pairs.md](pairs.md).", """\
@@ -190,13 +186,13 @@ limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, at
     Section(Batch, "batch", "For `--via batch`; see [scheduling.md](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
 batch: {online_after: 6h, poll: 60s, max_requests: 10000}
 """),
-    Section(Split, "split", "Whole groups, so that nothing of one group is on both sides; as close to the share as they come.", """\
+    Section(Split, "split", "Groups stay whole, so the test side's share is approximate.", """\
 split: {test: 0.15, by: scenario}
 """),
     Section(Shards, "shards", "Files of `shards/` in the run's folder.", """\
 shards: {train: 5, test: 1}
 """),
-    Section(Resolved, "resolved", "Written by edgen into a run's `job.yaml`; nobody needs to write it.", ""),
+    Section(Resolved, "resolved", "edgen writes it into a run's `job.yaml`.", ""),
 )  # fmt: skip
 STRUCTS = tuple(section.struct for section in SECTIONS)
 _LINKS = {section.struct: section.title for section in SECTIONS}
@@ -204,8 +200,8 @@ _LINKS = {section.struct: section.title for section in SECTIONS}
 ARMS = """\
 ## arms
 
-Each arm lays its keys over the job's, mapping by mapping; a backend of another `type` starts afresh. What may change:
-{keys}. Arms are compared with `edgen compare`; see [experiments.md](experiments.md).
+An arm's keys override the job's, mapping by mapping; a backend of another `type` replaces the job's whole. Arms can change
+{keys}. See [Experiments](experiments.md).
 
 ```yaml
 arms:
@@ -232,31 +228,45 @@ def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
         "",
         section.about,
         "",
-        "| key | values | default | what it says |",
+        "| key | type | default | meaning |",
         "|---|---|---|---|",
     ]
     lines += [
-        f"| `{field.encode_name}` | {values(types.type_info(field.type))} | {_default(field)} | {sentences.get(field.name, '')} |"
+        f"| `{field.encode_name}` | {_values(field)} | {_default(field)} | {sentences.get(field.name, '')} |"
         for field in own_fields(section.struct)
     ]
     if section.struct is Job:
         lines += [
-            f"| `{name}` | [a mapping](#{name}) | see there | What goes with `protocol: {name}`. |"
+            f"| `{name}` | [mapping](#{name}) | see there | Settings of `protocol: {name}`. |"
             for name, own in PROTOCOLS.items()
             if own.__struct_fields__
         ]
     return [*lines, "", *(["```yaml", section.example.rstrip(), "```", ""] if section.example else [])]
 
 
+# Kinds that share keys with another one, whose section lists them.
+_KEYS_OF = {
+    OpenAIResponsesConfig: OpenAIConfig,
+    GoogleGenerativeAIConfig: GeminiConfig,
+    VertexConfig: GeminiConfig,
+}
+
+
 def own_fields(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
-    """The fields that a section tells: those that all backends share in the same way have a section of their own."""
-    # Each kind's own section has its model first.
-    anew = ("model", *vars(struct).get("__annotations__", {}))
-    common = [name for name in BackendConfig.__struct_fields__ if name not in anew]
-    left_out = ["model"] if struct is BackendConfig else common if issubclass(struct, BackendConfig) else []
-    left_out += ["protocol_settings", "speakers"]
-    fields = [field for field in msgspec.structs.fields(struct) if field.name not in left_out]
-    return sorted(fields, key=lambda field: issubclass(struct, BackendConfig) and field.name != "model")
+    """The fields that a section lists: without those of all backends, and those of the kind in _KEYS_OF."""
+    left_out = {"protocol_settings", "speakers"}
+    if issubclass(struct, BackendConfig) and struct is not BackendConfig:
+        left_out |= {*BackendConfig.__struct_fields__} - {*vars(struct).get("__annotations__", {})}
+    fields = {field.name: field for field in msgspec.structs.fields(struct) if field.name not in left_out}
+    for field in msgspec.structs.fields(_KEYS_OF[struct]) if struct in _KEYS_OF else ():
+        if field.name in fields and (field.default, _values(field)) == (
+            fields[field.name].default,
+            _values(fields[field.name]),
+        ):
+            del fields[field.name]
+    return sorted(
+        fields.values(), key=lambda field: issubclass(struct, BackendConfig) and field.name != "model"
+    )
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
@@ -273,52 +283,61 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 
 
 _PATTERNS = {
-    "name": "letters, digits, dots, _ and -",
-    "date": "a day, as in 2027-01-31",
-    "api_key_env": "a name in capitals",
-    "base_url": "an address by http:// or https://",
-    "service_tier": "a text in small letters",
+    "name": "letters, digits, `.`, `_`, `-`",
+    "date": "date",
+    "api_key_env": "upper-case name",
+    "base_url": "URL",
+    "service_tier": "lower-case name",
+    "poll": "span",
 }
 
 
+def _values(field: msgspec.structs.FieldInfo) -> str:
+    """The type of a key; that null is allowed is left out where null is the default."""
+    words = values(types.type_info(field.type))
+    return words.removesuffix(" or null") if field.default is None else words
+
+
 def values(kind: Any) -> str:
-    """What a type takes, in words."""
+    """The values of a type, in words."""
     match kind:
         case types.StructType(cls=cls) if cls is BackendConfig:
-            return "one of the kinds below"
+            return "[backend](#backends-what-every-kind-takes)"
         case types.UnionType(types=several):
             words = " or ".join(values(one) for one in several if not isinstance(one, types.NoneType))
-            return words + (", or null" if kind.includes_none else "")
+            return words + (" or null" if kind.includes_none else "")
         case types.LiteralType(values=words):
             return " · ".join(f"`{word}`" for word in words)
         case types.BoolType():
-            return "`true` · `false`"
+            return "boolean"
         case types.IntType():
-            return f"a whole number{_range(kind)}"
+            return f"integer{_range(kind)}"
         case types.FloatType():
-            return f"a number{_range(kind)}"
+            return f"number{_range(kind)}"
         case types.StrType(pattern=str(pattern)):
             return _shape(pattern)
         case types.StrType():
-            return "a text"
+            return "string"
         case types.VarTupleType(item_type=inner) | types.ListType(item_type=inner):
-            return f"a list of {_many(values(inner))}"
+            return f"list of {_many(values(inner))}"
         case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
-            return "a mapping"
+            return "mapping"
         case types.DictType(value_type=inner):
-            return f"a mapping from names to {_many(values(inner))}"
+            return f"mapping of {_many(values(inner))}"
         case types.StructType(cls=cls):
             title = _LINKS[cls]
             anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
-            return f"[a mapping](#{anchor})"
+            return f"[mapping](#{anchor})"
     raise TypeError(f"{kind}: how is it worded?")
 
 
 def _many(words: str) -> str:
-    """Several of what the words are one of."""
-    one, _, rest = words.removeprefix("an ").removeprefix("a ").partition(" ")
-    several = f"{one}es" if one.endswith("s") else f"{one}s"
-    return words if one == "one" else " ".join(filter(None, (several, rest)))
+    """Several values of a type."""
+    one, _, rest = words.partition(" ")
+    if one == "one":
+        return words
+    several = f"{one[:-1]}s{one[-1]}" if one.endswith(",") else f"{one}s"
+    return " ".join(filter(None, (several, rest))) if not one.startswith("[") else words.replace("]", "s]")
 
 
 def _shape(pattern: str) -> str:
@@ -326,12 +345,13 @@ def _shape(pattern: str) -> str:
         *msgspec.structs.fields(Job),
         *msgspec.structs.fields(OpenAIConfig),
         *msgspec.structs.fields(Price),
+        *msgspec.structs.fields(Batch),
     ):
         info = types.type_info(field.type)
         for one in info.types if isinstance(info, types.UnionType) else (info,):
-            if isinstance(one, types.StrType) and one.pattern == pattern:
+            if isinstance(one, types.StrType) and one.pattern == pattern and field.name in _PATTERNS:
                 return _PATTERNS[field.name]
-    return "a span, as in 6h, 90m or 45s"
+    return "string"
 
 
 def _range(kind: types.IntType | types.FloatType) -> str:
@@ -339,10 +359,9 @@ def _range(kind: types.IntType | types.FloatType) -> str:
     high = kind.le if kind.le is not None else kind.lt
     if low is None:
         return ""
-    above = " above" if kind.gt is not None else " from"
     if high is None:
-        return f"{above} {_plain(low)}"
-    return f"{above} {_plain(low)} {'to' if kind.le is not None else 'to below'} {_plain(high)}"
+        return f" {'>' if kind.gt is not None else '≥'} {_plain(low)}"
+    return f", {'above ' if kind.gt is not None else ''}{_plain(low)} to {'' if kind.le is not None else 'below '}{_plain(high)}"
 
 
 def _plain(number: float) -> str:

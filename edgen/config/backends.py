@@ -41,9 +41,9 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     completion: Annotated[float, Meta(ge=0, le=100_000)]
     """US dollars per million answer tokens."""
     cache_read: Annotated[float, Meta(ge=0, le=100_000)] | None = None
-    """The same for prompt tokens read from the service's prompt cache; null: as `prompt`."""
+    """US dollars per million prompt tokens read from the service's prompt cache; null: as `prompt`."""
     cache_write: Annotated[float, Meta(ge=0, le=100_000)] | None = None
-    """The same for prompt tokens written to it; null: as `prompt`."""
+    """US dollars per million prompt tokens written to it; null: as `prompt`."""
     batch: Share = 1.0
     """A batch job's share of these prices."""
     batch_cache: Share | None = None
@@ -94,33 +94,31 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     BY_PEOPLE: ClassVar[bool] = False  # people answer: no limit, price or retry of services applies
 
     temperature: Temperature | None = None
-    """How much answers vary; null: the service's default."""
+    """Sampling temperature; null: the service's default."""
     top_p: Share | None = None
-    """The share of probability that tokens are drawn from; null: the service's default."""
+    """Nucleus sampling: share of probability to draw from; null: the service's default."""
     max_tokens: Positive | None = None
     """Maximum tokens of one answer; null: the service's default."""
     retry_max_tokens: Positive | None = None
-    """Maximum tokens of an answer that is retried because `max_tokens` cut it off; null: `max_tokens`."""
+    """Maximum tokens of a retry after `max_tokens` cut an answer off; null: `max_tokens`."""
     stop: tuple[Text, ...] = ()
     """Texts at which an answer ends."""
     seed: Literal["auto"] | Seed | None = None
-    """`auto` sends a seed made from the job's and the call's address; a number is sent unchanged; null:
-    `auto` for calls that ask for one of several answers to one prompt, where the service takes a seed, else
-    none."""
+    """Seed of a call. `auto`: made from the job's seed and the call; a number: sent unchanged; null: `auto`
+    for calls that ask for one of several answers to one prompt, if the service takes a seed, else none."""
     reasoning_effort: Effort | None = None
-    """How much a model thinks before it answers, at services with this setting; null: the service's
-    default."""
+    """How much a model thinks before it answers; null: the service's default."""
     verbosity: Literal["low", "medium", "high"] | None = None
-    """How much a model writes, at services with this setting; null: the service's default."""
+    """How much a model writes; null: the service's default."""
     service_tier: ServiceTier | None = None
-    """The service's tier of speed and price, by its own name: `flex`, `priority`, …; it shapes no answer."""
+    """Tier of speed and price, in the service's words: `flex`, `priority`, …."""
     choices: Literal["auto"] | None = None
-    """`auto`: identical calls are sent as one request for several answers (`n`), whose prompt is paid once;
-    null: separately."""
+    """`auto`: identical calls become one request for several answers (`n`), which pays the prompt once; null:
+    separate calls."""
     forms: Forms | None = None
-    """How answers are requested, as the job's key `forms`; null: as the job says."""
+    """As the job's key `forms`; null: the job's."""
     price: Price | None = None
-    """The price of this model, if the shipped list does not have it or this host charges another."""
+    """Price of this model, in place of the shipped list's."""
     model: Text
     """The model's name at the service."""
 

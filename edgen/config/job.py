@@ -32,20 +32,19 @@ class Limits(msgspec.Struct, frozen=True):
     attempts: Annotated[int, Meta(ge=1, le=100)] = 6
     """Maximum network attempts of one call."""
     give_up_after: Annotated[float, Meta(gt=0)] = 600.0
-    """Seconds after which no call is retried, and a silent service ends the run."""
+    """Seconds after which a call is not retried, and a service without an answer ends the run."""
     timeout: Annotated[float, Meta(gt=0)] = 120.0
     """Maximum seconds of one attempt."""
     stop_after_failures: Positive = 25
     """Failed conversations in a row that stop the run."""
     max_tokens: Positive | None = None
-    """Maximum tokens of the whole run; every backend then needs its own `max_tokens`."""
+    """Maximum tokens of the run; every backend then needs its own `max_tokens`."""
     max_cost: Annotated[float, Meta(gt=0)] | None = None
-    """Maximum cost of the whole run in US dollars; every backend then needs `max_tokens` and a known
-    price."""
+    """Maximum cost of the run in US dollars; every backend then needs `max_tokens` and a known price."""
     budget: Text | None = None
-    """The path of a file with daily and monthly caps for all runs that name it; null: none."""
+    """A file with daily and monthly caps for all runs that name it; null: none."""
     arms_at_once: Annotated[int, Meta(ge=1, le=20)] | None = None
-    """Arms made concurrently; null: all if they use different services, else one at a time."""
+    """Concurrent arms; null: all if they use different services, else one."""
 
     @property
     def capped(self) -> bool:
@@ -58,7 +57,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     shape no answer."""
 
     online_after: Span | None = None
-    """Time since the run's first batch after which the rest is sent as single calls; null: never."""
+    """Time since the first batch after which the rest is sent as single calls; null: never."""
     poll: Span = "60s"
     """Maximum pause between two checks of a batch."""
     max_requests: Positive | None = None
@@ -69,7 +68,7 @@ class Split(msgspec.Struct, frozen=True):
     """The split into train and test; groups are never split."""
 
     test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
-    """The share of accepted conversations that goes to the test side."""
+    """Test side's share of accepted conversations."""
     by: Text | tuple[Text, ...] = "scenario"
     """Values that are never on both sides: `scenario`, `persona` (all preferences and reactions), a
     dimension, or a list of dimensions."""
@@ -93,36 +92,36 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """Branching of replicates: all but the first leave replicate 0 at one of the turns of `role`."""
 
     at: Literal["sampled"] | Annotated[int, Meta(ge=1, le=1000)] = "sampled"
-    """The role's turn at which the others leave replicate 0, counted from 1; `sampled` draws it."""
+    """The role's turn, counted from 1, at which the other replicates leave replicate 0; `sampled` draws
+    it."""
     role: Text | None = None
-    """The role whose turn differs; null: the first role."""
+    """Role whose turn differs; null: the first."""
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for judging and choosing preference pairs."""
 
     votes: Annotated[int, Meta(ge=1, le=100)] = 1
-    """Number of judge calls per pair in each order."""
+    """Judge calls per pair in each order."""
     matches: Positive | None = None
     """Pairs judged per scenario; null: all, but at most twice the number of candidates."""
     compare: Literal["conversation", "response"] | None = None
-    """The texts that the judge compares: whole conversations, or the next turns of one side; null:
-    `edgen pairs` compares responses, of arms conversations, and rewards compare conversations."""
+    """What the judge compares: whole conversations, or the next turns of one side; null: responses in `edgen
+    pairs`, conversations for arms and rewards."""
     min_margin: Share = 0.0
-    """Minimum certainty of a label: pairs with a preference closer to even stay unlabelled."""
+    """Minimum certainty of a label; pairs with less stay unlabelled."""
     max_per_scenario: Positive | None = None
     """Maximum labelled pairs per scenario; null: all."""
     logprobs: Annotated[int, Meta(ge=2, le=20)] | None = None
-    """Number of likely tokens requested at each place of the judge's answers, for a soft preference with each
-    verdict; null: none."""
+    """Likely tokens requested at each place of the judge's answers, for a soft preference with each verdict;
+    null: none."""
     min_turns_left: Annotated[int, Meta(ge=0)] | None = None
-    """Minimum turns in both conversations after the one at which they part; other pairs are neither judged
-    nor labelled. null: no minimum."""
+    """Minimum turns after the one at which a pair parts, in both conversations; other pairs are not judged;
+    null: no minimum."""
     rollouts: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """Number of rollouts from each of the two turns at which a pair parts; labels then use their mean. null:
-    labels use the compared texts."""
+    """Rollouts from each of the two turns at which a pair parts, whose mean makes the label; null: none."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
-    """Treatment of a pair with a text that addresses the judge."""
+    """Whether a pair with a text that addresses the judge is labelled."""
 
     @property
     def compared(self) -> Literal["conversation", "response"]:
@@ -134,14 +133,13 @@ class LabelsAsked(msgspec.Struct, frozen=True, kw_only=True):
     """Labelling of conversations during generation, for gates: one layer."""
 
     set: Text | LabelSet | None = None
-    """The label set: a shipped one's name, or the path of a file; null: the shipped one with the layer's
-    name."""
+    """Label set: a shipped name or a file; null: the shipped one with the layer's name."""
     unit: Literal["turn", "conversation"] | None = None
-    """The labelled unit; null: the conversation if all labels are numbers, else each turn."""
+    """Labelled unit; null: the conversation if all labels are numbers, else each turn."""
     annotators: Annotated[int, Meta(ge=1, le=MOST_ANNOTATORS)] = 1
-    """Number of annotations per unit, each with its own seed; the majority counts."""
+    """Annotations per unit, each with its own seed; the majority counts."""
     together: bool = False
-    """Whether one request labels all turns of a conversation; else each turn is a request."""
+    """Whether one request labels all turns of a conversation."""
 
 
 RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
@@ -170,67 +168,65 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A job, one YAML file: the run to make."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
-    """The run's name, and that of its folder in outputs/; `{date}` in it is today's date."""
+    """Name of the run and of its folder in outputs/; `{date}` becomes today's date."""
     seed: Seed = 0
-    """Determines each scenario, together with its index and the space's content."""
+    """Seed of the scenarios, with each scenario's index and the space's content."""
     conversations: Annotated[int, Meta(ge=1, le=2**40)]
     """Number of planned scenarios."""
     top_up: bool = False
-    """Whether to plan more until this many conversations are accepted."""
+    """Whether to plan more scenarios until this many conversations are accepted."""
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     """Conversations per scenario."""
     space: Text
-    """The space of the scenarios: the name of a shipped one, or the path of a file."""
+    """Space of the scenarios: a shipped name or a file."""
     design: Literal["even", "balanced", "random", "pairwise"] = "balanced"
-    """`even` uses every value of every dimension equally often, or by its weight, `balanced` every
-    combination of values, `random` draws by weight, `pairwise` begins with few scenarios in which every pair
-    of values occurs and continues balanced."""
+    """How scenarios are drawn. `balanced`: every combination equally often; `even`: every value equally
+    often, or by its weight; `random`: by weight; `pairwise`: first few scenarios with every pair of values,
+    then balanced."""
     strength: Annotated[int, Meta(ge=2, le=3)] = 2
-    """For `pairwise`: 2 covers every pair of values, 3 every triple."""
+    """For `pairwise`: 2 covers pairs of values, 3 triples."""
     protocol: Text = "oneshot"
-    """How a scenario becomes a conversation. `edgen list protocols` describes each protocol."""
+    """How a scenario becomes a conversation; see `edgen list protocols`."""
     family: Text | None = None
-    """The kind of conversation, which determines the layout of records; null: the first that fits the
-    space."""
+    """Kind of conversation, which determines the layout of records; null: the first that fits the space."""
     prompt: Text | None = None
-    """The template of `oneshot`: the name of a shipped one, or the path of a file; null: `education_dialogue`
-    for its space, `plain_conversation` for any other."""
+    """Template of `oneshot`: a shipped name or a file; null: `education_dialogue` for its space, else
+    `plain_conversation`."""
     prompts: dict[str, Text] = {}
-    """The templates of the other protocols and of the judge, by use."""
+    """Templates of the other protocols and of the judge, by use."""
     branch: Branch | None = None
-    """Replicates beyond the first leave replicate 0 at a turn and continue separately (`selfplay`)."""
+    """Replicates that share the first turns of replicate 0 (`selfplay`)."""
     role_words: dict[str, list[RoleWord]] = {}
-    """Further names of the roles in replies, as in `{Teacher: [Tutor], Student: [Learner]}`."""
+    """Further names of roles in replies, as in `{Teacher: [Tutor]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
-    """Maximum requests per scenario before its answer counts as rejected."""
+    """Maximum requests for one answer before the conversation is rejected."""
     forms: Forms | None = None
-    """How answers are requested. `auto` sends the form of each answer as a JSON Schema where the service
-    takes one, `schema` always, `prose` never: then the template's words alone ask for it. null: `auto` for
-    shipped templates, `prose` for your own."""
+    """Whether a JSON Schema of the answer is sent: `auto` if the service takes one, `schema` always, `prose`
+    never; null: `auto` for shipped templates, `prose` for your own."""
     too_long: TooLong = "cut"
-    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps it up to its last complete sentence and
-    flags the conversation (`cut_off`), `ask` retries it, `reject` rejects the conversation."""
+    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps its complete sentences and sets the flag
+    `cut_off`, `ask` retries it, `reject` rejects the conversation."""
     stop_when_useless: bool = True
-    """Whether the run stops early if under 5% of its answers are usable; shapes no answer."""
+    """Whether the run stops early if under 5% of its answers are usable."""
     gates: dict[str, Text] = {}
-    """Conditions for accepting a conversation, by name: expressions, as in `{short: turns >= 8, new: not
+    """Conditions for accepting a conversation, by name, as in `{long: turns >= 8, new: not
     near_duplicate}`."""
     measures: tuple[Text, ...] | Text = ()
-    """Python functions that measure a conversation, as in `./mine.py:words`, one or a list: gates may use
-    them. Their files are run only after consent (`--trust-code FILE`)."""
+    """Python functions that measure a conversation, as in `./mine.py:words`, for gates too. Their files are
+    run only after consent (`--trust-code FILE`)."""
     labels: dict[str, LabelsAsked] = {}
-    """Labels added to each conversation during generation, by layer: a gate that names `labels.quality`
-    requests them. The backend `annotator` gives them, else the default one."""
+    """Layers of labels made during generation, for gates such as `labels.quality >= 3`, by the backend
+    `annotator`, else the default one."""
     backends: dict[str, BackendConfig]
-    """The backends, by role; `default` answers for every other role."""
+    """Backends by role; `default` answers for all other roles."""
     arms: dict[str, dict[str, Any]] = {}
-    """Variants of the job on the same scenarios, by name: the changed keys of each."""
+    """Variants of the job on the same scenarios, by name."""
     pairs: Pairs = Pairs()
-    """Settings for judging and choosing preference pairs (`edgen pairs`)."""
+    """Settings of preference pairs (`edgen pairs`)."""
     limits: Limits = Limits()
-    """Speed and size limits of the run; they shape no answer."""
+    """Speed and size limits of the run."""
     batch: Batch = Batch()
-    """Settings of provider batch jobs (`--via batch`); they shape no answer."""
+    """Settings of batches (`--via batch`)."""
     on: Annotated[str, Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z")] | None = None
     """A Ray cluster that makes the run, and answers what asks about it: `ray` for one on this machine,
     `ray://HOST:PORT` for another; null: this process. Shapes no answer, as the next two."""
@@ -240,7 +236,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Parts of the run on the cluster that have a ledger process each, merged at the end; null: one ledger,
     in this process."""
     split: Split = Split()
-    """The split into train and test."""
+    """Split into train and test."""
     shards: Shards = Shards()
     """Number of files of each side."""
     resolved: Resolved | None = None

@@ -58,13 +58,13 @@ class LabelSet(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[Label, ...]
     """The labels."""
     source: str | None = None
-    """The origin of the labels."""
+    """Origin of the labels."""
     several: bool = False
-    """Whether a unit can carry more than one."""
+    """Whether a unit can have several labels."""
     roles: tuple[Text, ...] = ()
-    """The roles whose turns are labelled; without any, all."""
+    """Roles whose turns are labelled; empty: all."""
     other: Text | None = None
-    """The label for units that fit no other; without it, each unit fits one."""
+    """Label for units that fit no other; null: every unit fits one."""
 
     @property
     def definitions(self) -> dict[str, str]:

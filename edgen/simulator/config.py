@@ -24,8 +24,8 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
     """Milliseconds before each answer."""
     planted: int | None = None
-    """The seed of planted worths. Each of a teacher's turns adds to the outcome a value drawn from the seed
-    and its words, and judges and closing questions answer accordingly; null: none."""
+    """Seed of planted worths: each teacher turn adds a value, drawn from the seed and its words, to the
+    outcome, and judges and closing questions answer accordingly; null: none."""
     confusion: dict[Text, dict[Text, Share]] | None = None
-    """How often a labeller confuses a label with another, as in {Hint: {Question: 0.2}}; `*` is any label.
-    null: never."""
+    """How often a labeller gives another label, as in {Hint: {Question: 0.2}}; `*`: any label; null:
+    never."""

@@ -25,18 +25,18 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     value of it."""
 
     actor: Actor | None = None
-    """Who seeks or who provides information, as MSDialog has it; null: the asker is a `User`, everybody else
-    an `Agent`."""
+    """`User` seeks and `Agent` provides information, as in MSDialog; null: the asker is a `User`, others are
+    `Agent`s."""
     affiliation: Text | None = None
-    """Whom one belongs to, as all others see: a text, or the name of a dimension; null: `Common User`, and
-    the role's name for an agent."""
+    """The member's affiliation, which all see: a text or a dimension's name; null: `Common User`, for an
+    agent the role's name."""
     expertise: Text | None = None
-    """What one knows well: a text, or the name of a dimension. It is told to nobody else."""
+    """The member's expertise, which no other member sees: a text or a dimension's name."""
     name: Text | None = None
-    """What one is called by the others: a text, or the name of a dimension. Records have a placeholder for
-    it; null: the user id."""
+    """The member's name among the others: a text or a dimension's name. Records have a placeholder for it;
+    null: the user id."""
     weight: Annotated[float, Meta(ge=0, le=1_000_000)] = 1
-    """How often one speaks, where chance decides; 0: never, whoever decides."""
+    """How often the member speaks if chance decides; 0: never, for a moderator too."""
 
 
 class Forum(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,20 +45,19 @@ class Forum(msgspec.Struct, frozen=True, kw_only=True):
     asker: Text | None = None
     """The role that asks, follows up and marks an answer; null: the first of the space's roles."""
     members: dict[Text, Member] = {}
-    """Who the roles are, by their names."""
+    """Who the members are, by role."""
     chooser: Literal["chance", "moderator"] = "chance"
-    """Who says who speaks next: chance by the weights, the same for all replicates of a scenario; or the
-    backend `moderator`."""
+    """How the next speaker is chosen: by chance with the weights, equally in all replicates of a scenario, or
+    by the backend `moderator`."""
     turns: Annotated[int, Meta(ge=2, le=1000)] = 10
-    """Posts after which a thread ends by itself."""
+    """Maximum posts of a thread."""
     silence: Annotated[int, Meta(ge=1, le=100)] = 3
-    """A thread ends when so many in a row had nothing to say."""
+    """Members in a row with nothing to say that end a thread."""
     category: Text | None = None
-    """The category of a thread: the name of a dimension, or a text; null: the first dimension that the asker
-    sees."""
+    """Category of a thread: a dimension's name or a text; null: the first dimension that the asker sees."""
     begins: Text = "2024-01-01"
-    """The first day on which a thread can begin, as YYYY-MM-DD: its clock is simulated."""
+    """First day (YYYY-MM-DD) on which a thread can begin; its clock is simulated."""
     days: Annotated[int, Meta(ge=1, le=36_500)] = 365
-    """How many days there are on which threads begin."""
+    """Number of days on which threads can begin."""
     minutes: Annotated[float, Meta(gt=0, le=100_000)] = 60
-    """Minutes between two posts, about on average."""
+    """Minutes between two posts, about, on average."""

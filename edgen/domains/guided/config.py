@@ -34,24 +34,24 @@ class Guided(msgspec.Struct, frozen=True, kw_only=True):
     """How a conversation is held in which a state machine offers what one role may say."""
 
     machine: Text | None = None
-    """The state machine: the name of a shipped one, or the path of a folder. A run's own copy holds it as
-    JSON."""
+    """State machine: a shipped name or a folder. A run's own copy of the job holds it as JSON."""
     chooser: Literal["model", "chance", "likeliest"] = "model"
-    """Who chooses among what is offered: the role's backend, chance by the probabilities, or always the most
-    probable. The last two make no calls."""
+    """How an offered utterance is chosen: by the role's backend, by chance with the probabilities, or always
+    the likeliest. The last two make no calls."""
     hints: bool = True
-    """Whether one of what is offered, drawn by the probabilities, is named to whoever chooses."""
+    """Whether one offered utterance, drawn by the probabilities, is suggested to the model or person that
+    chooses."""
     free_text: Share = 0.2
-    """The share of its turns that the guided role may write freely, at most, where a model chooses."""
+    """Maximum share of the guided role's turns that it may write freely, if a model chooses."""
     paraphrase: bool = False
-    """Whether a model rewords what is said, with the values of its slots kept."""
+    """Whether a model rewords each utterance; the values of its slots are kept."""
     turns_in_a_row: Annotated[int, Meta(ge=1, le=20)] = 1
-    """Turns of the guided role before its partner's, at most, while no state waits for an answer."""
+    """Maximum turns of the guided role in a row, while no state waits for an answer."""
     clock: Literal["words", "answers"] = "words"
-    """How long a turn takes: by its words, as the machine says, or as whoever answers says: `"seconds"` in an
-    answer that is JSON, where a person or a function of Python tells it."""
+    """Length of a turn: `words` by the machine's reading speed, `answers` by the key `"seconds"` of a JSON
+    answer, which a person or a Python function can state."""
     turns: Annotated[int, Meta(ge=2, le=1000)] = 60
-    """Turns after which a conversation ends, whatever the machine says."""
+    """Maximum turns of a conversation."""
     questionnaire: Text | None = "machine"
-    """What both are asked afterwards: `machine` for what the machine names, the name of a shipped
-    questionnaire, or the path of a file; null: nothing."""
+    """Questionnaire for both roles afterwards: `machine` for the machine's own, a shipped name or a file;
+    null: none."""

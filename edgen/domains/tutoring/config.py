@@ -36,35 +36,32 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
     student_turns: Annotated[int, Meta(ge=1, le=1_000)] = 20
     """Turns of the student in a session."""
     turns_per_exercise: Annotated[int, Meta(ge=1, le=100)] = 10
-    """Turns of the student after which an exercise that is not solved is given up."""
+    """Student turns after which an unsolved exercise is given up."""
     solved_per_tier: Annotated[int, Meta(ge=1, le=1_000)] = 3
-    """Exercises to be solved before the next tier's come."""
+    """Solved exercises before the next tier begins."""
     responses: Annotated[int, Meta(ge=1, le=20)] = 3
-    """Responses of the tutor to each turn of the student, none of which knows the others."""
+    """Independent tutor responses to each student turn."""
     tutors: tuple[Text, ...] | None = None
-    """The backends that respond, each once, by their names; null: all responses are the tutor's, with seeds
-    of their own."""
+    """Backends that respond, each once; null: the backend `tutor` gives all, each with its own seed."""
     choose: Literal["draw", "first", "judge", "pool"] = "draw"
-    """Which response goes on: one that is drawn, the first, the best by the backend `judge`, or (`pool`) one
-    that was given to such a turn in an earlier round."""
+    """Response that the session continues with: a drawn one, the first, the best by the backend `judge`, or
+    (`pool`) one given to such a turn in an earlier round."""
     rounds: Annotated[int, Meta(ge=1, le=1_000)] = 1
-    """For `choose: pool`: rounds of sessions, each served from the responses of those before it; the first,
-    from templates."""
+    """For `choose: pool`: rounds of sessions. Each serves responses of earlier rounds; the first serves
+    templates."""
     sessions_per_round: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-    """Scenarios of a round; the last round has all that are left. null: all rounds have the same share of
-    `conversations`."""
+    """Scenarios of a round; the last round has the rest; null: equal shares of `conversations`."""
     pool: PoolSettings = PoolSettings()
-    """How students are served with `choose: pool`."""
+    """Settings of `choose: pool`."""
     actions: dict[Text, Text | dict[Text, Text]] | None = None
-    """What utterances do, for `student` and for `tutor`: the name or the path of a label set, or actions by
-    name, each with a clause that says what it is. null: cima_student and cima_tutor."""
+    """Actions of utterances, for `student` and for `tutor`: a label set's name or file, or actions by name,
+    each with a definition; null: cima_student and cima_tutor."""
     labelled_by: Literal["speaker", "labeller", "both"] = "speaker"
-    """Who says what an utterance does: who speaks it, the backend `labeller` (which labels a turn and the
-    responses to it in one request), or both: the speaker's are the turn's labels then, the labeller's stand
-    in its data."""
+    """Source of actions: the speaker, the backend `labeller` (one request for a turn and its responses), or
+    `both`: the speaker's become the turn's labels, and the labeller's are stored in its data."""
     wanted: dict[Text, Weight | dict[Text, Weight]] | None = None
-    """How often the tutor is asked for each action, relative to the others: one is drawn for each response.
-    Such weights may stand under each action of the student, for responses to it. null: the tutor chooses."""
+    """Weights of the action that the tutor is asked for, drawn for each response; also by the student's
+    action; null: the tutor chooses."""
 
     @property
     def named_actions(self) -> dict[str, dict[str, str]]:

@@ -38,19 +38,18 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
     round."""
 
     fallback: dict[Text, Share] = msgspec.field(default_factory=lambda: {"Guess": 0.3, "Question": 0.1})
-    """How often a template is served without a look at the pool, by the student's action: of several, the
-    largest share."""
+    """Share of turns that get a template instead of a pooled response, by the student's action; of several
+    actions, the largest."""
     shared: Annotated[int, Meta(ge=1, le=20)] = 2
-    """Keywords that the turn which a response was given to has to share with the student's: values of the
-    exercise, and words."""
+    """Minimum keywords (words, and values of the exercise) that the student's turn shares with the turn of a
+    pooled response."""
     longest: Annotated[int, Meta(ge=2, le=1_000)] | None = 10
-    """Turns about one exercise beyond which no tutor is asked for responses any more; null: tutors are asked
-    at every turn."""
+    """Turns about one exercise after which no tutor is asked for responses; null: no maximum."""
     most: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
-    """Responses that the pool holds; of more, so many are drawn."""
+    """Maximum responses in the pool; of more, this many are drawn."""
     templates: dict[Text, tuple[Text, ...]] | None = None
-    """What is served where the pool is not, by the student's action and under `solved`, each with its actions
-    in brackets in front; null: shipped ones, for CIMA's actions."""
+    """Responses for turns without a pooled one, by the student's action and under `solved`, each with its
+    actions in brackets in front; null: shipped ones, for CIMA's actions."""
 
     @property
     def named_templates(self) -> Mapping[str, tuple[str, ...]]:

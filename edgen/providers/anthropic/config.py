@@ -18,17 +18,17 @@ class AnthropicConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     base_url: Url = "https://api.anthropic.com"
     """Address of the service, without /v1/messages."""
     api_key_env: EnvName = "ANTHROPIC_API_KEY"
-    """The NAME of the environment variable that holds the key, never the key."""
+    """NAME of the environment variable that holds the key, never the key."""
     max_tokens: Positive = 8192
-    """Maximum tokens of one answer, thoughts included; the service requires a number."""
+    """Maximum tokens of one answer, thoughts included."""
     top_k: Positive | None = None
-    """Number of likeliest tokens that one is drawn from; null: the service's default."""
+    """Draw from the k likeliest tokens; null: the service's default."""
     reasoning_effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    """Effort of the model for an answer (`output_config.effort`); null: the model's default."""
+    """How much the model thinks (`output_config.effort`); null: the model's default."""
     service_tier: Literal["auto", "standard_only"] | None = None
     """Whether priority capacity may be used; null: the service's default."""
     prompt_cache: Literal["5m", "1h"] | None = None
     """How long the service caches common prefixes: the system message and, in self-play, the dialogue so far;
     null: no caching."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further fields of the request, sent unchanged. They are stored with the run, so put no key here."""
+    """Further fields of requests, sent unchanged and stored with the run: put no key here."""

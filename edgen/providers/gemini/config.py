@@ -16,11 +16,11 @@ class GeminiSettings(BackendConfig, frozen=True, kw_only=True):
     TAKES_SEED: ClassVar[bool] = True
 
     top_k: Positive | None = None
-    """Number of likeliest tokens that one is drawn from; null: the service's default."""
+    """Draw from the k likeliest tokens; null: the service's default."""
     safety_settings: dict[str, str] = msgspec.field(default_factory=dict)
     """Thresholds by category, in Gemini's own names."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further fields of the request, sent unchanged. They are stored with the run, so put no key here."""
+    """Further fields of requests, sent unchanged and stored with the run: put no key here."""
 
 
 class GeminiConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", tag="gemini"):
@@ -31,4 +31,4 @@ class GeminiConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", 
     base_url: Url = "https://generativelanguage.googleapis.com"
     """Address of the service."""
     api_key_env: EnvName | None = None
-    """The NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
+    """NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""

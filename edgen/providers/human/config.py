@@ -19,16 +19,17 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
     BY_PEOPLE: ClassVar[bool] = True
 
     model: Text = "human"
-    """The name of people in records; no person's own."""
+    """Name of all people in records; never a person's own."""
     forms: Forms | None = "auto"
-    """Form of requests: `auto` and `schema` give each field of an answer its own place on the page."""
+    """`auto` and `schema` give each field of an answer its own input on the page; `prose` gives one text
+    field."""
     wait: Text = "1h"
-    """How long a person who took a conversation may leave a request unanswered; then the conversation ends as
-    rejected, with the reason `left`, unless there is a `stand_in`."""
+    """How long a person may leave a request unanswered. Then the `stand_in` continues; without one, the
+    conversation is rejected (`left`)."""
     stand_in: Text | None = None
-    """A backend of the job that plays on for a person who left; null: none."""
+    """The job's backend that continues for a person who left; null: none."""
     consent: Text | None = None
-    """A text file (Markdown) that people agree to before they begin; null: none."""
+    """A Markdown file that people agree to before they begin; null: none."""
     before: Text | None = None
     """A questionnaire (YAML) that people answer before their first conversation; null: none."""
     after: Text | None = None

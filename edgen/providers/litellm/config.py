@@ -21,12 +21,11 @@ class LitellmConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", 
     base_url: Url | None = None
     """Address of the service, litellm's `api_base`; null: the service's own host, if edgen knows it."""
     api_key_env: EnvName | None = None
-    """The NAME of the environment variable that holds the key; null: the service's usual one, if edgen knows
+    """NAME of the environment variable that holds the key; null: the service's usual one, if edgen knows
     it."""
     auth: Literal["key", "library"] = "key"
     """`library`: litellm finds the credentials itself, such as AWS profiles and Google accounts."""
     api_version: Text | None = None
     """API version, for services that require it (Azure)."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further arguments of `litellm.completion` by its own names (`top_k`, `aws_region_name`). Put no key
-    here."""
+    """Further arguments of `litellm.completion`, such as `aws_region_name`. Put no key here."""

@@ -21,27 +21,25 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"model", "path", "slots", "threads"}
 
     model: str = ""
-    """The name of a model from an installed package, as `edgen local` lists them; with `path`, its name in
-    records."""
+    """An installed model, as `edgen local` lists them; with `path`: the name in records."""
     path: Text | None = None
-    """A GGUF file, in place of an installed model."""
+    """A GGUF file, instead of an installed model."""
     chat_template: Text | None = None
     """A Jinja chat template, or a file of one (`.jinja` or `.j2`); null: the model's own."""
     context: Annotated[int, Meta(ge=64, le=10_000_000)] | None = None
-    """Maximum tokens of a prompt and its answer; null: 4096, or what the model was trained with if that is
-    less."""
+    """Maximum tokens of a prompt and its answer; null: 4096, or the model's own maximum if that is less."""
     slots: Count = 1
-    """How many requests are answered at once. With 1, other requests change no byte of an answer."""
+    """Concurrent requests. With 1, answers do not depend on other requests."""
     threads: Count | None = None
-    """Threads that compute; null: half of this machine's cores, at most 8. Another number can change bytes;
-    stored answers stay."""
+    """Computing threads; null: half of this machine's cores, at most 8. Another number can change new
+    answers."""
     max_tokens: Positive = 1024
     """Maximum tokens of one answer."""
     seed: Literal["auto"] | Seed | None = "auto"
-    """`auto` sends a seed made from the job's and the call's address; a number is sent unchanged; null draws
-    one."""
+    """Seed of a call. `auto`: made from the job's seed and the call; a number: sent unchanged; null:
+    random."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further fields of llama.cpp's requests (`top_k`, `min_p`, `repeat_penalty`), sent unchanged."""
+    """Further fields of llama.cpp's requests, such as `top_k` or `min_p`."""
 
     @property
     def repeats(self) -> bool:

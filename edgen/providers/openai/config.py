@@ -20,29 +20,26 @@ class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
     LISTS: ClassVar[frozenset[str]] = frozenset({"base_url"})
 
     base_url: Url = "https://api.openai.com/v1"
-    """Address of the service, without /chat/completions; a list for several servers of the same model, which
-    share the calls."""
+    """Address of the service, without /chat/completions; a list: servers of the same model, which share the
+    calls."""
     more_base_urls: tuple[Url, ...] = ()
-    """Further servers, as in a list."""
+    """Further servers, as in a list under `base_url`."""
     known_as: Url | None = None
-    """The address that stands for all servers in the ledger; null: the first one's, or that of the run that
-    is resumed."""
+    """Address of all servers together in the ledger; null: the first server's, or the resumed run's."""
     api_key_env: EnvName = "OPENAI_API_KEY"
-    """The NAME of the environment variable that holds the key, never the key."""
+    """NAME of the environment variable that holds the key, never the key."""
     auth: Literal["bearer", "api-key", "none"] = "bearer"
     """How the key is sent: `Authorization: Bearer …`, `api-key: …` (Azure), or not at all."""
     key_command: tuple[Text, ...] = ()
-    """A program and its arguments that print the key, instead of its variable; run again when the key has
-    expired."""
+    """Program and arguments that print the key; run again when the key has expired."""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
-    """Further headers of each call; `${NAME}` in a value is replaced by that environment variable, which is
-    kept secret like a key."""
+    """Further headers; `${NAME}` in a value is that environment variable, kept secret like a key."""
     query: dict[str, str] = msgspec.field(default_factory=dict)
-    """Query parameters of each address, such as Azure's api-version."""
+    """Query parameters, such as Azure's api-version."""
     tokenizer: Text | None = None
-    """A tokenizer.json that `edgen estimate` counts with."""
+    """A tokenizer.json with which `edgen estimate` counts."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further fields of the request, sent unchanged. They are stored with the run, so put no key here."""
+    """Further fields of requests, sent unchanged and stored with the run: put no key here."""
 
     @classmethod
     def given(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -64,9 +61,9 @@ class OpenAIConfig(ServiceConfig, frozen=True, kw_only=True, tag_field="type", t
     TAKES_SEED: ClassVar[bool] = True
 
     max_tokens_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
-    """The service's name for max_tokens; `auto`: max_completion_tokens at OpenAI and at services that refuse
-    max_tokens."""
+    """The service's name for max_tokens; `auto`: max_completion_tokens at OpenAI and where max_tokens is
+    refused."""
     frequency_penalty: Penalty | None = None
-    """Penalty of a token for each time that it was said."""
+    """Penalty of a token for each earlier occurrence."""
     presence_penalty: Penalty | None = None
-    """Penalty of a token once it was said."""
+    """Penalty of a token that has occurred."""

@@ -15,4 +15,4 @@ class OpenAIResponsesConfig(
     KNOBS: ClassVar[frozenset[str]] = ServiceConfig.KNOBS | {"store"}
 
     store: bool = False
-    """Whether the service stores answers for its own pages and later calls; edgen does not need that."""
+    """Whether the service stores answers; edgen does not need it."""
