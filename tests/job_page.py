@@ -89,6 +89,9 @@ backends:
 pairs: {votes: 2}
 limits: {in_flight: 64}
 batch: {poll: 5m}
+on: ray                       # a Ray cluster on this machine
+workers: 8
+partitions: 4
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
 """),
