@@ -140,6 +140,8 @@ class _Reader:
                 merged |= self._merged(self._event(), depth)
                 continue
             key = self._value(event, depth + 1)
+            if isinstance(key, bool) and isinstance(event, yaml.ScalarEvent):
+                key = event.value  # `on:` names a key, though YAML 1.1 calls it a truth value
             if isinstance(key, dict | list):
                 _refuse(event, f"a key is a text{BRACES}")
             if key in own:
