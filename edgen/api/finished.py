@@ -92,7 +92,8 @@ def export_run(
     else:
         _refer_to_others(RunFolder(run), format_)
         with RunFolder(run).lock_for_reading(), RunReader(run, options.layers) as reader:
-            require_pair_set(reader.rundir, options.pairs)
+            if options.pairs is not None:
+                require_pair_set(reader.rundir, options.pairs)
             exported = export(reader, format_, output, options)
     for remark in exported.remarks:
         control.note(remark)

@@ -74,11 +74,10 @@ def command(
 
     Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """
-    from edgen.api.objects.results import Stats
     from edgen.api.stats import choose_measures, estimate_judge, measure, split_names
     from edgen.cli.control import make_control
     from edgen.evaluation.measure_files import chosen_with, load_measures, load_run_measures
-    from edgen.evaluation.measuring import render
+    from edgen.evaluation.measuring import json_of, render
     from edgen.runtime.options import WorkOptions
 
     loaded = load_measures(own)
@@ -91,10 +90,10 @@ def command(
         )
         print_value(needs, needs.lines(), json=json)
         return
-    found = Stats(measure(paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides))
-    each = () if json else [[*render(quality, chosen)] for quality in found.arms.values()]
+    found = measure(paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides)
+    each = () if json else [[*render(quality, chosen)] for quality in found.values()]
     lines = [line for part in each for line in ("", "═" * 78, "", *part)][3:]
-    print_value(found.as_json(), lines, json=json)
-    for quality in found.arms.values():
+    print_value(json_of(found), lines, json=json)
+    for quality in found.values():
         for fault in quality.faults:
             raise fault

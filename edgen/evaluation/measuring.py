@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,6 +58,12 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
             "definitions": self.definitions,
             "notes": list(self.notes),
         }
+
+
+def json_of(arms: Mapping[str, Quality]) -> dict[str, Any]:
+    """Return the JSON of `edgen stats --json`: the qualities by arm, or the one of a run without arms."""
+    plain = {arm: quality.as_json() for arm, quality in arms.items()}
+    return plain.get("", {"arms": plain})
 
 
 def measures(only: Collection[str] | None = None) -> list[Measure[Any]]:

@@ -134,7 +134,8 @@ class DataSet:
 
     `name` is for people, `sources` are the paths it was read from. `family` is the kind of conversations,
     None for several kinds; `roles` are those that may speak, with the dimensions that each sees, () if
-    unknown; `find_guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without arms.
+    unknown; `find_guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without
+    arms.
     `samples()` yields every accepted conversation, `plan()` the outcome of everything planned (None for
     files, which have no plan). `calibration` is the agreement of the conversations' own probabilities with
     judges, `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as in `edgen pairs

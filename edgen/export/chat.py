@@ -74,7 +74,8 @@ def make_chat(
         alternatives=options.alternatives is True,
         agent=_role_of("--agent", options.agent, space),
     )
-    chat.tokens = load_tokenizer(options)
+    if options.tokenizer is not None:
+        chat.tokens = load_tokenizer(Path(options.tokenizer), options.max_tokens)
     return chat
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import UsageError
-from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut
 
 MOST = 2048  # default tokens of a row, as in REFUEL's task.total_length
@@ -55,15 +54,12 @@ class ChatTokenizer:
         return [*map(int, tokens)]
 
 
-def load_tokenizer(options: ExportOptions) -> ChatTokenizer | None:
-    """Load the tokenizer of the options; None if there is none.
+def load_tokenizer(folder: Path, most: int | None) -> ChatTokenizer:
+    """Load the tokenizer in a folder, for at most `most` tokens.
 
     Only files of the folder are read, and none of its code is run. Raises UsageError if transformers is not
     installed, or the folder has no tokenizer with a chat template.
     """
-    if options.tokenizer is None:
-        return None
-    folder = Path(options.tokenizer)
     if not folder.is_dir():
         raise UsageError(
             f"--tokenizer {folder}: there is no such folder; name one that a model's tokenizer was saved to."
@@ -77,7 +73,7 @@ def load_tokenizer(options: ExportOptions) -> ChatTokenizer | None:
     file = folder / "tokenizer.json"
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
     facts = {"name": folder.resolve().name, "sha256": digest}
-    return ChatTokenizer(tokenizer, options.max_tokens or MOST, facts)
+    return ChatTokenizer(tokenizer, most or MOST, facts)
 
 
 def _load(folder: Path) -> Any:

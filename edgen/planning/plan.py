@@ -241,6 +241,8 @@ class Plan:
         """Return the messages of each prompt at the start of a conversation, by use. The scenario need not be
         one of the plan's."""
         found = self.protocol.opening(scenario, self.prompts, self.rules)
+        if type(found) is dict:
+            return found
         return require_type("protocol", self.job.protocol, found, dict, "a dict of messages from `opening`")  # type: ignore[no-any-return]
 
     def asked(self, scenario: Scenario) -> dict[str, Asked]:

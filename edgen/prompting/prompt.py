@@ -6,6 +6,10 @@ newline of a file, and newlines at either end of a block, are not part of the me
 exactly.
 
 A JSON Schema next to a template, of the same name, is the form that answers have to take.
+
+A `Snippet` is a short text with variables, such as those of a space. It is compiled once and rendered to one
+text in the sandbox of prompts; snippets of one file share a sandbox. `fraction(n, d)` prints n/d in lowest
+terms: `3/4`, `-1/2`, or a whole number.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +41,7 @@ Forms = Literal["auto", "schema", "prose"]
 SUFFIX = ".schema.json"
 PICTURE = "picture"  # the field of an entry, and the variable of a scenario
 MAX_SCHEMA = 64 * 1024  # bytes of a file; it is sent with every call
+MAX_SNIPPET = 4_000  # characters
 DEEPEST = 60  # nested objects and lists; three form a level of a schema
 _REFERENCES = ("$ref", "$dynamicRef")
 
@@ -195,7 +201,7 @@ class Prompt:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compile the text anew in another process."""
-        return _compile_again, (
+        return _compile_prompt, (
             self.name,
             self.source,
             self.text,
@@ -292,7 +298,7 @@ def _parts_of(template: jinja2.Template) -> tuple[tuple[Block, Callable[[Context
     return tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
 
 
-def _compile_again(
+def _compile_prompt(
     name: str,
     source: str,
     text: str,
@@ -307,3 +313,56 @@ def _compile_again(
     return Prompt(
         name, source, text, digest, used, front, template, sandbox, _parts_of(template), schema, forms
     )
+
+
+def make_sandbox() -> Sandbox:
+    """Return a sandbox for the snippets of one file."""
+    sandbox = Sandbox()
+    sandbox.globals["fraction"] = _fraction
+    return sandbox
+
+
+def _fraction(numerator: int, denominator: int) -> str:
+    return str(Fraction(numerator, denominator))
+
+
+class Snippet:
+    """A compiled text. `variables_used` are the variables that it reads."""
+
+    def __init__(
+        self,
+        text: str,
+        sandbox: Sandbox,
+        available: Collection[str],
+        fields: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
+        """Compile the text. Raises TemplateError for forbidden constructs, and for unknown variables and
+        fields."""
+        if len(text) > MAX_SNIPPET:
+            raise TemplateError("text", f"it is longer than {MAX_SNIPPET:,} characters.")
+        self._text = text
+        self._plain = text if "{" not in text else None
+        self._sandbox = sandbox
+        self._template, self.variables_used = compile_text(text, "text", sandbox, available, fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compile the text anew in another process."""
+        return _compile_snippet, (self._text, self.variables_used)
+
+    def render(self, variables: Mapping[str, Any]) -> str:
+        """Return the text, stripped. Raises TemplateError for rendering errors."""
+        if self._plain is not None:
+            return self._plain.strip()
+        self._sandbox.work = 0
+        context = self._template.new_context(dict(variables))
+        try:
+            text = "".join(self._template.root_render_func(context))
+        except RENDERING as error:
+            raise word_error(error, self._template, "text") from None
+        if len(text) > MAX_TEXT:
+            raise TemplateError("text", f"it renders to more than {MAX_TEXT:,} characters.")
+        return text.strip()
+
+
+def _compile_snippet(text: str, used: frozenset[str]) -> Snippet:
+    return Snippet(text, make_sandbox(), used)

@@ -43,7 +43,7 @@ from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
-from edgen.reading.text.thinking import drop_thinking, may_hold_thinking
+from edgen.reading.text.thinking import drop_thinking
 from edgen.reading.verbatim import read_verbatim
 
 _NO_LINE = "no line that a role speaks"
@@ -80,7 +80,7 @@ def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
     if (known := layouts.read(text)) is not None:
         return known
     repairs: list[str] = []
-    answer = drop_thinking(text, repairs, roles) if may_hold_thinking(text) else text
+    answer = _without_thinking(text, repairs, roles)
     if repairs and (known := layouts.read(answer)) is not None and Repair.ROLE_ALIAS not in known.repairs:
         return noted(known, first=repairs)
     result = read_unknown(text, roles)
@@ -150,8 +150,12 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
         text = text.replace("\r", "\n")
     if "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
-    text = drop_thinking(text.removeprefix("\ufeff"), repairs, roles)
+    text = _without_thinking(text.removeprefix("\ufeff"), repairs, roles)
     return without_markup(text, roles) if "<" in text else text
+
+
+def _without_thinking(text: str, repairs: list[str], roles: RoleWords) -> str:
+    return drop_thinking(text, repairs, roles) if "<" in text or "[/" in text else text
 
 
 def _explained(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:

@@ -84,7 +84,7 @@ class _Chain:
             {at: number for number, members in enumerate(cells.classes[place]) for at in members}
             for place in places
         ]
-        scopes = [scope for scope in _scopes(space) if scope <= {*places}]
+        scopes = [scope for scope in _scopes(space) if scope <= {*places}] if space.conditional else []
         self._splits = [
             any(place in scope and scope & {*places[number + 1 :]} for scope in scopes)
             for number, place in enumerate(places)

@@ -230,7 +230,9 @@ def template_variables(space: Space, sees: Collection[str] | None = None) -> tup
 
 
 def _has_pictures(dimension: Dimension) -> bool:
-    return any(pictures_in(str(entry.fields.get(PICTURE, ""))) for entry in dimension.entries)
+    return PICTURE in dimension.fields and any(
+        pictures_in(str(entry.fields.get(PICTURE, ""))) for entry in dimension.entries
+    )
 
 
 def template_fields(space: Space) -> dict[str, tuple[str, ...]]:

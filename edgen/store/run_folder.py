@@ -112,7 +112,7 @@ class RunFolder:
 
     @property
     def has_layers(self) -> bool:
-        """Whether the run, or the run that this folder is an arm of, may have layers."""
+        """True if the run, or the run that this folder is an arm of, may have layers."""
         return self.layers.exists() or ((whole := self.whole) is not None and whole.layers.exists())
 
     def arms(self) -> list[tuple[str, RunFolder]]:

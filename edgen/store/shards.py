@@ -299,6 +299,8 @@ def _describe_files(counts: Counts, files: list[ShardFile], describe: Mapping[st
 
 def _named_before(folder: Path) -> set[str]:
     """Return the shards that the folder's present manifest names: empty if it is missing or unreadable."""
+    if not (folder / MANIFEST).exists():
+        return set()
     try:
         return {file.path for file in read_manifest(folder).files if _NAME.fullmatch(file.path)}
     except DataError:

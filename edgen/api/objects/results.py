@@ -273,8 +273,9 @@ class Stats:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON of `edgen stats --json`."""
-        plain = {arm: quality.as_json() for arm, quality in self.arms.items()}
-        return plain.get("", {"arms": plain})
+        from edgen.evaluation.measuring import json_of
+
+        return json_of(self.arms)
 
     def __str__(self) -> str:
         from edgen.evaluation.measuring import render

@@ -20,8 +20,8 @@ from edgen.plugin import Problem, Scenario, Space
 from edgen.plugin.errors import SpaceError, TemplateError
 from edgen.plugin.files import nearest, shortened
 from edgen.plugin.protocols import AllowedCells
+from edgen.prompting.prompt import Snippet, make_sandbox
 from edgen.prompting.sandbox import ValueWithFields
-from edgen.prompting.snippet import Snippet, make_sandbox
 from edgen.space.model import Entry
 
 Values = Mapping[str, Entry]  # the entry of each dimension
