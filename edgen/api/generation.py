@@ -25,7 +25,7 @@ from edgen.execution.fleet_identity import keep_identities
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import Run, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
-from edgen.execution.session import Charged, Session, Shared
+from edgen.execution.session import Charged, Session, Shared, settle_lease
 from edgen.planning.load import JobSource, held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
@@ -188,7 +188,9 @@ class _Generation:
     async def _make(self) -> None:
         folder, control = self._folder, self._control
         if await self._is_finished():
-            for arm in self._plans:
+            for arm, plan in self._plans.items():
+                if (budget := plan.job.limits.budget) is not None:
+                    settle_lease(budget, folder.arm(arm).ledger, control.note)
                 status = run_status(folder.arm(arm).ledger)
                 snapshot = still_snapshot(status, Title(self._whole.name, arm))
                 control.events.send(start_event(snapshot, snapshot.counts.kept))

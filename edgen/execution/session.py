@@ -32,7 +32,7 @@ from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactor
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, Used
-from edgen.store.ledger import OPEN, Ledger, RunPlan
+from edgen.store.ledger import OPEN, Ledger, LedgerReader, RunPlan, charged_at
 from edgen.store.ledger.facts import (
     OWNER,
     RETRIES,
@@ -48,6 +48,7 @@ from edgen.store.ledger.facts import (
     read_timeouts,
 )
 
+_STAYS = "What this run holds of the budget counts as spent until it starts again."
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
 # Returns tokens and US dollars used, given a price function of (prompt, completion) tokens.
@@ -137,7 +138,7 @@ class Session:
         if known is None:
             known = secrets.token_hex(8)
             self.ledger.set_fact(OWNER, known)
-        return f"{known} {os.path.realpath(self.ledger.path)}"
+        return _name_owner(known, self.ledger.path)
 
     def _restore(self, budget: Budget, elsewhere: Iterable[Charged]) -> None:
         """Count the earlier use of the budget: outstanding batches are reserved, not spent."""
@@ -243,9 +244,7 @@ class Session:
         try:
             self.budget.close()
         except EdgenError as problem:
-            self.events.tell(
-                "note", f"{problem} What this run holds of the budget counts as spent until it starts again."
-            )
+            self.events.tell("note", f"{problem} {_STAYS}")
 
     async def _note_regularly(self) -> None:
         while True:
@@ -283,3 +282,23 @@ def interruption(signal_number: int) -> SignalError:
         signal_number,
         "Interrupted. All answers are stored; run the same command again to resume.",
     )
+
+
+def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None:
+    """Return what a finished run holds of a shared budget, as after a kill at its very end. `tell` gets a
+    sentence if the budget's book cannot be used."""
+    with LedgerReader(ledger) as reader:
+        known = reader.fact(OWNER)
+    if known is None:
+        return
+    tokens, usd = charged_at(ledger, lambda _prompt, _completion: 0.0)
+    try:
+        book = BudgetBook(Path(budget), create=False)
+        if book.path.exists():
+            book.end(_name_owner(known, ledger), Used(tokens, round(usd * PICO)))
+    except EdgenError as problem:
+        tell(f"{problem} {_STAYS}")
+
+
+def _name_owner(known: str, ledger: Path) -> str:
+    return f"{known} {os.path.realpath(ledger)}"

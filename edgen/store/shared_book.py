@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,6 +17,7 @@ import msgspec
 from edgen.core.errors import RunError
 
 _PATIENCE = 30.0  # seconds to wait for another process that is writing
+_PAUSE = 0.01  # seconds between two attempts
 
 
 class SharedBook:
@@ -53,7 +55,7 @@ class SharedBook:
             if known not in (0, self.APPLICATION_ID):
                 book.close()
                 raise RunError(f"{self.path}: this is not {self.ABOUT}; move it away.")
-            book.execute("PRAGMA journal_mode = WAL")
+            _log_ahead(book)
             book.execute("PRAGMA synchronous = FULL")
             if not known:
                 # The number comes last: another process that reads it finds the tables.
@@ -101,6 +103,20 @@ class SharedBook:
             yield
         except sqlite3.Error as problem:
             raise RunError(f"{self.path}: it cannot be used ({problem}).") from None
+
+
+def _log_ahead(book: sqlite3.Connection) -> None:
+    """Have writes go through a log. SQLite does not wait while another process opens the file and changes
+    the same setting, so try again."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            book.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as problem:
+            if "locked" not in str(problem) or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)
 
 
 def as_json(value: Any) -> str:

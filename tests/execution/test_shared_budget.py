@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import signal
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,14 @@ from typing import Any
 import pytest
 
 from edgen.api.objects.functions import generate
+from edgen.core.errors import RunError
 from edgen.store.budget_book import PICO, BudgetBook
 from edgen.store.ledger import LedgerReader
 from edgen.store.ledger.writer import Writer
 from tests import ROOT
 from tests.execution.service import edgen, end, job_text, serve, start, write
 from tests.execution.test_budget import PRICE, Counting
+from tests.privileges import bound_by_permissions
 
 
 def job_file(folder: Path, service: Counting, budget: Path | str, **changes: Any) -> Path:
@@ -197,3 +201,55 @@ def test_no_lease_is_taken_before_the_disk_has_whose_it_is(
     run.pairs("oracle", progress=False)
     assert len({place for _, _, place in seen}) == 2
     assert all(noted == name for noted, name, _ in seen)
+
+
+async def test_a_book_that_becomes_unusable_loses_nothing_and_is_settled_later(tmp_path: Path) -> None:
+    """Another version makes the book anew while calls are under way. What is held then counts as spent until the same
+    command starts again, also where the run is complete."""
+    async with serve(Counting()) as service:
+        assert isinstance(service, Counting)
+        budget = budget_file(tmp_path, 5)
+        job, run = job_file(tmp_path, service, "budget.yaml", conversations=30), tmp_path / "run"
+        process = await start("generate", job, "-o", run)
+        book = BudgetBook(budget)
+        while not service.pico:
+            await asyncio.sleep(0.02)
+        with contextlib.closing(sqlite3.connect(book.path, timeout=30)) as other:
+            other.execute("CREATE TABLE of_another_version (n)")
+        ended = await end(process)
+        assert ended.code in (0, 2), ended.err
+        assert "another version of edgen made the budget's book" in ended.err
+        assert "counts as spent until it starts again" in ended.err
+        with LedgerReader(run / "run.db") as ledger:
+            stored = sum(1 for _ in ledger.spent())
+        assert stored > 0
+        refused = await edgen("generate", job, "-o", run)
+        assert "another version of edgen" in refused.err
+
+        with contextlib.closing(sqlite3.connect(book.path)) as other:
+            other.execute("DROP TABLE of_another_version")
+        again = await edgen("generate", job, "-o", run, "--json")
+        assert again.code == 0, again.err
+        assert json.loads(again.out)["calls"]["made"] == 30
+        assert book.today()[0].used == pytest.approx(service.pico, rel=1e-6)
+
+
+@pytest.mark.parametrize("what", ["book", "folder"])
+def test_a_read_only_book_is_a_sentence_before_any_call(tmp_path: Path, what: str) -> None:
+    (place := tmp_path / "budgets").mkdir()
+    budget = write(place / "budget.yaml", "tokens_per_day: 1000000")
+    book = BudgetBook(budget).path
+    backends = {"default": {"type": "simulator", "max_tokens": 3000}}
+    job = write(
+        tmp_path / "job.yaml",
+        job_text("", backends=backends, limits={"budget": str(budget)}, conversations=2),
+    )
+    (book if what == "book" else place).chmod(0o444 if what == "book" else 0o555)
+    with (
+        bound_by_permissions(),
+        pytest.raises(RunError, match=r"cannot be written .*make the book and its folder writable"),
+    ):
+        generate(job, output=tmp_path / "run", progress=False)
+    place.chmod(0o755)
+    book.chmod(0o644)
+    assert generate(job, output=tmp_path / "run", progress=False).status.accepted == 2

@@ -44,6 +44,7 @@ class BackgroundInfo(msgspec.Struct, frozen=True):
 
 
 # The dimension of each key.
+_FLAT = frozenset({*DIMENSIONS, "conversation"})  # columns of a row of `edgen export --to hf`
 _KEYS = {
     "topic": "topic",
     "student_prefrences": "student_preference",
@@ -118,7 +119,7 @@ class Education(Family):
 
     def recognizes(self, record: Any) -> bool:
         """Return whether it is an object with ED's scenario, or a flat row of `edgen export --to hf`."""
-        return isinstance(record, dict) and ("background_info" in record or record.keys() >= {*DIMENSIONS})
+        return isinstance(record, dict) and ("background_info" in record or record.keys() >= _FLAT)
 
     def read_file(self, record: Any) -> FiledRecord:
         """Read a record in ED's layout or a flat row."""
@@ -166,7 +167,7 @@ def _scenario(index: int, background: Mapping[str, str], more: Mapping[str, Any]
 
 def _unflatten(record: dict[str, Any]) -> dict[str, Any]:
     """Convert a flat row to a record; return anything else unchanged."""
-    if "background_info" in record or not record.keys() >= {*DIMENSIONS}:
+    if "background_info" in record or not record.keys() >= _FLAT:
         return record
     return {
         **record,
