@@ -28,6 +28,10 @@ def _fraction(numerator: int, denominator: int) -> str:
     return str(Fraction(numerator, denominator))
 
 
+def _compile_again(text: str, used: frozenset[str]) -> Snippet:
+    return Snippet(text, make_sandbox(), used)
+
+
 class Snippet:
     """A compiled text. `variables_used` are the variables that it reads."""
 
@@ -42,9 +46,14 @@ class Snippet:
         fields."""
         if len(text) > MAX_SNIPPET:
             raise TemplateError("text", f"it is longer than {MAX_SNIPPET:,} characters.")
+        self._text = text
         self._plain = text if "{" not in text else None
         self._sandbox = sandbox
         self._template, self.variables_used = compile_text(text, "text", sandbox, available, fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compile the text anew in another process."""
+        return _compile_again, (self._text, self.variables_used)
 
     def render(self, variables: Mapping[str, Any]) -> str:
         """Return the text, stripped. Raises TemplateError for rendering errors."""
