@@ -23,7 +23,11 @@ SELFPLAY = {
 
 def contents(folder: Path, *names: str) -> dict[str, bytes]:
     """The files of a folder of a run, by name."""
-    return {str(path.relative_to(folder)): path.read_bytes() for name in names for path in sorted(folder.glob(name))}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for name in names
+        for path in sorted(folder.glob(name))
+    }
 
 
 async def both(tmp_path: Path, cluster: str, job: dict[str, Any], *more: str | Path) -> tuple[Path, Path]:
@@ -43,7 +47,10 @@ async def both(tmp_path: Path, cluster: str, job: dict[str, Any], *more: str | P
 
 
 async def test_all_that_asks_about_a_run(tmp_path: Path, cluster: str) -> None:
-    write(tmp_path / "mine.py", "def words(conversation):\n    return sum(len(turn.text.split()) for turn in conversation.turns)\n")
+    write(
+        tmp_path / "mine.py",
+        "def words(conversation):\n    return sum(len(turn.text.split()) for turn in conversation.turns)\n",
+    )
     job = {**SELFPLAY, "measures": "./mine.py:words", "gates": {"wordy": "words > 3"}}
     trust = ("--trust-code", tmp_path / "mine.py")
     here, there = await both(tmp_path, cluster, job, *trust)
@@ -51,7 +58,10 @@ async def test_all_that_asks_about_a_run(tmp_path: Path, cluster: str) -> None:
     judge = ("--set", "backends.judge={type: simulator}")
     for command, made in (
         (("pairs", "--signal", "oracle", *judge), ("pairs*.jsonl", "pairs/*.jsonl")),
-        (("pairs", "--signal", "oracle", "--credit", "rollouts", "--rollouts", "1", *judge), ("pairs*.jsonl",)),
+        (
+            ("pairs", "--signal", "oracle", "--credit", "rollouts", "--rollouts", "1", *judge),
+            ("pairs*.jsonl",),
+        ),
         (("annotate", "--labels", "teacher_moves", "--annotators", "2"), ("layers/*/labels.jsonl",)),
         (("annotate", "--write", "paraphrases", "--after", "1", "--texts", "1"), ("candidates/*.jsonl",)),
     ):
@@ -83,8 +93,12 @@ async def test_arms(tmp_path: Path, cluster: str) -> None:
     job = {**SELFPLAY, "replicates": 1, "arms": {"long": {"selfplay": {"max_turns": 6}}, "short": {}}}
     path = write(tmp_path / "job.yaml", json.dumps(job))
     for name, on in (("here", ()), ("there", ("--on", f"ray://{cluster}", "--workers", "2"))):
-        made = await edgen("generate", path, "-o", tmp_path / name, *on, "--set", "limits.arms_at_once=2", "--json")
+        made = await edgen(
+            "generate", path, "-o", tmp_path / name, *on, "--set", "limits.arms_at_once=2", "--json"
+        )
         assert made.code == 0, made.err
     for arm in ("long", "short"):
         [folder] = [one for one in (tmp_path / "here").rglob("shards") if arm in str(one)]
-        assert files(folder.parent) == files(tmp_path / "there" / folder.parent.relative_to(tmp_path / "here"))
+        assert files(folder.parent) == files(
+            tmp_path / "there" / folder.parent.relative_to(tmp_path / "here")
+        )
