@@ -5,7 +5,8 @@ python -m bench executed [--json] [--files]: the files in which small tasks run 
 python -m bench kills [--kills N] [--seconds S] [--seed S]: see bench/kills
 python -m bench real [--forms F] [--only CASE…]: every protocol and asker with a real model; see bench/real.py
 python -m bench flips [--flips N] [--seed S] [--kinds KIND…]: see bench/flips
-python -m bench voting [--people N] [--kills N]: people who vote at once; see bench/voting.py"""
+python -m bench voting [--people N] [--kills N]: people who vote at once; see bench/voting.py
+python -m bench cluster [--conversations N] [--kills [--workers N] [--heads N]]: workers of a Ray cluster, partitions; see bench/cluster.py"""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from pathlib import Path
 from bench.annotate import annotate
 from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
+from bench.cluster import main as cluster_main
 from bench.credit import credit
 from bench.executed import executed
 from bench.fleet import fleet
@@ -346,6 +348,9 @@ def main() -> None:
         sys.exit(min(kills(sys.argv[2:]), 1))
     if sys.argv[1:2] == ["flips"]:
         sys.exit(min(flips_main(sys.argv[2:]), 1))
+    if sys.argv[1:2] == ["cluster"]:
+        cluster_main(sys.argv[2:])
+        sys.exit()
     if sys.argv[1:2] == ["voting"]:
         sys.exit(min(voting(sys.argv[2:]), 1))
     names = [name for name in sys.argv[1:] if name != LARGE] or list(BENCHMARKS)

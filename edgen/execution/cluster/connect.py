@@ -56,6 +56,18 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
             ray.shutdown()
 
 
+def require_ray() -> None:
+    """Raise InputError if Ray is not installed."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # A busy machine needs more than the usual 30 s.
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
+    try:
+        import ray  # noqa: F401 - it is looked for
+    except ImportError:
+        raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
+
+
 def _knock(address: str) -> None:
     """Raise UsageError for an invalid address, ProviderError if nothing listens there."""
     host, _, port = address.rpartition(":")
@@ -71,14 +83,9 @@ def _knock(address: str) -> None:
 
 
 def _connect(address: str) -> None:
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # A busy machine needs more than the usual 30 s.
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
-    try:
-        import ray
-    except ImportError:
-        raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
+    require_ray()
+    import ray
+
     if address:
         _knock(address)
     # Ray prints news of workers on stdout, even without `log_to_driver`; stdout is for results.

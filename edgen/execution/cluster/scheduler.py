@@ -11,7 +11,7 @@ from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.backend import Calls, Home
-from edgen.execution.cluster.connect import Connection
+from edgen.execution.cluster.connect import Connection, require_ray
 from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Stored, Take, Unit
 from edgen.execution.cluster.pool import Box, Pool, WorkerLink, WorkerLostError
 from edgen.execution.cluster.shipping import pack
@@ -28,11 +28,12 @@ class Cluster:
     """The workers that the scheduler of one session uses, from its first unit to the end of the command.
 
     `address`: of the cluster, empty for one of this machine; `workers`: their number, None for one a core;
-    `kept`: backends that are called by the head."""
+    `kept`: backends that are called by the head. Raises InputError if Ray is not installed."""
 
     def __init__(
         self, address: str, workers: int | None, consents: Consents, kept: Mapping[str, Backend]
     ) -> None:
+        require_ray()
         self._address, self._count, self._consents, self._kept = address, workers, consents, kept
         self.calls = Calls()
         self._stack = contextlib.ExitStack()
