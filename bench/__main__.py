@@ -14,6 +14,7 @@ from pathlib import Path
 from bench.annotate import annotate
 from bench.closing import IN_FLIGHT as CLOSING_IN_FLIGHT
 from bench.closing import OPEN, PERIOD, closing_run
+from bench.cluster import main as cluster_main
 from bench.credit import credit
 from bench.executed import executed
 from bench.fleet import fleet
@@ -334,6 +335,7 @@ CAMPAIGNS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "kills": (kills, "Commands are killed, interrupted, and met by a disk that fails."),
     "flips": (flips_main, "Files and ledgers of runs are damaged, then read by each command."),
     "real": (real, "Every protocol and asker with a real model."),
+    "cluster": (cluster_main, "Workers of a Ray cluster, and their deaths."),
     "voting": (voting, "People who vote at once, without and with kills of the server."),
 }
 

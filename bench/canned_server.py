@@ -67,6 +67,10 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
+        if self._received.startswith(b"GET ") and self._received.endswith(b"\r\n\r\n"):
+            self._received = b""  # it says nothing of itself
+            self._transport.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            return
         head = self._received.find(b"\r\n\r\n")
         if head < 0:
             return

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
+from edgen.api.partitions import make_partitions
 from edgen.config import Job, backend_name
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.options import Via, Way
@@ -55,7 +58,7 @@ class GenerateOptions:
     `output` is the run's folder, outputs/<name> by default. `part`: the scenarios to make, None for all;
     `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run;
     `on`: `ray` or `ray://ADDRESS` for a cluster with so many `workers`, `here` for this process, None: the
-    job's.
+    job's. `partitions`: that many processes with a ledger each, None as the job says.
     """
 
     output: Path | None = None
@@ -65,6 +68,7 @@ class GenerateOptions:
     fresh: bool = False
     on: str | None = None
     workers: int | None = None
+    partitions: int | None = None
 
 
 class ArmFiles(NamedTuple):
@@ -103,6 +107,12 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
     if source.job.measure_references:
         load_job_measures(source.job, source.reach, control.trust)
     plans = plans_of(source.job, source.name, source.reach)
+    folder = _folder_of(source.job, options)
+    if options.partitions or source.job.partitions or folder.partitions_folder.exists():
+        if options.partitions:
+            source = source._replace(job=msgspec.structs.replace(source.job, partitions=options.partitions))
+        await make_partitions(source, options, folder, control)
+        options = replace(options, on="here", workers=None)
     return await _Generation(source, plans, options, control).make()
 
 

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from edgen.core.errors import RunError
 from edgen.runtime.budget_status import budget_status
-from edgen.runtime.status import Status, status_of
+from edgen.runtime.status import Status, partitions_status, status_of
 from edgen.store.run_folder import RunFolder
 
 _FOLLOW_EVERY = 1.0  # seconds between two looks
@@ -22,6 +22,8 @@ def read_status(folder: Path) -> Status:
     """Return the status of the run in a folder. Raises RunError for a folder without a readable run."""
     rundir = RunFolder(folder)
     rundir.refuse_links()
+    if not rundir.begun and (status := partitions_status(rundir)) is not None:
+        return status
     if not rundir.ledger.exists():  # a ledger alone is a run that was killed before its job was noted
         rundir.require()
     return _with_budget(status_of(rundir, held=rundir.is_locked()), rundir)

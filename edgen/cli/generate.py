@@ -39,6 +39,16 @@ WriteOnlyOption = Annotated[
     ),
 ]
 
+PartitionsOption = Annotated[
+    int | None,
+    Option(
+        "--partitions",
+        metavar="P",
+        min=1,
+        help="Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else none]",
+    ),
+]
+
 
 def command(
     job: o.JobArgument,
@@ -53,6 +63,7 @@ def command(
     write_only: WriteOnlyOption = None,
     on: On = None,
     workers: Workers = None,
+    partitions: PartitionsOption = None,
     part: o.RangeOption = None,
     trust_code: TrustCode = (),
     dry_run: o.DryRunOption = False,
@@ -91,6 +102,7 @@ def command(
         fresh=resume == "never",
         on=on,
         workers=workers,
+        partitions=partitions,
     )
     source = JobSource.of(job, overrides, allow_outside=allow_outside)
     made = asyncio.run(generate(source, options, control))

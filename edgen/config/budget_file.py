@@ -33,13 +33,17 @@ class BudgetFile(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens a day, of prompts and answers; null: no cap."""
     tokens_per_month: _Tokens | None = None
     """Tokens a calendar month; null: no cap."""
+    total: _Dollars | None = None
+    """US dollars ever; null: no cap."""
+    tokens_total: _Tokens | None = None
+    """Tokens ever; null: no cap."""
     timezone: Literal["local", "utc"] = "local"
     """The start of a day: midnight in the machine's time zone, or in UTC."""
 
     @property
     def counts_money(self) -> bool:
         """True if US dollars are capped, so that every backend needs a price."""
-        return self.per_day is not None or self.per_month is not None
+        return any(cap is not None for cap in (self.per_day, self.per_month, self.total))
 
 
 def read_budget_file(path: Path) -> BudgetFile:
@@ -53,7 +57,7 @@ def read_budget_file(path: Path) -> BudgetFile:
     if problems:
         raise BudgetFileError.of(source, problems)
     assert isinstance(budget, BudgetFile)
-    if not any((budget.counts_money, budget.tokens_per_day, budget.tokens_per_month)):
+    if not any((budget.counts_money, budget.tokens_per_day, budget.tokens_per_month, budget.tokens_total)):
         raise BudgetFileError(source, "it caps nothing: give per_day, per_month or tokens_per_day.")
     if os.stat(path).st_nlink > 1:  # noqa: PTH116 - links are followed: the file itself is looked at
         raise BudgetFileError(

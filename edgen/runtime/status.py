@@ -249,6 +249,17 @@ _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] 
 }  # what the status of a run has of its askers, by key
 
 
+def partitions_status(rundir: RunFolder) -> Status | None:
+    """Return the sums of a run's partitions that have begun, before they are merged; None without any."""
+    parts = [run for run in rundir.partitions() if run.ledger.exists()]
+    if not parts:
+        return None
+    held = any(run.is_locked() for run in parts)
+    each = [_ledger_status(str(run.path), run.ledger, held=run.is_locked()) for run in parts]
+    state: State = "running" if held else "stopped"
+    return msgspec.structs.replace(_add_up(each), run=str(rundir.path), state=state)
+
+
 def _run_status(rundir: RunFolder, *, held: bool) -> Status:
     arms = dict(rundir.arms())
     if "" in arms:

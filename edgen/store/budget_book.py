@@ -214,14 +214,16 @@ class BudgetBook:
         for period, key, money, tokens in (
             (day, "day", budget.per_day, budget.tokens_per_day),
             (day[:7], "month", budget.per_month, budget.tokens_per_month),
+            ("", "total", budget.total, budget.tokens_total),
         ):
             if money is None and tokens is None:
                 continue
             used = self._sum(connection, "substr(day, 1, ?) >= ?", len(period), period)
             if money is not None:
-                yield Stand(f"per_{key}", True, period, used.pico, round(money * PICO))
+                yield Stand(f"per_{key}" if period else key, True, period, used.pico, round(money * PICO))
             if tokens is not None:
-                yield Stand(f"tokens_per_{key}", False, period, used.tokens, tokens)
+                name = f"tokens_per_{key}" if period else f"tokens_{key}"
+                yield Stand(name, False, period, used.tokens, tokens)
 
     def _left(self, connection: sqlite3.Connection, day: str) -> Used:
         stands = [*self._stands(connection, day)]

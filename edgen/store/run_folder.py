@@ -218,6 +218,16 @@ class RunFolder:
         return [*known, *new]
 
     @property
+    def partitions_folder(self) -> Path:
+        """The folder of the run's partitions, which exists until they are merged."""
+        return self.path.with_name(f"{self.path.name}.partitions")
+
+    def partitions(self) -> list[RunFolder]:
+        """Return the runs of its partitions."""
+        found = [path for path in self.partitions_folder.glob("*") if path.name.isdecimal()]
+        return [RunFolder(path) for path in sorted(found, key=lambda path: int(path.name))]
+
+    @property
     def begun(self) -> bool:
         """True if any request was made here."""
         return bool(self.ledgers())

@@ -3,5 +3,58 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 collect_ignore_glob = [] if os.environ.get("EDGEN_CLUSTER") else ["test_*.py"]
+
+
+class Node:
+    """A node of a cluster, started with `ray start`: the head of a new one, or another one of `address`."""
+
+    def __init__(self, folder: Path, *, address: str = "", port: int = 6399, cores: int = 3) -> None:
+        where = [f"--address={address}"] if address else ["--head", f"--port={port}"]
+        if not address:
+            where += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder}"]
+        self.process = subprocess.Popen(
+            [Path(sys.executable).with_name("ray"), "start", *where, f"--num-cpus={cores}", "--block",
+             "--object-store-memory=100000000"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if "Ray runtime started" in line:
+                break
+        else:
+            raise RuntimeError("ray did not start")
+
+    def end(self) -> None:
+        """End it with all that it has started."""
+        self.process.terminate()
+        try:
+            self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """The address of a cluster with three cores."""
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
+    from ray.util import get_node_ip_address
+
+    if given := os.environ.get("EDGEN_CLUSTER_ADDRESS"):  # one that runs already
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+        head = Node(Path(folder))
+        yield f"{get_node_ip_address()}:6399"
+        head.end()
+        time.sleep(0.1)

@@ -47,6 +47,7 @@ def _read_call(
     via: Literal["online", "batch"] = "online",
     on: str | None = None,
     workers: int | None = None,
+    partitions: int | None = None,
     yes: bool = False,
     allow_outside: bool = False,
     trust_hosts: Iterable[str] = (),
@@ -67,6 +68,7 @@ def _read_call(
     _require("output", output, (str, Path, type(None)), "the path of a run's folder")
     _require("on", on, (str, type(None)), "'ray' or 'ray://ADDRESS'")
     _require("workers", workers, (int, type(None)), "a number of processes")
+    _require("partitions", partitions, (int, type(None)), "a number of processes")
     _require("scenarios", scenarios, (range, type(None)), "a range, as in range(0, 1000)")
     if resume not in ("auto", "never"):
         raise UsageError(f"resume: {resume!r} is neither 'auto' nor 'never'.")
@@ -76,7 +78,13 @@ def _read_call(
         raise UsageError(f"scenarios: {scenarios} has to go up by 1 from 0 or more, as range(0, 1000) does.")
     folder = None if output is None else Path(output)
     options = GenerateOptions(
-        output=folder, via=via, part=scenarios, fresh=resume == "never", on=on, workers=workers
+        output=folder,
+        via=via,
+        part=scenarios,
+        fresh=resume == "never",
+        on=on,
+        workers=workers,
+        partitions=partitions,
     )
     _require("progress", progress, (bool, type(None)), "True, False or None")
     if on_event is not None and not callable(on_event):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from edgen.store.budget_book import ZERO, BudgetBook, Used
 
+_LIMITS = {False: "max_tokens", True: "max_cost"}  # whose share a total cap is
 _AGAIN = 1.0  # seconds before asking an exhausted book again
 
 
@@ -79,6 +80,12 @@ class Purse:
             wanted = more.pico if one.money else more.tokens
             if wanted > one.left:
                 break
+        if not one.period:
+            return (
+                f"the budget is used up: {one.amount(one.used)} of {one.amount(one.most)} are spent or held by the run's "
+                f"parts, and the next call may take {one.amount(wanted)}; raise limits.{_LIMITS[one.money]} and start again "
+                "to resume."
+            )
         month = len(one.period) < len(day)
         ahead = self.book.ahead(day)
         early = ahead.pico if one.money else ahead.tokens

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
+from edgen.execution.client.form_support import Way
 from edgen.execution.cluster.messages import Permit, Unit
 from edgen.execution.cluster.pool import Pool, WorkerLink
 from edgen.providers import Backend
@@ -43,6 +44,17 @@ class Calls:
         return Fleet(each) if isinstance(backend, Fleet) else next(iter(each.values()))
 
 
+def _way_of(request: Request, own: Request) -> Way | None:
+    """Return the form in which a unit's own request is sent; None for another request."""
+    if request is own:
+        return "schema"
+    if (request.address, request.choices) != (own.address, own.choices):
+        return None
+    if own.prose and request.messages is own.prose and request.schema is None:
+        return "prose"
+    return "no_bounds" if request.messages is own.messages and request.schema != own.schema else None
+
+
 class _RemoteBackend:
     """A backend whose attempts are made by the worker of the present unit. Questions about the server are
     asked by the head."""
@@ -60,10 +72,12 @@ class _RemoteBackend:
         if home is None or home.link.lost:
             link = await pool.pick()
             return await pool.call(
-                link, Permit(number, self._name, self._server, None, pickle.dumps(request))
+                link, Permit(number, self._name, self._server, None, request=pickle.dumps(request))
             )
-        sent = b"" if request is home.request else pickle.dumps(request)
-        reply = await pool.call(home.link, Permit(number, self._name, self._server, home.unit, sent))
+        way = _way_of(request, home.request)
+        sent = pickle.dumps(request) if way is None else b""
+        permit = Permit(number, self._name, self._server, home.unit, way or "schema", sent)
+        reply = await pool.call(home.link, permit)
         home.link.got[home.unit] = reply
         return reply
 

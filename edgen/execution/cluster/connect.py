@@ -21,7 +21,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
     process share one.
 
     cores: of the cluster. host: the address of this node for the others. share: of a core that each worker
-    claims.
+    claims. address: of the cluster, for other processes.
 
     Entering raises InputError if Ray is not installed, ProviderError if no cluster answers or it has another
     version.
@@ -31,7 +31,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self.cores, self.host, self.share = 1, "127.0.0.1", 1.0
+        self.cores, self.host, self.share, self.address = 1, "127.0.0.1", 1.0, address
 
     def __enter__(self) -> Connection:
         if Connection._open:
@@ -43,6 +43,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
         resources: Any = ray
         self.cores = max(1, int(resources.cluster_resources().get("CPU", 1)))
+        self.address = ray.get_runtime_context().gcs_address
         if self._address:
             self.host = ray.util.get_node_ip_address()
         return self
@@ -53,6 +54,18 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
             import ray
 
             ray.shutdown()
+
+
+def require_ray() -> None:
+    """Raise InputError if Ray is not installed."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # A busy machine needs more than the usual 30 s.
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
+    try:
+        import ray  # noqa: F401 - it is looked for
+    except ImportError:
+        raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
 
 
 def _knock(address: str) -> None:
@@ -70,14 +83,9 @@ def _knock(address: str) -> None:
 
 
 def _connect(address: str) -> None:
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # A busy machine needs more than the usual 30 s.
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
-    try:
-        import ray
-    except ImportError:
-        raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
+    require_ray()
+    import ray
+
     if address:
         _knock(address)
     # Ray prints news of workers on stdout, even without `log_to_driver`; stdout is for results.

@@ -58,13 +58,14 @@ class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
 
 
 class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
-    """Make one attempt at the server of a backend: with the open request of a unit, or with a pickled
-    request, which takes the scene of the unit's."""
+    """Make one attempt at the server of a backend: with the open request of a unit, in this form
+    (`client.form_support`), or with a pickled request, which takes the scene of the unit's."""
 
     number: int
     backend: str
     server: str
     unit: Unit | None
+    way: str = "schema"
     request: bytes = b""
 
 

@@ -51,13 +51,41 @@ class WorkerStand(NamedTuple):
     lost: bool
 
 
+class Box:
+    """The messages of a unit, one at a time: None once its worker is lost."""
+
+    __slots__ = ("_message", "_there", "_waiting")
+
+    def __init__(self) -> None:
+        self._message: Asked | Ended | None = None
+        self._there = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    def put(self, message: Asked | Ended | None) -> None:
+        """Leave a message; the loss of the worker is the last one."""
+        if not (self._there and message is not None):
+            self._message, self._there = message, True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def get(self) -> Asked | Ended | None:
+        """Return the next message, as soon as there is one."""
+        if not self._there:
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+            self._waiting = None
+        message, self._message = self._message, None
+        self._there = message is None  # a lost worker stays lost
+        return message
+
+
 class WorkerLink:
     """One worker: its actor, its connection, and who waits for its messages. `got`: by unit, the reply that
     the worker holds."""
 
     def __init__(self, actor: Any, number: int) -> None:
         self.actor, self.number = actor, number
-        self.units: dict[Unit, asyncio.Queue[Asked | Ended | None]] = {}
+        self.units: dict[Unit, Box] = {}
         self.calls: dict[int, asyncio.Future[Reply | Failure]] = {}
         self.got: dict[Unit, Reply] = {}
         self.lost = False
@@ -93,7 +121,7 @@ class WorkerLink:
         if self.wire is not None:
             self.wire.close()
         for box in self.units.values():
-            box.put_nowait(None)
+            box.put(None)
         for waiting in self.calls.values():
             if not waiting.done():
                 waiting.set_result(_LOST)
@@ -301,7 +329,7 @@ class Pool:
                         self._losses = 0
                         link.counts["ended"] += 1
                     if (box := link.units.get(message.unit)) is not None:
-                        box.put_nowait(message)
+                        box.put(message)
                 case Broken(said, fault):
                     if not self.broken.done():
                         self.broken.set_exception(EdgenError(said) if said else RuntimeError(fault))

@@ -11,9 +11,9 @@ from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.backend import Calls, Home
-from edgen.execution.cluster.connect import Connection
+from edgen.execution.cluster.connect import Connection, require_ray
 from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Stored, Take, Unit
-from edgen.execution.cluster.pool import Pool, WorkerLink, WorkerLostError
+from edgen.execution.cluster.pool import Box, Pool, WorkerLink, WorkerLostError
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.worker import Equipment, Known
 from edgen.execution.online_scheduler import OnlineScheduler
@@ -28,11 +28,12 @@ class Cluster:
     """The workers that the scheduler of one session uses, from its first unit to the end of the command.
 
     `address`: of the cluster, empty for one of this machine; `workers`: their number, None for one a core;
-    `kept`: backends that are called by the head."""
+    `kept`: backends that are called by the head. Raises InputError if Ray is not installed."""
 
     def __init__(
         self, address: str, workers: int | None, consents: Consents, kept: Mapping[str, Backend]
     ) -> None:
+        require_ray()
         self._address, self._count, self._consents, self._kept = address, workers, consents, kept
         self.calls = Calls()
         self._stack = contextlib.ExitStack()
@@ -112,7 +113,7 @@ class ClusterScheduler(OnlineScheduler):
     async def _try_unit(self, unit: Unit) -> bool:
         """Let a worker run a unit to its outcome; return False if the worker was lost."""
         link = await self._pool.pick()
-        box: asyncio.Queue[Asked | Ended | None] = asyncio.Queue()
+        box = Box()
         link.units[unit] = box
         try:
             link.send(Take(unit, dict(self._work.ledger.replies(*unit))))
@@ -124,7 +125,7 @@ class ClusterScheduler(OnlineScheduler):
             link.got.pop(unit, None)
             self._cluster.calls.home.set(None)
 
-    async def _converse(self, link: WorkerLink, unit: Unit, box: asyncio.Queue[Asked | Ended | None]) -> bool:
+    async def _converse(self, link: WorkerLink, unit: Unit, box: Box) -> bool:
         work, recorder, home = self._work, self._recorder, self._cluster.calls.home
         stand = _Stand()
         while isinstance(message := await box.get(), Asked):

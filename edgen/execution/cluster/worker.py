@@ -104,8 +104,10 @@ class Worker:
             self._equip(equipment.packed)
             identities = {role: client.backend.identity for role, client in self._clients.items()}
             said["fingerprint"] = self._tasks.fingerprint(identities)
-        except (EdgenError, ImportError, AttributeError) as error:
-            said["alone"] = str(error)
+        except Exception as error:  # noqa: BLE001 - of any object on its way: calls can be made all the same
+            said["alone"] = (
+                f"{type(error).__name__}: {error}" if not isinstance(error, EdgenError) else str(error)
+            )
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -178,6 +180,8 @@ class Worker:
         server = servers_of(backend).get(permit.server, backend)
         own = None if permit.unit is None else self._asked.get(permit.unit)
         request = own
+        if own is not None and permit.way != "schema":
+            request = self._clients[own.role].form_support.sent(own, permit.way)  # type: ignore[arg-type]
         if permit.request:
             request = pickle.loads(permit.request)  # noqa: S301 - the head proved itself by Ray
             if own is not None:

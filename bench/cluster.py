@@ -1,0 +1,235 @@
+"""A run on a Ray cluster and in partitions, against one process, on the same server in the same round.
+
+`python -m bench cluster`: CPU per reply of the process of the command (the head), and calls a second, for one
+process, for workers and for partitions; a model of the throughput of more workers, fitted to the CPU times; and the
+same calls by plain Ray Data actors, one in flight each, as `ray.data.llm` makes them for an HTTP endpoint.
+`--conversations N` makes so many in partitions and watches every process's memory. `--kills`: see `cluster_kills`.
+
+CPU is counted as the difference between a long and a short run, so that starts do not count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.canned_server import canned
+from bench.measure import ROOT
+
+SHORT, LONG, IN_FLIGHT, PORT = 500, 4_500, 256, 6421
+_JOB = str(ROOT / "jobs" / "quickstart.yaml")
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def ray_cluster(folder: Path, cores: int = 8) -> Iterator[str]:
+    """A cluster of this machine; yields its address as `--on` takes it."""
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
+    from ray.util import get_node_ip_address
+
+    head = subprocess.Popen(
+        [
+            *(
+                Path(sys.executable).with_name("ray"),
+                "start",
+                "--head",
+                f"--port={PORT}",
+                f"--num-cpus={cores}",
+            ),
+            *("--include-dashboard=false", "--disable-usage-stats", "--object-store-memory=100000000"),
+            *(f"--temp-dir={folder}", "--block"),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert head.stdout is not None
+    for line in head.stdout:
+        if "Ray runtime started" in line:
+            break
+    try:
+        yield f"ray://{get_node_ip_address()}:{PORT}"
+    finally:
+        head.terminate()
+        head.wait(60)
+
+
+def _cpu(pid: int) -> float:
+    """Return the CPU seconds of a process, without its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def _workers() -> dict[int, float]:
+    """Return the CPU seconds of edgen's workers and partitions."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            said = (folder / "cmdline").read_bytes()
+            if said.startswith(b"ray::Worker") or b"partition_process" in said:
+                found[int(folder.name)] = _cpu(int(folder.name))
+    return found
+
+
+def make(
+    run: Path, url: str, count: int, *more: str, watch: list[dict[str, int]] | None = None
+) -> dict[str, float]:
+    """Make conversations; return the CPU seconds of the command's process (`head`) and of all workers
+    (`others`), and the seconds from the first to the last answer (`span`)."""
+    shutil.rmtree(run, ignore_errors=True)
+    backend = f"backends.default={{type: openai, model: m, base_url: '{url}/0/v1', seed: auto}}"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "edgen", "generate", _JOB, "-n", str(count), "-o", str(run), "--json"),
+            *("--set", backend, "--set", f"limits.in_flight={IN_FLIGHT}", *more),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    others: dict[int, float] = {}
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.25):
+            others.update(_workers())
+            if watch is not None:
+                watch.append({str(pid): _rss(pid) for pid in (process.pid, *others)})
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    out = process.stdout
+    assert out is not None
+    said = out.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    done.set()
+    looking.join()
+    assert process.returncode == 0, said
+    assert json.loads(said)["accepted"] == count
+    times = _answer_times(run)
+    # ru_utime holds the waited-for children, too: partitions.
+    own = usage.ru_utime + usage.ru_stime - (sum(others.values()) if "--partitions" in more else 0)
+    return {"head": own, "others": sum(others.values()), "span": times[-1] - times[0]}
+
+
+def _rss(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 10**6
+    return 0
+
+
+def _answer_times(run: Path) -> tuple[float, float]:
+    import sqlite3
+
+    with sqlite3.connect(run / "run.db") as ledger:
+        first, last = ledger.execute("SELECT min(answered_at), max(answered_at) FROM replies").fetchone()
+    return float(first), float(last)
+
+
+def _per_reply(folder: Path, url: str, *more: str) -> tuple[float, float, float]:
+    """Return microseconds of CPU per reply, of the command's process and of the others, and replies a
+    second."""
+    short, long = (make(folder / "run", url, count, *more) for count in (SHORT, LONG))
+    head, others = ((long[name] - short[name]) / (LONG - SHORT) * 1e6 for name in ("head", "others"))
+    return head, others, LONG / long["span"]
+
+
+def _ray_data(address: str, url: str, count: int, actors: int) -> float:
+    """Return the calls a second of plain Ray Data actors that post one chat request after the other."""
+    code = f"""
+import ray, time, urllib.request, json
+ray.init(address={address.removeprefix("ray://")!r}, log_to_driver=False, logging_level="ERROR")
+ray.data.DataContext.get_current().enable_progress_bars = False
+class Ask:
+    def __call__(self, row):
+        body = json.dumps({{"model": "m", "messages": [{{"role": "user", "content": row["prompt"]}}]}}).encode()
+        made = urllib.request.Request("{url}/0/v1/chat/completions", body, {{"Content-Type": "application/json"}})
+        return {{"reply": urllib.request.urlopen(made).read().decode()}}
+rows = ray.data.from_items([{{"prompt": "Write a lesson. " * 60}}] * {count}, override_num_blocks={actors * 4})
+began = time.time()
+rows.map(Ask, concurrency={actors}, num_cpus=0.5).materialize()
+print("RATE", {count} / (time.time() - began))
+"""
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    lines = [line for line in made.stdout.splitlines() if line.startswith("RATE")]
+    return float(lines[0].split()[1]) if lines else float("nan")
+
+
+def cluster(folder: Path) -> None:
+    """Workers and partitions against one process: CPU per reply, throughput, and what more workers would do."""
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch:
+        with canned() as url, ray_cluster(Path(scratch)) as address:
+            one, _, rate = _per_reply(folder, url)
+            print(f"  one process: {one:.0f} µs a reply, {rate:.0f}/s", flush=True)
+            head, others, rate2 = _per_reply(folder, url, "--on", address, "--workers", "2")
+            print(
+                f"  2 workers:   head {head:.0f} µs, workers {others:.0f} µs a reply, {rate2:.0f}/s ({rate2 / rate:.2f} of one process)",
+                flush=True,
+            )
+            head4, others4, rate4 = _per_reply(folder, url, "--on", address, "--workers", "4")
+            print(
+                f"  4 workers:   head {head4:.0f} µs, workers {others4:.0f} µs a reply, {rate4:.0f}/s",
+                flush=True,
+            )
+            lent, parts, rate_p = _per_reply(folder, url, "--partitions", "2")
+            print(
+                f"  2 partitions: command {lent:.0f} µs, partitions {parts:.0f} µs a reply, {rate_p:.0f}/s ({rate_p / rate:.2f} of one process)",
+                flush=True,
+            )
+            head, others = min(head, head4), min(others, others4)
+            for count in (8, 32, 128):
+                limit = min(1e6 / head, count * 1e6 / others)
+                print(
+                    f"  predicted for {count} workers, a core each and one for the head: {limit:,.0f}/s "
+                    f"({'the head' if limit < count * 1e6 / others else 'the workers'} at its most); "
+                    f"with {max(1, round(count * head / others))} partitions {count * 1e6 / others:,.0f}/s"
+                )
+            data = _ray_data(address, url, 200, 4)
+            print(f"  plain Ray Data, 4 actors, one call in flight each, 0.1 s a call: {data:.1f}/s")
+
+
+def partitions_memory(folder: Path, count: int, partitions: int) -> None:
+    """Many conversations in partitions: time, and the memory of every process at 10, 50 and 100% of it."""
+    with canned() as url:
+        seen: list[dict[str, int]] = []
+        began = time.time()
+        made = make(folder / "large", url, count, "--partitions", str(partitions), watch=seen)
+        print(
+            f"  {count:,} conversations, {partitions} partitions: {time.time() - began:.0f} s, answers in {made['span']:.0f} s"
+        )
+        for share in (0.1, 0.5, 1.0):
+            moment = seen[min(len(seen) - 1, int(len(seen) * share))]
+            print(f"  memory at {share:.0%}: {', '.join(f'{mb} MB' for mb in moment.values() if mb)}")
+        peak = max(mb for moment in seen for mb in moment.values())
+        print(f"  the most of any process: {peak} MB")
+
+
+def main(arguments: list[str]) -> None:
+    """Run what the arguments say."""
+    if "--kills" in arguments:
+        from bench.cluster_kills import campaign
+
+        campaign(arguments)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="edgen-bench-"))
+    try:
+        if "--conversations" in arguments:
+            count = int(arguments[arguments.index("--conversations") + 1])
+            partitions_memory(folder, count, 4)
+        else:
+            cluster(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

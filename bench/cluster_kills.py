@@ -1,0 +1,193 @@
+"""`python -m bench cluster --kills [--workers N] [--heads N] [--conversations N]`: a campaign against a real cluster.
+
+Nodes are processes of `ray start` on this machine: a head node without cores, and two worker nodes. Worker nodes
+are killed with all their processes (SIGKILL) at random moments, and new ones are added; one is frozen and resumed;
+the command is killed and started again. A server counts every request by its seed, which names the call.
+
+Checked: the bytes are those of a local run; repeated calls are at most those in flight on what was killed; the
+server never had more calls at once than `limits.in_flight`; at every look of `edgen status`, planned = accepted +
+rejected + failed + pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.conftest import Node
+from tests.execution.service import equation, files, job_text, serve
+from tests.execution.slotted import SlottedServer
+
+IN_FLIGHT, PORT, LATENCY = 16, 6423, 0.3
+
+
+class _Campaign:
+    """One run under attack."""
+
+    def __init__(self, folder: Path, server: SlottedServer, address: str, job: Path) -> None:
+        self.folder, self.server, self.address, self.job = folder, server, address, job
+        self.run = folder / "run"
+        self.looks = self.heads = 0
+        self.head: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the command."""
+        self.heads += 1
+        self.head = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "edgen", "generate", str(self.job), "-o", str(self.run), "--json"),
+                *("--on", f"ray://{self.address}", "--workers", "2"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=(self.folder / "err").open("ab"),
+            start_new_session=True,
+        )
+
+    async def answers(self, more: int) -> bool:
+        """Wait for so many further calls; return whether they came before the end."""
+        assert self.head is not None
+        aim = self.server.asked.total() + more
+        while self.server.asked.total() < aim:
+            if self.head.poll() is not None:
+                return False
+            await asyncio.sleep(0.02)
+        return True
+
+    async def look(self) -> None:
+        """Check the conservation equation."""
+        made = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", "edgen", "status", str(self.run), "--json"],
+            capture_output=True,
+            check=False,
+        )
+        if made.returncode == 0:
+            self.looks += 1
+            facts: dict[str, Any] = json.loads(made.stdout)
+            assert equation(facts), facts
+
+
+def _kill_node(node: Node) -> None:
+    """Kill a node with all its processes, as a power failure does."""
+    with contextlib.suppress(ProcessLookupError):
+        for pid in _family(node.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    node.process.wait()
+
+
+def _family(root: int) -> list[int]:
+    """Return a process and all that descend from it."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def _signal_family(node: Node, number: int) -> None:
+    for pid in _family(node.process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+async def _attack(one: _Campaign, scratch: Path, workers: int, heads: int, rng: random.Random) -> None:
+    """Kill what the options say, then let the run end."""
+    nodes = [Node(scratch, address=one.address, cores=1) for _ in range(2)]
+    acts = ["worker"] * workers + ["head"] * heads + ["freeze"]
+    rng.shuffle(acts)
+    one.start()
+    try:
+        for number, act in enumerate(acts):
+            if not await one.answers(rng.randint(10, 40)):
+                print("  the run ended before all was killed", flush=True)
+                break
+            if act == "worker":
+                victim = nodes.pop(rng.randrange(len(nodes)))
+                await asyncio.to_thread(_kill_node, victim)
+                nodes.append(await asyncio.to_thread(Node, scratch, address=one.address, cores=1))
+            elif act == "head":
+                assert one.head is not None
+                os.killpg(one.head.pid, signal.SIGKILL)
+                one.head.communicate()
+                one.start()
+            else:
+                frozen = nodes[0]
+                _signal_family(frozen, signal.SIGSTOP)
+                await asyncio.sleep(15)
+                _signal_family(frozen, signal.SIGCONT)
+            await one.look()
+            print(
+                f"  {number + 1:2}. {act}: {one.server.asked.total()} calls so far, most at once {one.server.most}",
+                flush=True,
+            )
+        assert one.head is not None
+        await asyncio.to_thread(one.head.communicate)
+        assert one.head.returncode == 0, (one.folder / "err").read_text()[-2000:]
+    finally:
+        if one.head is not None and one.head.poll() is None:
+            os.killpg(one.head.pid, signal.SIGKILL)
+        for node in nodes:
+            node.end()
+
+
+async def _campaign(workers: int, heads: int, count: int, seed: int) -> None:
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
+    from ray.util import get_node_ip_address
+
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch:
+        folder = Path(scratch) / "bench"
+        folder.mkdir()
+        async with serve(SlottedServer(slots=200, latency=LATENCY)) as server:
+            job = folder / "job.yaml"
+            job.write_text(job_text(server.url, conversations=count, limits={"in_flight": IN_FLIGHT}))
+            local = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "edgen", "generate", str(job), "-o", str(folder / "local"), "--json"),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            assert await local.wait() == 0
+            server.asked.clear()
+            server.most = 0
+            head = await asyncio.to_thread(Node, Path(scratch), port=PORT, cores=0)
+            try:
+                one = _Campaign(folder, server, f"{get_node_ip_address()}:{PORT}", job)
+                await _attack(one, Path(scratch), workers, heads, random.Random(seed))
+            finally:
+                head.end()
+            assert files(one.run) == files(folder / "local"), "the bytes differ"
+            repeated = server.asked.total() - count
+            most = (workers + heads + 1) * IN_FLIGHT
+            print(
+                f"  same bytes; {repeated} calls repeated, at most {most} in flight on what was killed; "
+                f"at most {server.most} calls at once (cap {IN_FLIGHT}); the equation held at {one.looks} looks"
+            )
+            assert 0 <= repeated <= most
+            assert server.most <= IN_FLIGHT
+
+
+def campaign(arguments: list[str]) -> None:
+    """Run the campaign that the arguments describe."""
+
+    def number(name: str, usual: int) -> int:
+        return int(arguments[arguments.index(name) + 1]) if name in arguments else usual
+
+    workers, heads = number("--workers", 20), number("--heads", 10)
+    count = number("--conversations", (workers + heads + 1) * 60)
+    print(
+        f"  {workers} worker nodes and {heads} heads killed, one node frozen; {count:,} conversations",
+        flush=True,
+    )
+    asyncio.run(_campaign(workers, heads, count, number("--seed", 1)))

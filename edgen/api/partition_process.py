@@ -1,0 +1,121 @@
+"""The process of one partition: `python -m edgen.api.partition_process`, started by `edgen.api.partitions`.
+
+It gets its work on standard input, and says there what happens, a line of JSON each: notes, how it stands, and
+its end. When standard input ends, the process that started it is gone: then it makes no further call, and ends
+at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.core.errors import EdgenError, LockedError, UselessError
+from edgen.core.events import Event
+from edgen.core.system import handling
+from edgen.planning.job_source import JobSource
+from edgen.providers.trust import Consents
+from edgen.runtime.control import Control
+from edgen.runtime.snapshot import Snapshot, StatusEvent
+from edgen.runtime.trust import Trust
+
+_PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a partition says: a note, how it stands, or how it ended (`done`): the error, its exit code and its
+    reason; empty if all was made."""
+
+    note: str = ""
+    snapshot: Snapshot | None = None
+    done: bool = False
+    ended: str = ""
+    code: int = 0
+    reason: str = ""
+
+
+class Given:
+    """What a partition is given: the job, the options, and the user's consents."""
+
+    def __init__(self, source: JobSource, options: Any, control: Control) -> None:
+        self.source, self.options = source, options
+        self.consents: Consents = control.trust.consents
+        self.code: tuple[Path, ...] = tuple(control.trust.code)
+
+    @property
+    def trust(self) -> Trust:
+        """The consents, as the process of a command has them."""
+        trust = Trust(code=self.code)
+        trust.consents = self.consents
+        return trust
+
+
+def main() -> None:
+    """Make a partition."""
+    size = int.from_bytes(sys.stdin.buffer.read(8), "big")
+    given: Given = pickle.loads(sys.stdin.buffer.read(size))  # noqa: S301 - from the process that started this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    control = Control(trust=given.trust, interrupts=_signals)
+    control.events.listen(_on_event)
+    try:
+        ended = asyncio.run(_make(given, control))
+    except (EdgenError, OSError) as problem:
+        ended = problem
+    if ended is None:
+        return _tell(Line(done=True))
+    reason = "useless" if isinstance(ended, UselessError) else getattr(ended, "reason", "error")
+    _tell(Line(done=True, ended=str(ended), code=getattr(ended, "exit_code", 2), reason=reason))
+    return None
+
+
+async def _make(given: Given, control: Control) -> BaseException | None:
+    from edgen.api.generation import generate
+
+    clock = asyncio.get_running_loop().time
+    until = clock() + _PATIENCE
+    while True:
+        try:
+            return (await generate(given.source, given.options, control)).ended
+        except LockedError:
+            if clock() > until:
+                raise
+        await asyncio.sleep(0.5)
+
+
+def _end_with_parent() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os._exit(1)
+
+
+def _on_event(event: Event) -> None:
+    if isinstance(event, StatusEvent):
+        _tell(Line(snapshot=event.snapshot))
+    elif event.name == "note":
+        _tell(Line(note=event.text))
+
+
+@contextlib.contextmanager
+def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
+    with handling(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
+        yield
+
+
+def _tell(line: Line) -> None:
+    with contextlib.suppress(OSError):
+        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""A run in partitions: ranges of its scenarios, each made by a process with a ledger of its own, then merged.
+
+One process stores about 1,700 answers a second; several store several times as many. Their folders are next to
+the run's, in NAME.partitions, until the merge is done: streaming, and renamed at its end, so that the run's
+folder is always whole. All caps hold for the partitions together: calls in flight and rates are divided, and
+tokens and money are lent in small amounts from one book, so that an open loan counts as spent, whatever is
+killed. A partition ends when this process does. The same command resumes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+import pickle
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edgen.api.partition_process import Given, Line
+from edgen.config import Job, Limits
+from edgen.core.errors import EdgenError, UsageError
+from edgen.core.files import write_new
+from edgen.core.text import quantity
+from edgen.core.threads import run_in_thread
+from edgen.execution.merge import merge
+from edgen.execution.run import check_part
+from edgen.execution.session import interruption
+from edgen.planning.job_source import JobSource
+from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
+from edgen.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from edgen.api.generation import GenerateOptions
+
+_decode = msgspec.json.Decoder(Line, dec_hook=lambda _kind, value: Counter(value)).decode
+_PLAN, _BUDGET = "partitions.json", "budget.yaml"
+
+
+class _Partitions(msgspec.Struct, frozen=True):
+    """How a run was divided when it began."""
+
+    conversations: int
+    partitions: int
+
+    def part(self, number: int) -> range:
+        """Return the scenarios of a partition."""
+        first, end = (one * self.conversations // self.partitions for one in (number, number + 1))
+        return range(first, end)
+
+
+class PartitionError(EdgenError):
+    """The error that ended a partition."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__(line.ended)
+        self.exit_code, self.reason = line.code, line.reason
+
+
+async def make_partitions(
+    source: JobSource, options: GenerateOptions, run: RunFolder, control: Control
+) -> None:
+    """Make a run's conversations in partitions, and merge them into the run's folder. Does nothing for a run
+    that exists, as after the merge. Raises UsageError for a job that cannot be divided, and what ended a
+    partition."""
+    folder = run.partitions_folder
+    if run.begun:
+        if folder.exists():  # a kill came after the merge
+            await run_in_thread(shutil.rmtree, folder)
+        elif source.job.partitions and run.ledger.exists():
+            control.note(f"{run.path}: this run began with one ledger, and goes on with it.")
+        return
+    check_divisible(source.job, options, control)
+    with explain_os_errors(folder):
+        plan = _plan(folder, source.job)
+        parts = [folder / str(number) for number in range(plan.partitions)]
+        limits = _share(source.job.limits, plan.partitions, folder)
+        job = msgspec.structs.replace(source.job, limits=limits, partitions=None)
+        async with _address(job.on if options.on is None else options.on) as address:
+            workers = options.workers or job.workers
+            each = None if workers is None else max(1, workers // len(parts))
+            own = replace(options, on=address, workers=each, partitions=None)
+            given = [
+                Given(source._replace(job=job), replace(own, output=path, part=plan.part(number)), control)
+                for number, path in enumerate(parts)
+            ]
+            await _Processes(given, control, job).run()
+        with control.stages() as tell:
+            await run_in_thread(merge, parts, run.path, tell)
+        await run_in_thread(shutil.rmtree, folder)
+
+
+def check_divisible(job: Job, options: GenerateOptions, control: Control) -> None:
+    """Raise UsageError for a job that cannot be made in partitions."""
+    if job.arms or options.part is not None or options.via != "online" or options.write_only is not None:
+        raise UsageError("partitions divide a job without arms, without --range and with single calls.")
+    if any(function is not None for function in control.functions.values()):
+        raise UsageError("partitions are processes, which functions of this one cannot answer for.")
+    if job.limits.budget is not None and (job.limits.max_tokens or job.limits.max_cost):
+        raise UsageError(
+            "partitions share one budget: leave limits.budget or limits.max_tokens and limits.max_cost out."
+        )
+    check_part(job, range(1, job.conversations))
+
+
+def _plan(folder: Path, job: Job) -> _Partitions:
+    """Return how the run is divided: as it was when it began. Raises UsageError for another number of
+    conversations."""
+    file = folder / _PLAN
+    if file.exists():
+        plan = msgspec.json.decode(file.read_bytes(), type=_Partitions)
+        if plan.conversations != job.conversations:
+            raise UsageError(
+                f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot be divided "
+                f"otherwise now. Resume it with -n {plan.conversations}; more can be made once it is complete."
+            )
+        return plan
+    plan = _Partitions(job.conversations, min(job.partitions or 1, job.conversations, job.limits.in_flight))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_new(file, msgspec.json.encode(plan))
+    return plan
+
+
+def _share(limits: Limits, count: int, folder: Path) -> Limits:
+    """Return the limits of each partition, and write the book's file of the caps that they share."""
+    caps = {"total": limits.max_cost, "tokens_total": limits.max_tokens}
+    text = json.dumps({name: cap for name, cap in caps.items() if cap is not None})
+    budget = limits.budget
+    if text != "{}":
+        budget = str((folder / _BUDGET).absolute())
+        Path(budget).write_text(text + "\n")
+
+    def part(rate: float | None) -> float | None:
+        return None if rate is None else rate / count
+
+    return msgspec.structs.replace(
+        limits,
+        in_flight=math.floor(limits.in_flight / count),
+        requests_per_minute=part(limits.requests_per_minute),
+        tokens_per_minute=part(limits.tokens_per_minute),
+        max_tokens=None,
+        max_cost=None,
+        budget=budget,
+    )
+
+
+@contextlib.asynccontextmanager
+async def _address(on: str | None) -> AsyncIterator[str]:
+    """Yield the cluster that all partitions use; one on this machine is started for them."""
+    if on != "ray":
+        yield on or "here"
+        return
+    from edgen.execution.cluster.connect import Connection
+
+    with Connection("") as connection:
+        yield f"ray://{connection.address}"
+
+
+class _Processes:
+    """The processes of the partitions."""
+
+    def __init__(self, given: list[Given], control: Control, job: Job) -> None:
+        self._given, self._control, self._job = given, control, job
+        self._running: dict[int, asyncio.subprocess.Process] = {}
+        self._snapshots: dict[int, Snapshot] = {}
+        self._notes: set[str] = set()
+        self._ended: PartitionError | None = None
+        self._signal: EdgenError | None = None
+
+    async def run(self) -> None:
+        """Run all to their ends. Raises what ended one of them; the others are then stopped cleanly."""
+        with self._control.interrupts(self._on_signal):
+            waiting = [asyncio.create_task(self._one(*one)) for one in enumerate(self._given)]
+            watching = asyncio.create_task(self._watch())
+            try:
+                await asyncio.gather(*waiting)
+            except BaseException:
+                self._stop()
+                await asyncio.gather(*waiting, return_exceptions=True)
+                raise
+            finally:
+                watching.cancel()
+        if (ended := self._signal or self._ended) is not None:
+            raise ended
+
+    async def _one(self, number: int, given: Given) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "edgen.api.partition_process"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # signals of a terminal come through this process
+            limit=2**24,
+        )
+        self._running[number] = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        data = pickle.dumps(given)
+        process.stdin.write(len(data).to_bytes(8, "big") + data)  # and stays open while this process lives
+        last: Line | None = None
+        while line := await process.stdout.readline():
+            last = _decode(line)
+            self._hear(number, last)
+        code = await process.wait()
+        del self._running[number]
+        if last is None or not last.done:
+            last = Line(ended=f"Partition {number} was killed ({code}). {_RESUME}", code=4, reason="killed")
+        if (last.ended and last.code != 3) or (
+            last.ended and last.reason == "useless"
+        ):  # 3: fewer were accepted, as for the whole run
+            self._fail(last)
+
+    def _fail(self, line: Line) -> None:
+        if self._ended is None:
+            self._ended = PartitionError(line)
+        if line.reason != "budget":  # the others may use what this one has returned
+            self._stop()
+
+    def _hear(self, number: int, line: Line) -> None:
+        if line.note and line.note not in self._notes:
+            self._notes.add(line.note)
+            self._control.note(line.note)
+        if line.snapshot is not None:
+            self._snapshots[number] = line.snapshot
+
+    def _on_signal(self, number: int) -> None:
+        if self._signal is None:
+            self._signal = interruption(number)
+            self._control.note(
+                f"Stopping {quantity(len(self._running), 'partition')}: waiting for calls in flight (another signal stops at once)."
+            )
+        self._stop()
+
+    def _stop(self) -> None:
+        for process in self._running.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+
+    async def _watch(self) -> None:
+        """Report the sums, once a second; stop in time."""
+        deadline = self._control.deadline
+        while True:
+            await asyncio.sleep(1.0)
+            if self._snapshots:
+                snapshot = _add([*self._snapshots.values()], self._job)
+                self._control.events.send(StatusEvent("progress", snapshot=snapshot))
+            if deadline is not None and deadline.left() <= 0 and self._signal is None:
+                self._signal = deadline.reason()
+                self._stop()
+
+
+_RESUME = "All answers are stored; run the same command again to resume."
+
+
+def _add(each: list[Snapshot], job: Job) -> Snapshot:
+    """Return the sums of the partitions."""
+    counts = each[0].counts
+    added: dict[str, Any] = {}
+    for name in counts.__struct_fields__:
+        values = [getattr(one.counts, name) for one in each]
+        known = [value for value in values if value is not None]
+        added[name] = sum(known[1:], known[0]) if known else None
+    added["planned"] = job.conversations * job.replicates
+    acts = [one.activity or Activity() for one in each]
+    activity = Activity(
+        in_flight=sum(one.in_flight for one in acts),
+        timeouts=sum(one.timeouts for one in acts),
+        per_second=sum(one.per_second for one in acts),
+        wait=min(one.wait for one in acts),
+        last_answer=max((one.last_answer for one in acts if one.last_answer is not None), default=None),
+    )
+    total = add_usage([one.total for one in each])
+    return Snapshot(title=each[0].title, counts=type(counts)(**added), total=total, activity=activity)

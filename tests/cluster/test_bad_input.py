@@ -1,0 +1,153 @@
+"""What can be wrong about a cluster: one sentence, an exit code, nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from edgen.core.resources import shipped
+from tests.execution.service import Ended, edgen, files, job_text, serve, write
+from tests.execution.slotted import SlottedServer
+
+pytestmark = pytest.mark.integration
+LIMIT = 1_200_000  # bytes of a file
+
+
+async def make(job: Path, run: Path, on: str, *more: str, **options: object) -> Ended:
+    """Run `edgen generate --on` in a process with these options."""
+    made = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "edgen", "generate", job, "-o", run, "--on", on, "--workers", "1", "--json", *more],
+        capture_output=True, text=True, timeout=150, check=False, **options,
+    )  # fmt: skip
+    assert "Traceback" not in made.stderr, made.stderr
+    return Ended(made.returncode, made.stdout, made.stderr)
+
+
+@pytest.mark.parametrize(
+    ("on", "code", "said"),
+    [("ray://127.0.0.1:1", 5, "No Ray cluster answers"), ("ray://nowhere", 2, "write a host and the port")],
+)
+async def test_bad_addresses(tmp_path: Path, on: str, code: int, said: str) -> None:
+    job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
+    made = await make(job, tmp_path / "run", on)
+    assert made.code == code
+    assert said in made.err
+
+
+async def test_a_worker_without_the_key(tmp_path: Path, cluster: str) -> None:
+    async with serve(SlottedServer()) as server:
+        backend = {
+            "type": "openai",
+            "model": "m",
+            "base_url": server.url,
+            "api_key_env": "ONLY_HERE",
+            "seed": "auto",
+        }
+        job = write(tmp_path / "job.yaml", job_text("", conversations=4, backends={"default": backend}))
+        environ = {**os.environ, "ONLY_HERE": "secret"}
+        made = await make(job, tmp_path / "run", f"ray://{cluster}", "--trust-host", "127.0.0.1", env=environ)
+        assert made.code == 2, made.err
+        assert "A worker on" in made.err
+        assert "ONLY_HERE" in made.err
+        assert "secret" not in made.err
+        assert not server.asked
+
+
+async def test_a_space_that_only_the_head_has(tmp_path: Path, cluster: str) -> None:
+    shutil.copy(shipped("preference_space") / "education_dialogue.yaml", tmp_path / "mine.yaml")
+    async with serve(SlottedServer(slots=50)) as server:
+        job = write(tmp_path / "job.yaml", job_text(server.url, conversations=8, space="./mine.yaml"))
+        assert (await edgen("generate", job, "-o", tmp_path / "here")).code == 0
+        made = await make(job, tmp_path / "there", f"ray://{cluster}")
+        assert made.code == 0, made.err
+        assert files(tmp_path / "here") == files(tmp_path / "there")
+
+
+async def test_a_protocol_that_only_the_head_has(tmp_path: Path, cluster: str) -> None:
+    """The workers cannot run its generators, so they only make the calls."""
+    plugin = tmp_path / "plugin"
+    (plugin / "only_here-1.dist-info").mkdir(parents=True)
+    write(plugin / "only_here-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: only-here\nVersion: 1\n")
+    write(
+        plugin / "only_here-1.dist-info/entry_points.txt",
+        "[edgen.protocols]\nonly_here = only_here:PROTOCOL\n",
+    )
+    write(
+        plugin / "only_here.py",
+        "from edgen.protocols.oneshot import *\nfrom edgen.core.registry import find\n"
+        "Base = type(find('protocol', 'oneshot'))\n"
+        "class Protocol(Base):\n    name = 'only_here'\nPROTOCOL = Protocol()\n",
+    )
+    environ = {**os.environ, "PYTHONPATH": str(plugin)}
+    async with serve(SlottedServer(slots=50)) as server:
+        job = write(tmp_path / "job.yaml", job_text(server.url, conversations=8, protocol="only_here"))
+        made = await make(job, tmp_path / "run", f"ray://{cluster}", env=environ)
+        assert made.code == 0, made.err
+        assert "The workers only make calls" in made.err
+        assert "only_here" in made.err
+        assert server.asked.total() == 8
+
+
+async def test_a_head_without_disk_space(tmp_path: Path, cluster: str) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
+
+    async with serve(SlottedServer(slots=50)) as server:
+        job = write(tmp_path / "job.yaml", job_text(server.url, conversations=400, limits={"in_flight": 8}))
+        made = await make(job, tmp_path / "run", f"ray://{cluster}", preexec_fn=limit)
+        assert made.code == 4, made.err
+        assert "Free some space" in made.err or "disk" in made.err
+        again = await make(job, tmp_path / "run", f"ray://{cluster}")
+        assert again.code == 0, again.err
+        assert server.asked.total() <= 400 + 8
+        assert json.loads(again.out)["accepted"] == 400
+
+
+async def test_another_version_of_ray(tmp_path: Path) -> None:
+    patched = (
+        "import sys, ray; ray.__version__ = '2.1.0'; "
+        "from ray.scripts.scripts import main; sys.argv = ['ray', *sys.argv[1:]]; main()"
+    )
+    from ray.util import get_node_ip_address
+
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+        head = subprocess.Popen(
+            [sys.executable, "-c", patched, "start", "--head", "--port=6397", "--num-cpus=1", "--include-dashboard=false",
+             "--disable-usage-stats", f"--temp-dir={folder}", "--object-store-memory=100000000", "--block"],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert head.stdout is not None
+        for line in head.stdout:
+            if "Ray runtime started" in line:
+                break
+        try:
+            job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
+            made = await make(job, tmp_path / "run", f"ray://{get_node_ip_address()}:6397")
+            assert made.code == 5, made.err
+            assert "2.1.0" in made.err
+        finally:
+            head.terminate()
+            head.wait(60)
+
+
+def test_no_message_depends_on_a_clock() -> None:
+    """Nodes whose clocks differ by an hour work together: leases and silence are measured by monotonic clocks, each
+    on its own node, and no message carries a time."""
+    from edgen.execution.cluster import messages
+
+    names = {name for one in vars(messages).values() for name in getattr(one, "__struct_fields__", ())}
+    assert not {name for name in names if "time" in name or name.endswith("_at")}
+    for source in Path(messages.__file__).parent.glob("*.py"):
+        text = source.read_text()
+        assert "time.time" not in text, source
+        assert "datetime" not in text, source

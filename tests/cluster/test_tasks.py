@@ -1,0 +1,104 @@
+"""Every kind of work on a cluster: rounds, own measures, arms, and all that asks about a run. The files are those of
+a local run, and a second start makes no call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.execution.service import edgen, files, write
+
+pytestmark = pytest.mark.integration
+SIMULATOR = {"type": "simulator"}
+SELFPLAY = {
+    "name": "s", "seed": 7, "conversations": 6, "replicates": 2, "space": "education_dialogue", "protocol": "selfplay",
+    "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
+    "selfplay": {"first": "teacher", "max_turns": 4},
+    "backends": {"default": SIMULATOR}, "limits": {"in_flight": 16},
+}  # fmt: skip
+
+
+def contents(folder: Path, *names: str) -> dict[str, bytes]:
+    """The files of a folder of a run, by name."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for name in names
+        for path in sorted(folder.glob(name))
+    }
+
+
+async def both(tmp_path: Path, cluster: str, job: dict[str, Any], *more: str | Path) -> tuple[Path, Path]:
+    """Make a job here and on the cluster; the bytes are the same. Return the two runs."""
+    path = write(tmp_path / "job.yaml", json.dumps(job))
+    here, there = tmp_path / "here", tmp_path / "there"
+    local = await edgen("generate", path, "-o", here, *more, "--json")
+    assert local.code == 0, local.err
+    # In the job, `on` names the cluster.
+    on = ("--set", f"on=ray://{cluster}", "--set", "workers=2")
+    far = await edgen("generate", path, "-o", there, *more, *on, "--json")
+    assert far.code == 0, far.err
+    assert files(here) == files(there)
+    assert far.facts["calls"]["made"] == local.facts["calls"]["made"] > 0
+    assert "workers only make calls" not in far.err
+    return here, there
+
+
+async def test_all_that_asks_about_a_run(tmp_path: Path, cluster: str) -> None:
+    write(
+        tmp_path / "mine.py",
+        "def words(conversation):\n    return sum(len(turn.text.split()) for turn in conversation.turns)\n",
+    )
+    job = {**SELFPLAY, "measures": "./mine.py:words", "gates": {"wordy": "words > 3"}}
+    trust = ("--trust-code", tmp_path / "mine.py")
+    here, there = await both(tmp_path, cluster, job, *trust)
+    ray = ("--on", f"ray://{cluster}", "--workers", "2")
+    judge = ("--set", "backends.judge={type: simulator}")
+    for command, made in (
+        (("pairs", "--signal", "oracle", *judge), ("pairs*.jsonl", "pairs/*.jsonl")),
+        (
+            ("pairs", "--signal", "oracle", "--credit", "rollouts", "--rollouts", "1", *judge),
+            ("pairs*.jsonl",),
+        ),
+        (("annotate", "--labels", "teacher_moves", "--annotators", "2"), ("layers/*/labels.jsonl",)),
+        (("annotate", "--write", "paraphrases", "--after", "1", "--texts", "1"), ("candidates/*.jsonl",)),
+    ):
+        if command[-2:] and "rollouts" in command and not (here / "pairs.jsonl").exists():
+            continue
+        local = await edgen(command[0], here, *command[1:], "--on", "here", "--json")
+        far = await edgen(command[0], there, *command[1:], *ray, "--json")
+        assert (far.code, local.code) == (0, 0), (command, far.err, local.err)
+        assert "workers only make calls" not in far.err
+        expected = contents(here, *made)
+        assert expected, command
+        assert contents(there, *made) == expected
+        # The run's own job says `on: ray://…`, which the option overrides.
+        again = await edgen(command[0], there, *command[1:], "--on", "here", "--json")
+        assert again.code == 0, again.err
+
+
+async def test_rounds(tmp_path: Path, cluster: str) -> None:
+    """Later rounds use the conversations of earlier ones, which the workers get with the tasks."""
+    job = {
+        "name": "r", "seed": 5, "conversations": 8, "space": "italian_prepositions", "protocol": "tutoring",
+        "tutoring": {"choose": "pool", "rounds": 2, "sessions_per_round": 4, "student_turns": 3, "responses": 2},
+        "backends": {"default": SIMULATOR}, "limits": {"in_flight": 16},
+    }  # fmt: skip
+    await both(tmp_path, cluster, job)
+
+
+async def test_arms(tmp_path: Path, cluster: str) -> None:
+    job = {**SELFPLAY, "replicates": 1, "arms": {"long": {"selfplay": {"max_turns": 6}}, "short": {}}}
+    path = write(tmp_path / "job.yaml", json.dumps(job))
+    for name, on in (("here", ()), ("there", ("--on", f"ray://{cluster}", "--workers", "2"))):
+        made = await edgen(
+            "generate", path, "-o", tmp_path / name, *on, "--set", "limits.arms_at_once=2", "--json"
+        )
+        assert made.code == 0, made.err
+    for arm in ("long", "short"):
+        [folder] = [one for one in (tmp_path / "here").rglob("shards") if arm in str(one)]
+        assert files(folder.parent) == files(
+            tmp_path / "there" / folder.parent.relative_to(tmp_path / "here")
+        )

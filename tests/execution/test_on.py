@@ -1,0 +1,35 @@
+"""`--on` without Ray: what is missing is one sentence, before anything is made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.execution.service import job_text, write
+
+pytestmark = pytest.mark.integration
+_WITHOUT = "import sys; sys.modules['ray'] = None; from edgen.__main__ import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--on", "ray"], "pip install 'edgen-dialogues[ray]'"),
+        (["--set", "on=ray"], "pip install 'edgen-dialogues[ray]'"),
+        (["--on", "spark"], "write ray"),
+        (["--set", "on=spark"], "$.on"),
+        (["--on", "ray", "--via", "batch"], "--via batch"),
+        (["--workers", "2"], "--on ray"),
+    ],
+)
+def test_no_ray_and_no_such_way(tmp_path: Path, arguments: list[str], said: str) -> None:
+    job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
+    made = subprocess.run(
+        [sys.executable, "-c", _WITHOUT, "generate", str(job), "-o", str(tmp_path / "run"), *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (made.returncode, "Traceback" in made.stderr) == (2, False), made.stderr
+    assert said in made.stderr

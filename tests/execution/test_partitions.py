@@ -1,0 +1,149 @@
+"""Runs in partitions: the bytes of a local run, caps for all together, kills, what cannot be divided."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.execution.service import Ended, edgen, equation, files, job_text, serve, write
+from tests.execution.slotted import SlottedServer
+
+pytestmark = pytest.mark.integration
+COUNT, IN_FLIGHT = 120, 9
+
+
+def begin(job: Path, run: Path, *more: str) -> subprocess.Popen[str]:
+    """Start `edgen generate` in partitions, in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "edgen", "generate", str(job), "-o", str(run), "--json", "--partitions", "3", *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+async def end(process: subprocess.Popen[str]) -> Ended:
+    out, err = await asyncio.to_thread(process.communicate, timeout=120)
+    return Ended(process.returncode, out, err)
+
+
+async def until(server: SlottedServer, count: int) -> None:
+    async with asyncio.timeout(60):
+        while server.asked.total() < count:
+            await asyncio.sleep(0.01)
+
+
+def partition_processes(parent: int) -> list[int]:
+    """The processes of the partitions that a process has started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            said, stat = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
+        except OSError:
+            continue
+        if b"partition_process" in said and int(stat.rpartition(")")[2].split()[1]) == parent:
+            found.append(int(folder.name))
+    return found
+
+
+def describe(server: SlottedServer, **limits: Any) -> str:
+    return job_text(server.url, conversations=COUNT, limits={"in_flight": IN_FLIGHT, **limits})
+
+
+async def test_bytes_are_those_of_one_ledger_whatever_is_killed(tmp_path: Path) -> None:
+    async with serve(SlottedServer(slots=100, latency=0.2)) as server:
+        job = write(tmp_path / "job.yaml", describe(server))
+        assert (await edgen("generate", job, "-o", tmp_path / "local")).code == 0
+        expected = files(tmp_path / "local")
+
+        server.asked.clear()
+        whole = await end(begin(job, tmp_path / "whole"))
+        assert whole.code == 0, whole.err
+        assert files(tmp_path / "whole") == expected
+        assert (tmp_path / "whole/job.yaml").read_bytes() == (tmp_path / "local/job.yaml").read_bytes()
+        assert not (tmp_path / "whole.partitions").exists()
+        assert (server.asked.total(), server.most) == (COUNT, IN_FLIGHT)
+
+        # One partition is killed: the others end orderly, and the same command resumes. Then all are interrupted,
+        # and then the process that started them is killed, which ends them.
+        server.asked.clear()
+        run, repeated = tmp_path / "killed", 0
+        process = begin(job, run)
+        await until(server, 30)
+        os.kill(partition_processes(process.pid)[0], signal.SIGKILL)
+        killed = await end(process)
+        assert killed.code == 4, killed.err
+        assert "was killed" in killed.err
+        status = json.loads((await edgen("status", run, "--json")).out)
+        assert equation(status)
+        assert status["accepted"] >= 20
+
+        process = begin(job, run)
+        await until(server, server.asked.total() + 15)
+        process.send_signal(signal.SIGINT)
+        assert (await end(process)).code == 130
+
+        process = begin(job, run)
+        await until(server, server.asked.total() + 15)
+        os.kill(process.pid, signal.SIGKILL)
+        await end(process)
+        await asyncio.sleep(1)
+        stopped = server.asked.total()
+        await asyncio.sleep(1)
+        assert server.asked.total() == stopped
+
+        again = await edgen("generate", job, "-o", run, "--json")  # it goes on in its partitions
+        assert again.code == 0, again.err
+        assert files(run) == expected
+        assert equation(again.facts)
+        repeated = server.asked.total() - COUNT
+        assert 0 <= repeated <= 2 * IN_FLIGHT
+        assert server.most <= IN_FLIGHT
+        calls = server.asked.total()
+        assert (await edgen("generate", job, "-o", run)).code == 0
+        assert server.asked.total() == calls
+
+
+async def test_one_budget_for_all(tmp_path: Path) -> None:
+    async with serve(SlottedServer(slots=100, latency=0.05)) as server:
+        backend = {
+            "type": "openai", "model": "m", "base_url": server.url, "seed": "auto", "max_tokens": 1000,
+            "price": {"prompt": 1, "completion": 1},
+        }  # fmt: skip
+        text = job_text(
+            "",
+            conversations=5000,
+            backends={"default": backend},
+            limits={"in_flight": 9, "max_tokens": 200_000},
+        )
+        made = await end(begin(write(tmp_path / "job.yaml", text), tmp_path / "run"))
+        assert made.code == 4, made.err
+        assert "the budget is used up" in made.err
+        assert "limits.max_tokens" in made.err
+        status = json.loads((await edgen("status", tmp_path / "run", "--json")).out)
+        used = status["cost_usd"] * 1e6  # a dollar is a million tokens
+        assert 150_000 < used <= 200_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "said"),
+    [
+        ({"arms": {"a": {}, "b": {"asks": 2}}}, [], "without arms"),
+        ({"top_up": True}, [], "top_up"),
+        ({}, ["--range", "0:10"], "without --range"),
+    ],
+)
+async def test_what_cannot_be_divided(
+    tmp_path: Path, changes: dict[str, Any], arguments: list[str], said: str
+) -> None:
+    job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1", **changes))
+    made = await edgen("generate", job, "-o", tmp_path / "run", "--partitions", "2", *arguments)
+    assert (made.code, "Traceback" in made.err) == (2, False)
+    assert said in made.err
+    assert not (tmp_path / "run.partitions").exists()
