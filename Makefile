@@ -2,6 +2,7 @@
 # make demo-real  set up, with a real model (98 MB) that runs on this machine; make five conversations with it
 # make check  lint, types, import contracts and unit tests: what to run before a commit
 # make test   the same with all tests
+# make test AGAIN=yes  as CI does: tests that failed run once more, alone; only those that fail twice count
 # make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
 # make test-real  every protocol and asker with a real, very small model in this process (98 MB)
@@ -33,6 +34,9 @@ SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.F
 TMPDIR ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
 export TMPDIR
 PYTEST := $(BIN)/python -m pytest -q --dist worksteal
+# With AGAIN=yes, as CI calls it, tests that failed run once more, alone: only those that fail twice fail the target.
+AGAIN ?=
+AND_AGAIN := $(if $(AGAIN),|| { [ $$? = 1 ] && sh .ci/again; })
 # Where Python is told to write no bytecode, each worker would compile all tests and each process edgen anew.
 export PYTHONDONTWRITEBYTECODE :=
 # Made once by one process, while ruff and mypy run: compiled tests, which all workers then read.
@@ -50,7 +54,7 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.dev
 	@$(SIDE_BY_SIDE) types $(COMPILED) lint contracts $(if $(CI)$(BROWSER),browser)
-	$(PYTEST) -n $(WORKERS)
+	$(PYTEST) -n $(WORKERS) $(AND_AGAIN)
 
 $(COMPILED):
 	@$(BIN)/python -m compileall -q edgen
@@ -80,7 +84,7 @@ contracts: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(PYTEST) -n $$(($(CORES) + 1)) -m unit
+	$(PYTEST) -n $$(($(CORES) + 1)) -m unit $(AND_AGAIN)
 
 .PHONY: test-real
 test-real: $(VENV)/.dev $(VENV)/.local
