@@ -275,7 +275,11 @@ class _Generation:
             if arm.name:
                 arm.folder.prepare()
                 stack.enter_context(arm.folder.lock_for_writing())
-            ledger = Ledger(arm.folder.ledger, create=not arm.folder.job.exists())
+            ledger = Ledger(
+                arm.folder.ledger,
+                create=not arm.folder.job.exists(),
+                people=any(arm.plan.rules.by_people(role) for role in arm.plan.roles),
+            )
             arm.ledger = await stack.enter_async_context(ledger)
             if measures or arm.ledger.fact(MEASURES) is not None:
                 for changed in note_measure_files(arm.ledger, measures):

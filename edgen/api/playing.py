@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.api.generation import Generated, GenerateOptions, generate
-from edgen.config import backend_name
+from edgen.config import backend_name, backend_of
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
 from edgen.planning.load import JobSource, plans_of
@@ -23,6 +23,8 @@ from edgen.reading.roles import side_of
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 
+PLAYER = "player"
+"""The name of who plays in the terminal, in what the run keeps of people."""
 _WRITERS = frozenset({"default"})
 """Backends of roles that nobody plays: they write whole conversations."""
 
@@ -93,12 +95,20 @@ def open_game(
         "shards={train: 1, test: 1}",
         "split.test=0",
         *others,
-        f"backends.{role}={{type: human}}",
+        f"backends.{role}={_person(plan, role)}",
     )
     source = JobSource.of(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
     return Game(
         role, folder, source, _plan(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
     )
+
+
+def _person(plan: Plan, role: str) -> str:
+    """Return the settings of a role as one that a person plays: the job's own, with its papers, if it has
+    them."""
+    own = backend_of(plan.job, role)
+    kept = {key: getattr(own, key) for key in own.FILES if own.BY_PEOPLE}
+    return msgspec.json.encode({"type": "human", **kept}).decode()
 
 
 def _replacement(plan: Plan, role: str, job: Path) -> str:

@@ -13,6 +13,7 @@ from edgen.core.options import AllowOutside, Overrides
 
 if TYPE_CHECKING:
     from edgen.api.playing import Game, Performance
+    from edgen.cli.play_papers import Papers
     from edgen.cli.playing import Screen
     from edgen.store.mailbox import Mailbox
 
@@ -47,6 +48,7 @@ def command(
     Example: edgen play jobs/incident_response.yaml --role operator --games 1
     """
     from edgen.api.playing import open_game
+    from edgen.cli.play_papers import Papers
     from edgen.cli.playing import Left, Screen
     from edgen.core.errors import StoppedError
 
@@ -55,7 +57,9 @@ def command(
         game = open_game(job, role, o.read_overrides(overrides), output, allow_outside=allow_outside)
         screen.begin()
         try:
-            _play(game, screen)
+            papers = Papers(game, screen)
+            _play(game, screen, papers)
+            papers.after()
         except Left:
             screen.note(f"The conversation waits in {game.folder}; the same command comes back to it.")
             raise StoppedError("You left the conversation.") from None
@@ -64,11 +68,12 @@ def command(
             break
 
 
-def _play(game: Game, screen: Screen) -> None:
+def _play(game: Game, screen: Screen, papers: Papers) -> None:
     """Play one conversation, to its end. Raises Left."""
-    from edgen.api.playing import Performance
+    from edgen.api.playing import PLAYER, Performance
     from edgen.cli.playing import Left
 
+    papers.before()
     performance = Performance(game)
     performance.start()
     mailbox: Mailbox | None = None
@@ -78,9 +83,10 @@ def _play(game: Game, screen: Screen) -> None:
                 mailbox = _wait(game, performance, mailbox)
             waiting = mailbox.waiting(game.role) if mailbox is not None else []
             if mailbox is not None and waiting:
+                papers.keep()
                 pending = waiting[0].request
                 text, seconds = screen.answer(pending)
-                mailbox.answer(pending.key, text, "", seconds, time.time())
+                mailbox.answer(pending.key, text, PLAYER, seconds, time.time())
     except (Left, KeyboardInterrupt):
         performance.interrupt()
         performance.join()

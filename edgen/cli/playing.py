@@ -129,6 +129,13 @@ class Screen:
         )
         self._console.print(Align.right(panel) if own else panel)
 
+    def agrees(self, text: str) -> bool:
+        """Show a text to agree to, and return whether the person does."""
+        self._panel(Text(_lines(text.strip())), "Before you begin", _OWN)
+        with contextlib.suppress(Left):
+            return self._read("Do you agree? [y/N] ").lower() in ("y", "yes")
+        return False
+
     def note(self, text: str, style: str = "dim") -> None:
         """Show a sentence."""
         self._console.print(Text(safe(text), style=style))
@@ -141,9 +148,13 @@ class Screen:
 
     # -- what is written
 
-    def answer(self, pending: PersonRequest) -> tuple[str, float]:
-        """Return the person's answer to a request, and the seconds that it took. Raises Left."""
-        self.show(pending.view)
+    def answer(self, pending: PersonRequest, title: str = "") -> tuple[str, float]:
+        """Return the person's answer to a request, and the seconds that it took. `title` stands above
+        questions that belong to no conversation. Raises Left."""
+        if title:
+            self._panel(Text(_lines(pending.view.text)), title, _OWN)
+        else:
+            self.show(pending.view)
         if pending.again:
             reason = pending.again.replace("_", " ").replace(":", ": ")
             self.note(f"Your answer could not be used ({reason}). Say it in another way.", "yellow")

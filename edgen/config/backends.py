@@ -5,6 +5,7 @@ Each provider has its own struct, its `Config`, selected by the key `type`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -91,6 +92,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
     LISTS: ClassVar[frozenset[str]] = frozenset()  # keys whose value may also be a list of such values
     ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
+    FILES: ClassVar[Mapping[str, Literal["questionnaires", "text"]]] = {}
+    """Settings that name text files, with the kind of each. A run keeps copies of them."""
     BY_PEOPLE: ClassVar[bool] = False  # people answer: no limit, price or retry of services applies
 
     temperature: Temperature | None = None

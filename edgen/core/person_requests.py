@@ -6,11 +6,11 @@ a request without one. It waits in the mailbox of a run (`edgen.store.mailbox`) 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from edgen.core.values import Address, TaskId
+from edgen.core.values import Address, Given, TaskId
 
 
 class Offer(msgspec.Struct, frozen=True, array_like=True):
@@ -66,10 +66,17 @@ class PersonRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     together: tuple[str, ...] = ()
 
 
+class PersonAnswer(NamedTuple):
+    """A person's answer to a request, and when it was given."""
+
+    text: str
+    given: Given
+
+
 class AskPeople(Protocol):
     """A way to ask people."""
 
-    async def ask(self, request: PersonRequest) -> str | None:
+    async def ask(self, request: PersonRequest) -> PersonAnswer | None:
         """Wait for the answer to a request; return None if the person left."""
 
     async def end(self, scenario: int, task: TaskId) -> None:

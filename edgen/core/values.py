@@ -217,6 +217,25 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     top: tuple[tuple[str, float], ...] = ()
 
 
+class Given(msgspec.Struct, frozen=True, array_like=True):
+    """The time at which a person gave an answer, in seconds since the epoch, and the seconds from the page to
+    the answer; None if the page did not count them."""
+
+    at: float
+    seconds: float | None = None
+
+
+class AnswerTime(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The time of a person's answer. `answered`: in seconds since the epoch; `seconds`: from the page to the
+    answer, None if the page did not count them."""
+
+    role: str
+    step: int
+    attempt: int
+    answered: float
+    seconds: float | None = None
+
+
 class Reply(msgspec.Struct, frozen=True):
     """A raw answer."""
 
@@ -236,6 +255,8 @@ class Reply(msgspec.Struct, frozen=True):
     and marks that are not in the text."""
     others: tuple[Reply, ...] = ()
     """The further answers of a call that asked for several."""
+    given: Given | None = None
+    """The time at which a person gave it; None for the answer of a model."""
 
 
 class Status(enum.StrEnum):

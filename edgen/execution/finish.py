@@ -10,6 +10,7 @@ import contextlib
 import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -69,12 +70,14 @@ class RunSummary(NamedTuple):
 
 def describe_job(job: Job) -> dict[str, Any]:
     """Return the job for a manifest, as plain values: without settings that shape neither answers nor files,
-    so that pieces made differently have equal manifests."""
-    return {
-        key: value
-        for key, value in resolved_values(job).items()
-        if key not in ("limits", "batch", "on", "workers", "partitions", "stop_when_useless")
-    }
+    so that pieces made differently have equal manifests. Texts for people are named without their folder."""
+    plain = resolved_values(job)
+    for name, backend in job.backends.items():
+        for key in backend.FILES:
+            if (path := plain["backends"][name][key]) is not None:
+                plain["backends"][name][key] = Path(path).name
+    left_out = ("limits", "batch", "on", "workers", "partitions", "stop_when_useless")
+    return {key: value for key, value in plain.items() if key not in left_out}
 
 
 def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: int | None = None) -> RunPlan:

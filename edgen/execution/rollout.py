@@ -60,7 +60,7 @@ class Rollout:
         asked = self.request
         assert asked is not None, "nothing was asked"
         if asked.address.step < ABOUT:  # a record names who made it, not who labelled it
-            self.spent.add(reply, self.key, asked.role, self.client.kind, self.client.backend.model)
+            self.spent.add(reply, self.key, asked, self.client.kind, self.client.backend.model)
         self._step(self.task.protocol.send, reply)
         if isinstance(self.result, Rejection):
             self.result = explained(self.result, reply.text, asked)

@@ -23,6 +23,7 @@ from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.session import Session
 from edgen.execution.usefulness import GATED
 from edgen.families.base import Recorded
+from edgen.planning.backend_files import keep_backend_files
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
@@ -211,6 +212,7 @@ class Run:
                 "fingerprint": self.session.fingerprint,
             },
         }
+        keep_backend_files(facts, plan.files, texts)
         self._rundir.write_job(facts, texts)
         keep_copy(self._ledger, self._rundir)
         self._ledger.set_fact(JOB, msgspec.json.encode(describe_job(job)).decode())

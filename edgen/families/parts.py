@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import END_MARKER, Conversation, Event, Role, Scenario, Turn, Usage
+from edgen.core.values import END_MARKER, AnswerTime, Conversation, Event, Role, Scenario, Turn, Usage
 from edgen.reading import are_plain
 from edgen.validation.speech import Speech, read_speech
 
@@ -20,7 +20,7 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
 
     If several templates and models worked on it, `template_sha256` is a digest over all of them and `model`
     the first role's; `templates` and `models` name each. `flags` are detectors' findings that were accepted;
-    `branch` is the turn, from 0, at which it left replicate 0.
+    `branch` is the turn, from 0, at which it left replicate 0; `times` are those of people's answers.
     """
 
     scenario: int
@@ -40,6 +40,7 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
     branch: int | None = None
     models: dict[str, str] | None = None
     templates: dict[str, str] | None = None
+    times: tuple[AnswerTime, ...] = ()
 
 
 class Recorded(msgspec.Struct, frozen=True):

@@ -29,13 +29,17 @@ from edgen.core.yaml_values import nearest, suggest_file
 from edgen.prompting.prompt import SUFFIX, schema_file
 
 Shipped = Literal["prompts", "preference_space", "label_sets", "machines", "questionnaires"]
-Kind = Shipped | Literal["tokenizer"]
+Kind = Shipped | Literal["tokenizer", "text"]
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
 MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest in use has 33 million
 
 
 class _TokenizerError(FileError):
     what = "tokenizer"
+
+
+class _TextError(FileError):
+    what = "text"
 
 
 class _QuestionnaireError(FileError):
@@ -50,6 +54,7 @@ _KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError], str]] = {
     "label_sets": (_YAML, LabelSetError, "labels"),
     "tokenizer": ((".json",), _TokenizerError, "tokenizer"),
     "machines": (("",), MachineError, "machine"),  # a folder
+    "text": ((".md", ".txt"), _TextError, "text"),
     "questionnaires": (_YAML, _QuestionnaireError, "questionnaire"),
 }
 
@@ -120,9 +125,15 @@ class Reach:
 
     def _why_not(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
         """Explain why the job may not name this file, `real` after following links; empty if it may."""
-        if self.root is None or name in self.typed:
+        if self.root is None or name in self.typed or name in self._typed_places():
             return ""
-        if kind != "tokenizer" and resources.is_shipped(kind, resources.find(kind, name, Path())):
+        if kind in ("text", "questionnaires") and real.is_relative_to(_questionnaires()):
+            return ""
+        if (
+            kind != "tokenizer"
+            and kind != "text"
+            and resources.is_shipped(kind, resources.find(kind, name, Path()))
+        ):
             return ""
         if not real.is_relative_to(self.root):
             return f"this leads to {real}, outside of the job's project {self.root}"
@@ -137,6 +148,10 @@ class Reach:
         if kind != "tokenizer" and not real.name.endswith(suffixes):
             return f"this leads to {real}, and {ends} there, too"
         return ""
+
+    def _typed_places(self) -> set[str]:
+        """Return what the user typed as paths from anywhere, as backends name their files."""
+        return {str((self.base / one).absolute()) for one in self.typed if "\0" not in one}
 
     def _why_no_machine(self, folder: Path) -> str:
         """Explain why a folder may not be named: one of its files leads out of the project, or does not
@@ -169,12 +184,17 @@ class Reach:
         return path
 
     def _find(self, kind: Kind, name: str) -> Path:
-        if kind != "tokenizer":
+        if kind != "tokenizer" and kind != "text":
             return resources.find(kind, name, self.base)
         try:
             return self.base / Path(name).expanduser()
         except RuntimeError:  # ~nobody
             return self.base / name
+
+
+def _questionnaires() -> str:
+    """Return the shipped folder of what people are asked, after following links."""
+    return os.path.realpath(resources.folder("questionnaires"))
 
 
 def unlimited() -> Reach:

@@ -29,6 +29,7 @@ from edgen.core.pictures import pictures_in
 from edgen.core.resources import find
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
+from edgen.planning.backend_files import keep_backend_files, read_backend_files
 from edgen.planning.gates import annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
@@ -150,7 +151,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         {use: _with_forms(prompt, job, templates[use].asked) for use, prompt in some.items()}
         for some in (prompts, extra)
     )
-    plan = Plan(job, space, prompts, extra)
+    plan = Plan(job, space, prompts, extra, read_backend_files(job, reach))
     _try_out(plan, templates)
     return plan
 
@@ -240,7 +241,11 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
             plain["arms"][arm]["space"] = f"inputs/{file}"
         else:
             plain["arms"][arm].pop("space", None)
+    held = read_backend_files(job, reach)
+    for arm_job in arm_jobs(job, job.name).values():
+        held |= read_backend_files(arm_job, reach)
     for values in (plain, *plain["arms"].values()):
+        keep_backend_files(values, held, texts)
         if "prompt" in values:
             values["prompt"] = keep(values["prompt"])
         if isinstance(values.get("prompts"), dict):

@@ -76,8 +76,8 @@ class Asked(NamedTuple):
 class Plan:
     """A job with its templates and space. Its tasks are conversations; all of it is pure.
 
-    `prompts` holds the templates by use; `extra_prompts` those that shape no conversation, to be stored with
-    the run.
+    `prompts` holds the templates by use; `extra_prompts` those that shape no conversation, and `files` the
+    texts by path that backends name, both to be stored with the run.
     """
 
     def __init__(
@@ -86,8 +86,10 @@ class Plan:
         space: Space,
         prompts: Mapping[str, Prompt],
         extra_prompts: Mapping[str, Prompt] | None = None,
+        files: Mapping[str, str] | None = None,
     ) -> None:
         self.job = job
+        self.files = files or {}
         self.prompts = prompts
         self.extra_prompts = extra_prompts or {}
         self.space = space
@@ -322,6 +324,7 @@ class Plan:
             branch=conversation.branch,
             models={role: who.model for role, who in sorted(spent.by_role.items())} if several else None,
             templates={use: prompt.sha256 for use, prompt in self.prompts.items()} if several else None,
+            times=tuple(spent.times),
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.config import CallSettings
-from edgen.core.values import Rejection, Reply, Request, Status, TaskId
+from edgen.core.values import AnswerTime, Rejection, Reply, Request, Status, TaskId
 from edgen.space.entries import is_forbidden
 
 
@@ -33,9 +33,10 @@ class Spent(msgspec.Struct):
     key: bytes | None = None
     simulated: bool = False
     by_role: dict[str, Answered] = {}
+    times: list[AnswerTime] = []
 
-    def add(self, reply: Reply, key: bytes, role: str, backend: str, model: str) -> None:
-        """Count an answer. `model` serves where the reply does not name its own."""
+    def add(self, reply: Reply, key: bytes, asked: Request, backend: str, model: str) -> None:
+        """Count the answer to a request. `model` serves where the reply does not name its own."""
         self.asks += 1
         if reply.usage is not None:
             self.prompt_tokens += reply.usage.prompt_tokens
@@ -43,7 +44,10 @@ class Spent(msgspec.Struct):
         self.finish_reason = reply.finish_reason
         self.key = key
         self.simulated |= reply.simulated
-        self.by_role[role] = Answered(backend, _one_line(reply.model or model))
+        self.by_role[asked.role] = Answered(backend, _one_line(reply.model or model))
+        if (given := reply.given) is not None:
+            place = asked.address
+            self.times.append(AnswerTime(asked.role, place.step, place.attempt, given.at, given.seconds))
 
 
 def _one_line(name: str) -> str:

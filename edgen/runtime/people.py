@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.person_requests import PersonRequest
+from edgen.core.person_requests import PersonAnswer, PersonRequest
 from edgen.core.threads import run_in_thread
 from edgen.core.values import TaskId
 from edgen.store.mailbox import Conversation, Mailbox
@@ -24,10 +24,10 @@ class Desk:
     def __init__(self, folder: Path, arm: str = "", together: tuple[str, ...] = ()) -> None:
         self._folder, self._arm, self._together = folder, arm, together
         self._mailbox: Mailbox | None = None
-        self._waiting: dict[str, asyncio.Future[str | None]] = {}
+        self._waiting: dict[str, asyncio.Future[PersonAnswer | None]] = {}
         self._watching: asyncio.Task[None] | None = None
 
-    async def ask(self, request: PersonRequest) -> str | None:
+    async def ask(self, request: PersonRequest) -> PersonAnswer | None:
         """Wait for the answer to a request; return None if the person left."""
         if self._mailbox is None:
             self._mailbox = Mailbox(self._folder)
@@ -35,9 +35,9 @@ class Desk:
         if await run_in_thread(self._mailbox.has_left, Conversation.of(request), request.role):
             return None
         await run_in_thread(self._mailbox.put, request, time.time())
-        done, text = self._mailbox.done(request.key)
+        done, answer = self._mailbox.done(request.key)
         if done:
-            return text
+            return answer
         waiting = self._waiting.get(request.key)
         if waiting is None:
             waiting = self._waiting[request.key] = asyncio.get_running_loop().create_future()
@@ -64,9 +64,9 @@ class Desk:
             if (version := mailbox.version()) != known:
                 known = version
                 for key in [*self._waiting]:
-                    done, text = mailbox.done(key)
+                    done, answer = mailbox.done(key)
                     if done and not (waiting := self._waiting.pop(key)).done():
-                        waiting.set_result(text)
+                        waiting.set_result(answer)
             await asyncio.sleep(_EVERY)
 
     async def close(self) -> None:

@@ -16,7 +16,8 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from edgen.core.person_requests import PersonRequest
+from edgen.core import values
+from edgen.core.person_requests import PersonAnswer, PersonRequest
 from edgen.core.values import TaskId
 from edgen.store.shared_book import SharedBook, as_json
 
@@ -105,10 +106,15 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
                 (*row, as_json(request), now),
             )
 
-    def done(self, key: str) -> tuple[bool, str | None]:
+    def done(self, key: str) -> tuple[bool, PersonAnswer | None]:
         """Return whether a request is done, and its answer; None if the person left."""
-        rows = self._read("SELECT answer FROM requests WHERE key = ? AND done IS NOT NULL", key)
-        return (True, rows[0][0]) if rows else (False, None)
+        rows = self._read(
+            "SELECT answer, done, seconds FROM requests WHERE key = ? AND done IS NOT NULL", key
+        )
+        if not rows:
+            return False, None
+        text, at, seconds = rows[0]
+        return True, None if text is None else PersonAnswer(text, values.Given(at, seconds or None))
 
     def version(self) -> int:
         """Return a number that changes whenever another process or connection changed the mailbox."""

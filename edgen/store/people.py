@@ -144,6 +144,10 @@ class People(SharedBook):
         """Return the tasks that have settings."""
         return [task for (task,) in self._read("SELECT task FROM settings ORDER BY task")]
 
+    def tasks_answered(self) -> list[str]:
+        """Return the tasks to which answers were given."""
+        return [task for (task,) in self._read("SELECT DISTINCT task FROM answers ORDER BY task")]
+
     def set_up(self, task: str, value: Any) -> None:
         """Store the settings of a task, in place of earlier ones."""
         with self._writing() as book:

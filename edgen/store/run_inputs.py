@@ -12,11 +12,13 @@ from edgen.store.run_folder import RunFolder
 
 
 def inputs_named(job: Mapping[str, Any]) -> set[str]:
-    """Return the files that the jobs of a run and its arms name as templates and spaces. For files next to
-    them, see `inputs_beside`."""
+    """Return the files that the jobs of a run and its arms name as templates and spaces, and those of their
+    backends. For files next to them, see `inputs_beside`."""
     found: set[Any] = set()
     for values in (job, *(job.get("arms") or {}).values()):
         found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
+        backends = [one for one in (values.get("backends") or {}).values() if isinstance(one, dict)]
+        found |= {name for one in backends for name in one.values() if str(name).startswith("inputs/")}
     return {name for name in found if isinstance(name, str)}
 
 

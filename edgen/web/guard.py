@@ -102,6 +102,10 @@ class Guard:
             if route.method == "GET":
                 app.router.add_route("HEAD", route.path, route.handler)
 
+    def who_may(self, handler: Handler) -> Who:
+        """Return who may ask for a route with this handler. Raises KeyError for one that was not added."""
+        return self._who[handler]
+
     def link(self, url: str) -> str:
         """Return the owner's link to the server at `url`."""
         return f"{url}{ENTER}?key={self.key}"

@@ -6,6 +6,7 @@ Nothing here is written, and no run is locked.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +15,14 @@ from aiohttp import web
 from edgen.core.errors import EdgenError, UsageError
 from edgen.web import browse, conversation, runs
 from edgen.web.answers import problem_page
-from edgen.web.guard import Route
+from edgen.web.guard import VISITOR, Route
 from edgen.web.rendering import STATIC
+
+log = logging.getLogger(__name__)
+_NOT_NOW = (
+    "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person who invited you. "
+    "Everything that you answered before is stored."
+)
 
 
 async def static(request: web.Request) -> web.Response:
@@ -35,7 +42,14 @@ async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -
     except UsageError as problem:
         return problem_page(str(problem), 404)
     except EdgenError as problem:
+        if request[VISITOR].invitation is not None:  # the words name places of this machine
+            return problem_page(_NOT_NOW, 409)
         return problem_page(f"This cannot be read: {problem}", 409)
+    except (web.HTTPException, OSError, asyncio.CancelledError):
+        raise
+    except Exception:
+        log.exception("%s %s", request.method, request.path)
+        return problem_page("edgen failed to make this page. The terminal of the server says more.", 500)
     return answer
 
 

@@ -158,8 +158,7 @@ def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
                     "answer": one.text,
                 }
     if (people := run.people()) is not None:
-        tasks = dict.fromkeys(one.task for one in people.invitations())
-        for one_answer in (one for task in tasks for one in people.answers(task)):
+        for one_answer in (one for task in people.tasks_answered() for one in people.answers(task)):
             yield msgspec.to_builtins(one_answer._asdict())
 
 

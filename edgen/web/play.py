@@ -10,21 +10,17 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from aiohttp import web
 
-from edgen.config import arm_jobs, backend_of, load_job, roles_asked
 from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
-from edgen.core.person_requests import PersonRequest, View
-from edgen.core.values import Address
-from edgen.plugin.files import read_text
-from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire
 from edgen.providers.human.config import HumanConfig
+from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, task_of
 from edgen.store.mailbox import Mailbox, Seat, Waiting, has_mailbox
+from edgen.store.people import Answer
 from edgen.store.run_folder import RunFolder
 from edgen.web.faces import Face
 from edgen.web.guard import VISITOR, Route
@@ -37,7 +33,7 @@ _LONGEST_PAUSE = 86_400.0  # seconds between page and answer that are believed
 _typing: dict[tuple[str, str], float] = {}
 """The time at which somebody last typed, by game token and role."""
 _mailboxes: dict[str, Mailbox] = {}
-_configs: dict[tuple[str, str], tuple[int, HumanConfig | None]] = {}
+_players: dict[str, tuple[int, dict[str, HumanConfig]]] = {}
 
 
 class _Player(NamedTuple):
@@ -56,19 +52,28 @@ class _Stage(NamedTuple):
     state: str
     seat: Seat | None = None
     waiting: Waiting | None = None
-    paper: str | PersonRequest = ""
+    paper: Paper | None = None
 
 
 def _tasks(run: IndexedRun) -> list[str]:
     """Return the roles that people play in a run."""
-    path = RunFolder(run.path).job
-    roles: dict[str, None] = {}
-    if path.exists():
-        for job in arm_jobs(load_job(path), str(path)).values():
-            roles |= dict.fromkeys(role for role in roles_asked(job) if backend_of(job, role).BY_PEOPLE)
+    roles: dict[str, None] = dict.fromkeys(_settings(run))
     if (mailbox := _mailbox(run)) is not None:
         roles |= dict.fromkeys(mailbox.roles())
-    return [f"play {role}" for role in roles]
+    return [task_of(role) for role in roles]
+
+
+def _settings(run: IndexedRun) -> dict[str, HumanConfig]:
+    """Return the settings of the roles that people play in a run, by role."""
+    path = RunFolder(run.path).job
+    try:
+        stamp = path.stat().st_mtime_ns
+    except OSError:
+        return {}
+    if (known := _players.get(str(path))) is not None and known[0] == stamp:
+        return known[1]
+    _players[str(path)] = stamp, players_of(run.path)
+    return _players[str(path)][1]
 
 
 def _mailbox(run: IndexedRun) -> Mailbox | None:
@@ -93,54 +98,16 @@ def _player(request: web.Request) -> _Player:
     return _Player(visitor.run, visitor.invitation.person, role, _mailbox(visitor.run))
 
 
-def _config(player: _Player) -> HumanConfig | None:
-    """Return the settings of the person's role in the run's job."""
-    path = RunFolder(player.run.path).job
-    try:
-        stamp = path.stat().st_mtime_ns
-    except OSError:
-        return None
-    if (known := _configs.get((str(path), player.role))) is not None and known[0] == stamp:
-        return known[1]
-    found: HumanConfig | None = None
-    for job in arm_jobs(load_job(path), str(path)).values():
-        asked = player.role in roles_asked(job) or player.role in job.backends
-        config = backend_of(job, player.role) if asked else None
-        found = config if isinstance(config, HumanConfig) else found
-    _configs[str(path), player.role] = stamp, found
-    return found
-
-
-def _paper(player: _Player) -> tuple[str, str | PersonRequest] | None:
-    """Return what a person has to agree to or to answer before the first conversation, with its name; None if
-    nothing is left."""
-    config = _config(player)
-    if config is not None and config.consent is not None and not _answered(player, "consent"):
-        return "consent", read_text(Path(config.consent), QuestionnaireError)
-    if config is not None and config.before is not None and not _answered(player, "before"):
-        return "before", _as_request(config.before)
-    return None
-
-
-def _as_request(path: str) -> PersonRequest:
-    """Return a questionnaire as a request, whose fields the page shows."""
-    asked = load_questionnaire(Path(path))
-    questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
-    view = View(text=asked.description or "", questions=questions)
-    return PersonRequest(asked.name, Address(0, 0), "", view, asked.answer_form.schema)
-
-
-def _answered(player: _Player, unit: str) -> bool:
-    people = player.run.people()
-    task = f"play {player.role}"
-    return people is not None and (unit, player.person) in people.latest(task, player.person)
+def _answered(player: _Player) -> dict[str, Answer]:
+    return answered_by(player.run.people(), player.role, player.person)
 
 
 def _stand(player: _Player, *, again: bool) -> _Stage:
     """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the
     next."""
-    if (paper := _paper(player)) is not None:
-        return _Stage(paper[0], paper=paper[1])
+    config = _settings(player.run).get(player.role, HumanConfig())
+    if (paper := paper_before(config, _answered(player))) is not None:
+        return _Stage(paper.name, paper=paper)
     mailbox, now = player.mailbox, time.time()
     if mailbox is None:
         return _Stage("lobby")
@@ -149,13 +116,8 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
         mailbox.has_ended(seat.conversation) or mailbox.has_left(seat.conversation, player.role)
     ):
         if not again and _plays(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
-            config = _config(player)
-            if (
-                config is not None
-                and config.after is not None
-                and not _answered(player, f"after {seat.token}")
-            ):
-                return _Stage("after", seat, paper=_as_request(config.after))
+            if (paper := paper_after(config, _answered(player), seat.token)) is not None:
+                return _Stage(paper.name, seat, paper=paper)
             return _Stage("over", seat)
         seat = None
     if seat is None:
@@ -179,7 +141,8 @@ def _show(
     mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
     view = again = last = None
     paper = stage.paper
-    pending = waiting.request if waiting is not None else paper if isinstance(paper, PersonRequest) else None
+    asked = None if paper is None else paper.request
+    pending = waiting.request if waiting is not None else asked
     if waiting is not None:
         view, again = waiting.request.view, waiting.request.again
     elif seat is not None and mailbox is not None:
@@ -202,7 +165,7 @@ def _show(
         "turns": turns,
         "sides": [] if view is None else [_sided(side) for side in view.sides],
         "again": (again or "").replace("_", " "),
-        "paper": paper if isinstance(paper, str) else paper.view.text,
+        "paper": "" if paper is None else paper.text or (asked.view.text if asked is not None else ""),
         "fields": [] if pending is None else [_shown(field) for field in fields_of(pending)],
         "key": "" if waiting is None else waiting.request.key,
         "since": int(time.time() * 1000),
@@ -302,7 +265,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
         return _page(request, player, stage, str(problem), kept)
     shown = str(form.get("since", ""))
     seconds = now - int(shown) / 1000 if shown.isascii() and shown.isdecimal() and len(shown) < 16 else -1.0
-    believed = round(seconds, 1) if 0 <= seconds < _LONGEST_PAUSE else None
+    believed = round(seconds, 2) if 0 <= seconds < _LONGEST_PAUSE else None
     await asyncio.to_thread(player.mailbox.answer, waiting.request.key, answer, player.person, believed, now)
     return web.Response(status=303, headers={"Location": "/play"})
 
@@ -312,27 +275,19 @@ async def change_paper(request: web.Request) -> web.StreamResponse:
     player, form, now = _player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_stand, player, again=False)
     people = player.run.people()
-    if (
-        stage.state not in ("consent", "before", "after")
-        or form.get("paper") != stage.state
-        or people is None
-    ):
+    if (paper := stage.paper) is None or form.get("paper") != stage.state or people is None:
         return web.Response(status=303, headers={"Location": "/play"})
     value: Any = True
-    if isinstance(stage.paper, PersonRequest):
-        fields = fields_of(stage.paper)
+    if paper.request is not None:
+        fields = fields_of(paper.request)
         given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
         try:
             value = msgspec.json.decode(write_answer(fields, given))
         except UsageError as problem:
             kept = {f"f:{name}": values[0] for name, values in given.items() if values}
             return _page(request, player, stage, str(problem), kept)
-    unit = stage.state if stage.seat is None else f"{stage.state} {stage.seat.token}"
-    shown = stage.paper if isinstance(stage.paper, str) else stage.paper.key
-    task = f"play {player.role}"
-    await asyncio.to_thread(
-        people.answer, task, unit, player.person, f"{task}/{unit}/{player.person}", value, shown, None, now
-    )
+    place = (task_of(player.role), paper.unit, player.person, paper.form(player.role, player.person))
+    await asyncio.to_thread(people.answer, *place, value, paper.shown, None, now)
     return web.Response(status=303, headers={"Location": "/play"})
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import edgen
 from edgen.store.mailbox import Mailbox
+from edgen.store.people import People
 from tests import ROOT, fork_server
 from tests.cli.command import Command, call
 
@@ -97,9 +98,9 @@ def test_a_job_that_cannot_be_played_gets_a_sentence(
 @pytest.mark.parametrize(
     ("job", "role", "typed", "shown"),
     [
-        ("person_wizard", "dispatcher", "1\n1\n", "← hint"),
+        ("person_wizard", "dispatcher", "y\n1\n1\n", "← hint"),
         ("person_wizard", "operator", "Yes.\nYes, please.\n", "Assembly point"),
-        ("person_student", "student", "Is it “di”?\n1\nI see.\n3\n", "What does your turn do?"),
+        ("person_student", "student", "y\n4\n2\nIs it “di”?\n1\nI see.\n3\n", "What does your turn do?"),
         ("tutoring", "tutor", "Look at the picture.\n1\nIt is near.\n2\n", "answer"),
     ],
 )
@@ -112,6 +113,19 @@ def test_shipped_jobs_show_what_a_role_needs(
     assert left.stdout.count("could not be used") == 0
     assert "JSON" not in left.stdout
     assert len(Mailbox(tmp_path / "run").given()) == 2
+    if typed.startswith("y"):
+        with People(tmp_path / "run") as people:
+            papers = {unit: one for (unit, _), one in people.latest(f"play {role}").items()}
+        kept = (tmp_path / "run" / "inputs" / "consent.md").read_text("utf-8")
+        assert papers["consent"].shown == kept
+        assert ("before" in papers) == (job == "person_student")
+
+
+def test_who_does_not_agree_plays_nothing(tmp_path: Path) -> None:
+    left = play(ROOT / "jobs" / "person_student.yaml", "-o", tmp_path / "run", typed="n\n")
+    assert "recorded for research" in left.stdout
+    assert left.returncode == 4
+    assert not (tmp_path / "run").exists()
 
 
 def test_in_a_real_terminal_an_interrupt_leaves_without_a_traceback(tmp_path: Path) -> None:

@@ -367,7 +367,7 @@ class GuidedSession(Shown, Session):
         """Return the reader that also notes the seconds which an answer names."""
 
         def read_timed(reply: Reply) -> T | Rejection:
-            self._seconds = read_seconds(reply.text) if self._settings.clock == "answers" else None
+            self._seconds = read_seconds(reply) if self._settings.clock == "answers" else None
             return read(reply)
 
         return read_timed

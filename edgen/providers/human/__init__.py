@@ -44,10 +44,10 @@ class HumanBackend:
             again=request.retry_reason,
             wait=self._config.seconds,
         )
-        text = await self._people.ask(pending)
-        if text is None:
+        answer = await self._people.ask(pending)
+        if answer is None:
             raise CallError(FailureKind.LEFT, f"the person left, and gave no answer in {self._config.wait}")
-        return Reply(text=scrub(text), finish_reason="stop", model=self.model)
+        return Reply(text=scrub(answer.text), finish_reason="stop", model=self.model, given=answer.given)
 
     async def end(self, scenario: int, task: TaskId) -> None:
         """Let people know that their conversation has ended."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import msgspec
 
@@ -16,6 +17,11 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
     services do not apply to them."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"wait", "consent", "before", "after"}
+    FILES: ClassVar[Mapping[str, Literal["questionnaires", "text"]]] = {
+        "consent": "text",
+        "before": "questionnaires",
+        "after": "questionnaires",
+    }
     BY_PEOPLE: ClassVar[bool] = True
 
     model: Text = "human"
@@ -29,7 +35,7 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
     stand_in: Text | None = None
     """The job's backend that continues for a person who left; null: none."""
     consent: Text | None = None
-    """A Markdown file that people agree to before they begin; null: none."""
+    """A text file (.md or .txt) that people agree to before they begin; null: none."""
     before: Text | None = None
     """A questionnaire (YAML) that people answer before their first conversation; null: none."""
     after: Text | None = None
@@ -37,7 +43,7 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
 
     def located(self, folder: Path) -> Self:
         """Return the settings with files named from anywhere."""
-        named = {name: getattr(self, name) for name in ("consent", "before", "after")}
+        named = {name: getattr(self, name) for name in self.FILES}
         placed = {name: str((folder / path).absolute()) for name, path in named.items() if path is not None}
         return msgspec.structs.replace(self, **placed)
 

@@ -37,6 +37,7 @@ from edgen.store.ledger.facts import (
     read_fact,
     read_selection,
 )
+from edgen.store.ledger.given_times import times_of, with_times
 from edgen.store.ledger.logprobs import TABLE, add_table, store_tokens, with_tokens
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.notes import note_beginning
@@ -107,6 +108,7 @@ class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end.
     `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
     `damaged_outcomes` counts those that `take_over` removed. `logprobs`: store the tokens of new replies.
+    `people`: people answer some calls, whose replies are read with their times.
     `out` holds outstanding calls and batches; it and `writer` exist after entering."""
 
     def __init__(
@@ -116,8 +118,10 @@ class Ledger:
         create: bool = True,
         before_commit: Callable[[], None] = lambda: None,
         logprobs: bool = False,
+        people: bool = False,
     ) -> None:
         self.path = path
+        self._people = people
         self._before_commit = before_commit
         acknowledged = read_acknowledged(path)
         connection = connect(path, create=create)
@@ -202,7 +206,8 @@ class Ledger:
         tokens = (None,) * 4 if usage is None else msgspec.structs.astuple(usage)
         facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated), *tokens)
         said = (*msgspec.structs.astuple(address), key, *facts)
-        spent = (wall_time(), latency, tries, charged_tokens, cost_usd)
+        at, took = (wall_time(), latency) if reply.given is None else times_of(reply.given)
+        spent = (at, took, tries, charged_tokens, cost_usd)
         row = (*said, *spent, reply.text, checksum_of(*said, reply.text) | cost_checksum(*spent))
         self._last_answered = max(self._last_answered, address.scenario)
         told = store_tokens(address, key, reply) if self._keeps_tokens else []
@@ -214,6 +219,8 @@ class Ledger:
             return {}
         rows = self._book.rows(_OF_TASK, ReplyRow, (scenario, task))
         found = {row.key: self._book.reply(row) for row in rows}
+        if self._people and found:
+            found = with_times(self._book, found, scenario, task)
         return with_tokens(self._book, found, scenario, task) if self._keeps_tokens and found else found
 
     def places(self, scenario: int, task: TaskId) -> int:
@@ -227,10 +234,12 @@ class Ledger:
         row = self._book.row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
         if row is None:
             return None
-        reply = self._book.reply(row)
-        if not self._keeps_tokens:
-            return reply
-        return with_tokens(self._book, {key: reply}, address.scenario, address.task)[key]
+        found = {key: self._book.reply(row)}
+        if self._people:
+            found = with_times(self._book, found, address.scenario, address.task)
+        if self._keeps_tokens:
+            found = with_tokens(self._book, found, address.scenario, address.task)
+        return found[key]
 
     # -- outcomes
 

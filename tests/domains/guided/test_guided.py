@@ -402,7 +402,7 @@ def test_a_turn_takes_the_time_that_its_speaker_tells(desk: Path) -> None:
     ],
 )  # fmt: skip
 def test_seconds_are_read_where_an_answer_tells_them(text: str, seconds: float | None) -> None:
-    assert read_seconds(text) == seconds
+    assert read_seconds(Reply(text)) == seconds
 
 
 def test_a_conversation_of_one_side_is_none(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""Papers of a person who plays in the terminal: a text to agree to, and questionnaires."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edgen.api.playing import PLAYER
+from edgen.providers.human.config import HumanConfig
+from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, task_of
+from edgen.store.people import Answer, People, has_people
+
+if TYPE_CHECKING:
+    from edgen.api.playing import Game
+    from edgen.cli.playing import Screen
+
+
+class Papers:
+    """The papers of one game. `keep` stores answers from before the run began, once it has a folder."""
+
+    def __init__(self, game: Game, screen: Screen) -> None:
+        self._game, self._screen = game, screen
+        config = game.plan.job.backends[game.role]
+        assert isinstance(config, HumanConfig), "a person plays the role"
+        self._config = config
+        self._pending: list[tuple[Paper, Any, float]] = []
+
+    def before(self) -> None:
+        """Show the texts and questions before a conversation. Raises Left if the person does not agree."""
+        from edgen.cli.playing import Left
+
+        answered = self._answered()
+        while (paper := paper_before(self._config, answered)) is not None:
+            if paper.request is None:
+                if not self._screen.agrees(paper.text):
+                    raise Left
+                value: Any = True
+            else:
+                value = self._ask(paper)
+            now = time.time()
+            self._pending.append((paper, value, now))
+            answered[paper.unit] = Answer(0, "", paper.unit, PLAYER, value, paper.shown, None, now)
+
+    def after(self) -> None:
+        """Ask what is asked after a conversation. Raises Left."""
+        self.keep()
+        game = f"{self._game.plan.job.conversations - 1}"
+        if (paper := paper_after(self._config, self._answered(), game)) is not None:
+            self._pending.append((paper, self._ask(paper), time.time()))
+            self.keep()
+
+    def keep(self) -> None:
+        """Store what was answered with the run."""
+        if not self._pending:
+            return
+        role = self._game.role
+        with People(self._game.folder) as people:
+            for paper, value, now in self._pending:
+                form = paper.form(role, PLAYER)
+                people.answer(task_of(role), paper.unit, PLAYER, form, value, paper.shown, None, now)
+        self._pending.clear()
+
+    def _ask(self, paper: Paper) -> Any:
+        assert paper.request is not None
+        text, _ = self._screen.answer(paper.request, title="Some questions")
+        return msgspec.json.decode(text)
+
+    def _answered(self) -> dict[str, Answer]:
+        if not has_people(self._game.folder):
+            return {}
+        with People(self._game.folder) as people:
+            return answered_by(people, self._game.role, PLAYER)

@@ -1,0 +1,102 @@
+"""People who play in a run: their roles, and their papers besides the conversations.
+
+A paper is a text to agree to, or a questionnaire. The text is kept with the agreement; after a change of the
+text, people are asked again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edgen.config import arm_jobs, backend_of, load_job, roles_asked, with_speakers
+from edgen.core.person_requests import PersonRequest, View
+from edgen.core.values import Address
+from edgen.core.yaml_values import read_text
+from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire
+from edgen.providers.human.config import HumanConfig
+from edgen.space import load_space
+from edgen.store.people import Answer, People
+from edgen.store.run_folder import RunFolder
+
+CONSENT, BEFORE, AFTER = "consent", "before", "after"
+
+
+class Paper(NamedTuple):
+    """A paper of a person. `name`: `consent`, `before` or `after`; `unit` names it among the person's
+    answers. `text` is that of a consent, `request` a questionnaire."""
+
+    name: str
+    unit: str
+    text: str = ""
+    request: PersonRequest | None = None
+
+    @property
+    def shown(self) -> Any:
+        """The text, or the questions in their order, as kept with the answer."""
+        if self.request is None:
+            return self.text
+        return {"name": self.request.key, "questions": dict(self.request.view.questions)}
+
+    def form(self, role: str, person: str) -> str:
+        """Return the name of the page, of which one answer is kept."""
+        digest = hashlib.sha256(repr(self.shown).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return f"{task_of(role)}/{self.unit}/{person}/{digest}"
+
+
+def task_of(role: str) -> str:
+    """Return the task to which people are invited who play a role."""
+    return f"play {role}"
+
+
+def players_of(run: Path) -> dict[str, HumanConfig]:
+    """Return the settings of the roles that people play in the conversations of a run and its arms, by role;
+    empty for a folder without a job. Raises EdgenError for a job or a space that cannot be read."""
+    folder, found = RunFolder(run), {}
+    if not folder.job.exists():
+        return {}
+    space = folder.inputs / "space.yaml"
+    speakers = [role.name for role in load_space(space).roles] if space.exists() else []
+    for arm_job in arm_jobs(load_job(folder.job), str(folder.job)).values():
+        one = with_speakers(arm_job, speakers) if speakers else arm_job
+        for role in roles_asked(one):
+            if isinstance(config := backend_of(one, role), HumanConfig):
+                found[role] = config
+    return found
+
+
+def paper_before(config: HumanConfig, answered: Mapping[str, Answer]) -> Paper | None:
+    """Return the next paper of a person before the first conversation; None if nothing is left. `answered`:
+    the person's answers that count, by unit."""
+    if config.consent is not None:
+        paper = Paper(CONSENT, CONSENT, read_text(Path(config.consent), QuestionnaireError))
+        if CONSENT not in answered or answered[CONSENT].shown != paper.shown:
+            return paper
+    if config.before is not None and BEFORE not in answered:
+        return _questionnaire(config.before, BEFORE, BEFORE)
+    return None
+
+
+def paper_after(config: HumanConfig, answered: Mapping[str, Answer], game: str) -> Paper | None:
+    """Return the paper after a conversation, whose token is `game`; None if nothing is left."""
+    unit = f"{AFTER} {game}"
+    if config.after is None or unit in answered:
+        return None
+    return _questionnaire(config.after, AFTER, unit)
+
+
+def _questionnaire(path: str, name: str, unit: str) -> Paper:
+    asked = load_questionnaire(Path(path))
+    questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
+    view = View(text=asked.description or "", questions=questions)
+    request = PersonRequest(asked.name, Address(0, 0), "", view, asked.answer_form.schema)
+    return Paper(name, unit, request=request)
+
+
+def answered_by(people: People | None, role: str, person: str) -> dict[str, Answer]:
+    """Return the answers of a person who plays a role that count, by unit."""
+    if people is None:
+        return {}
+    return {unit: one for (unit, _), one in people.latest(task_of(role), person).items()}

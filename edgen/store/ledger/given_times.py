@@ -1,0 +1,39 @@
+"""Times of people's answers, in the columns of a reply's time and latency.
+
+The rows of people's answers have no network attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from edgen.core.values import Given, Reply, TaskId
+from edgen.store.ledger.checked_reader import CheckedReader
+
+_OF_TASK = "SELECT key, answered_at, latency FROM replies WHERE scenario = ? AND task = ? AND tries = 0"
+
+
+class _Row(NamedTuple):
+    key: bytes
+    answered_at: float
+    latency: float
+
+
+def times_of(given: Given) -> tuple[float, float]:
+    """Return the columns of an answer's times; a latency of 0 says that the page did not count."""
+    return given.at, given.seconds or 0.0
+
+
+def with_times(
+    book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
+) -> dict[bytes, Reply]:
+    """Return the replies of a task, by key, those of people with their times."""
+    found = dict(replies)
+    for row in book.rows(_OF_TASK, _Row, (scenario, task)):
+        if (reply := found.get(row.key)) is not None:
+            given = Given(row.answered_at, row.latency or None)
+            found[row.key] = msgspec.structs.replace(reply, given=given)
+    return found
