@@ -31,7 +31,7 @@ Every command has `--help`, and all but `play` have `--json`. The last line of e
 |---|---|
 """
 # An option is listed once, above all commands, if it has the same help text in so many commands.
-_SHARED = 4
+_SHARED = 3
 _OPTION = re.compile(r"^  (-\S.*?)(?:  +(\S.*))?$")
 
 

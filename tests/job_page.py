@@ -195,9 +195,9 @@ split: {test: 0.15, by: scenario}
     Section(Shards, "shards", "Files of `shards/` in the run's folder.", """\
 shards: {train: 5, test: 1}
 """),
-    Section(Resolved, "resolved", "edgen writes it into a run's `job.yaml`.", ""),
 )  # fmt: skip
-STRUCTS = tuple(section.struct for section in SECTIONS)
+# edgen writes the key `resolved` into a run's copy of its job; nobody writes it by hand.
+STRUCTS = (*(section.struct for section in SECTIONS), Resolved)
 _LINKS = {section.struct: section.title for section in SECTIONS}
 
 ARMS = """\
@@ -327,6 +327,8 @@ def values(kind: Any) -> str:
             return "mapping"
         case types.DictType(value_type=inner):
             return f"mapping of {_many(values(inner))}"
+        case types.StructType(cls=cls) if cls is Resolved:
+            return "mapping"
         case types.StructType(cls=cls):
             title = _LINKS[cls]
             anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")

@@ -19,13 +19,13 @@ def measures_page() -> str:
 
 
 def _definitions() -> Iterator[str]:
-    yield "Intervals are at 95%, with scenarios as clusters."
+    yield "Intervals are at 95%, with scenarios as clusters. *In expressions* lists the values of one conversation."
     families = measures_of_other_families("")
     for measure in measures():
         family = families.get(measure.name)
-        only = f" For conversations of the {family} family only." if family else ""
+        only = f" {family.capitalize()} family only." if family else ""
         told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
-        named = f" Of one conversation, in expressions: {told}." if told else ""
+        named = f" In expressions: {told}." if told else ""
         text = f"**{measure.name}**: {measure.definition}{only}{named}"
         yield textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 

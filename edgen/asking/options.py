@@ -55,9 +55,9 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     credit: Annotated[
         Literal["whole", "response", "rollouts"] | None,
         option(
-            "How to compare two responses to one turn. whole: by the whole conversations. response: by the two "
-            "responses alone. rollouts: by the mean of conversations in which the run's own agents continue from each "
-            "response.  [default: the job's, else response; whole for arms, several runs, and other signals]"
+            "How to compare two responses to one turn. whole: by the whole conversations. response: by "
+            "the two responses alone. rollouts: by conversations in which the run's agents continue from "
+            "each.  [default: the job's, else response; whole for arms, several runs, and other signals]"
         ),
     ] = None
     rollouts: Annotated[
@@ -81,8 +81,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     name: Annotated[
         str | None,
         option(
-            "The name of the result. A set of pairs to make or to report on; people's votes never replace another source's labels.  "
-            "[default: default, or human]",
+            "The name of the result. A set of pairs to make or to report on.  [default: default, or human]",
             metavar="NAME",
         ),
     ] = None

@@ -66,9 +66,8 @@ def cancel(
 ) -> None:
     """Cancel the open batches of a run at the provider.
 
-    It waits until the provider has ended them, and reads the answers that they have. Requests without an
-    answer are sent again when the run is resumed. Request files that were written for somebody to send, and
-    batches that the provider has lost, are given up.
+    It waits until the provider has ended them, and reads their answers. The next start of the run sends the
+    other requests again. Unsent request files and lost batches are given up.
 
     Example: edgen batch cancel outputs/nightly
     """

@@ -51,12 +51,11 @@ def command(
 ) -> None:
     """Compare the arms of an experiment, or runs, with 95% intervals.
 
-    They are compared on their common scenarios, metric by metric. The first arm or run is the baseline.
-    Differences to it are paired by scenario where both have the same scenarios. A * marks a difference that
+    The first arm or run is the baseline. Differences are paired by scenario. A * marks a difference that
     remains significant after Holm's correction for all tests.
 
-    A path without a run is a data set in any layout that `edgen stats` reads. It is compared as an
-    independent sample, on the measures that apply to both; the others are named.
+    Any other path is a data set that `edgen stats` can read. It is compared as an independent sample, on the
+    measures that apply to both.
 
     Example: edgen compare outputs/experiment --arms published json --prompts
 

@@ -53,8 +53,8 @@ def command(
     """Estimate the calls, tokens, money and time that a job will take.
 
     Each figure has an interval and its basis. The command calls nothing, needs no key and writes nothing.
-    Answers that the job's run has stored are not counted again. Earlier runs of the same templates make the
-    interval narrow; without any, lengths of answers are assumed.
+    Stored answers of the job's run are not counted. Earlier runs of the same templates make the interval
+    narrow; without any, lengths of answers are assumed.
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """

@@ -87,8 +87,8 @@ def command(
 ) -> None:
     """Write a run as a data set for a trainer or a library.
 
-    A data card next to it says what the data is and how to load it. Rows that a format cannot express are
-    left out and counted by reason. Nothing is uploaded. Without --to, the command lists all formats.
+    A data card explains the data and how to load it. Rows that a format cannot express are left out and
+    counted by reason. Nothing is uploaded. Without --to, the command lists all formats.
 
     Example: edgen export outputs/quickstart --to hf -o exports/hf
     """

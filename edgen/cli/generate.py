@@ -24,7 +24,7 @@ ResumeOption = Annotated[
     Literal["auto", "never"],
     Option(
         "--resume",
-        help="What to do where the run exists. auto: resume it where it stopped. never: refuse it.",
+        help="What to do if the run exists. auto: resume it. never: refuse it.",
     ),
 ]
 ShowOption = Annotated[
@@ -73,9 +73,8 @@ def command(
 ) -> None:
     """Generate the conversations that a job file describes.
 
-    Train and test files go to the folder outputs/NAME, with every answer of the models. Run the same command
-    again after a stop: it resumes where it stopped and pays for no answer twice. --dry-run prints what `edgen
-    estimate` prints.
+    Train and test files go to the folder outputs/NAME, with every answer of the models. After a stop, the
+    same command resumes and pays for no answer twice. --dry-run prints the estimate of `edgen estimate`.
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """

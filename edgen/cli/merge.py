@@ -29,10 +29,9 @@ def command(
 ) -> None:
     """Merge several runs of the same job into one new run.
 
-    They may be pieces of it, made by `edgen generate --range`. The runs stay as they are. A conversation that
-    several runs hold is taken from the first of them; the others go to merged/duplicates.jsonl in the new
-    run. A complete new run has the files of one undivided run. `edgen generate JOB -o NEW_RUN` makes what is
-    missing.
+    The runs are pieces made by `edgen generate --range`, and stay unchanged. A conversation in several runs
+    is taken from the first; the others go to merged/duplicates.jsonl. The complete result equals one
+    undivided run. `edgen generate JOB -o NEW_RUN` makes missing conversations.
 
     Example: edgen merge outputs/piece-1 outputs/piece-2 -o outputs/whole
     """

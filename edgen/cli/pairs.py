@@ -42,8 +42,8 @@ ReportOption = Annotated[
     bool,
     Option(
         "--report",
-        help="Report position and length bias, agreement and calibration; of arms and of several runs, also how often "
-        "the judge prefers each to each other one.",
+        help="Report position and length bias, agreement and calibration; for arms and several runs also "
+        "the preferences between them.",
     ),
 ]
 SheetOption = Annotated[
@@ -78,12 +78,11 @@ def command(
 ) -> None:
     """Make preference pairs: two replies, and which of them is better.
 
-    Whole conversations of the same scenario make pairs, too. A judge sees every pair in both orders; ties and
-    abstentions never become labels. Each pair keeps its evidence. People's votes come with --people, one JSON
-    object a line or the sheet of --sheet, and from the pages of `edgen web RUN --vote`. They never replace
-    another source's labels: a run has several sets of pairs, by --name. Every verdict is stored, so a second
-    start asks for none again. --report without --signal reports on the pairs that exist. Several runs are
-    compared on the scenarios that they share; their pairs are in the first run's folder, in pairs/against.
+    Pairs are replies to one turn, or whole conversations of one scenario. A judge sees every pair in both
+    orders; ties and abstentions never become labels. People's votes come from --people (one JSON object a
+    line, or the sheet of --sheet) and from `edgen web RUN --vote`; they make a set of pairs of their own. A
+    second start requests no verdict twice. --report without --signal reports on existing pairs. Several runs
+    are compared on their common scenarios; the pairs go to pairs/against in the first run's folder.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 

@@ -39,9 +39,8 @@ def command(
 ) -> None:
     """Play a role of a job in the terminal, against its models.
 
-    You see what the role knows, and write its turns; the job's other backends play the rest, the simulator
-    included. The conversation is a run like any other: it is validated, counted, compared and exported, and
-    the same command resumes it. /end says goodbye, /quit leaves.
+    You see the role's part of the scenario and write its turns; the job's backends play the other roles. The
+    conversation becomes a normal run, and the same command resumes it. /end says goodbye, /quit leaves.
 
     Example: edgen play jobs/selfplay.yaml --role student
 

@@ -19,7 +19,7 @@ def command(
     """Write an HTML page about a run, with charts and examples.
 
     The file opens in a browser without a network. An earlier report is replaced. Measures of the run's own
-    job are taken as well, if you agree to run their files.
+    job are included if you agree to run their files.
 
     Example: edgen report outputs/quickstart
     """

@@ -34,9 +34,9 @@ def command(
 ) -> None:
     """Choose conversations of a run, and write them as a new run.
 
-    The run stays as it is. Clauses apply in this order: conditions (near-duplicates last), caps, balances,
-    the draw. Conversations that a clause removes count as rejected in the new run, with the clause as the
-    reason. docs/selecting.md explains the expressions.
+    The run stays unchanged. Clauses apply in this order: conditions (near-duplicates last), caps, balances,
+    the draw. Removed conversations count as rejected in the new run, with the clause as the reason.
+    docs/selecting.md explains the expressions.
 
     Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" -o outputs/chosen
     """

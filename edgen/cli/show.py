@@ -27,10 +27,9 @@ def command(
 ) -> None:
     """Show one conversation of a run, with its outcome and labels.
 
-    Scenario, turns and preference pairs are shown as well, with all evidence of a label: what it rests on has
-    a star. A scenario's number shows all conversations of
-    that scenario, those of arms side by side. A rejected or failed one is shown with the reason and the last
-    reply.
+    It prints the scenario, turns, preference pairs, and all evidence of their labels; a star marks the
+    decisive one. A scenario's number shows all its conversations, those of arms side by side. A rejected or
+    failed one comes with the reason and the last reply.
 
     Example: edgen show outputs/quickstart 137
 

@@ -60,9 +60,9 @@ def show(
 ) -> None:
     """Show what a space holds, and how often N conversations use it.
 
-    It shows dimensions and weights, and for each design how often the rarest and the most frequent value of
-    each dimension occur in N conversations. A cell is one value of each dimension. A space with exercises
-    also shows some of them with their answers.
+    It prints dimensions and weights, and for each design how often the rarest and the most frequent value of
+    each dimension occur in N conversations. A cell is one value of each dimension. Of exercises, some are
+    printed with their answers.
 
     Example: edgen space show education_dialogue -n 40
     """
@@ -89,7 +89,7 @@ def expand(
             " [default: `default` of ./job.yaml if it exists, else the simulator]", metavar="JOB[:ROLE]"
         ),
     ] = None,
-    prompt: Annotated[str, template("space_expand")] = "space_expand",
+    prompt: Annotated[str | None, template("space_expand")] = None,
     output: Annotated[
         Path | None, o.output("FILE", "The new space.  [default: <name>-expanded.yaml]")
     ] = None,
@@ -100,9 +100,8 @@ def expand(
 ) -> None:
     """Ask a model for more values of one dimension of a space.
 
-    A new space file gets the old and the new values. Near-duplicates of known values are dropped. No file is
-    changed or overwritten. Every answer is stored in FILE.db next to the new file, so a second start asks for
-    none again. The hidden lock file there may be deleted afterwards.
+    A new space file gets the old and the new values, without near-duplicates; no file is overwritten. Answers
+    are stored in FILE.db next to the new file, so a second start requests none twice.
 
     Example: edgen space expand education_dialogue --dimension topics --count 200 --backend job.yaml
     """
@@ -112,7 +111,7 @@ def expand(
     control = make_control(work)
     options: dict[str, Any] = {
         "job": backend,
-        "prompt": prompt,
+        "prompt": prompt or "space_expand",
         "output": output,
         "overrides": overrides,
     }

@@ -69,8 +69,8 @@ def command(
 
     A run with arms is measured arm by arm. --json has the definition of every measure, with its source.
 
-    Measures of the run's own job are taken as well, if you agree to run their files.
-    `--measure ./mine.py:words` adds a function of your own: docs/write_your_template.md has one.
+    Measures of the run's own job are included if you agree to run their files. `--measure ./mine.py:words`
+    adds your own function: docs/write_your_template.md has one.
 
     Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """

@@ -43,10 +43,9 @@ def command(
 ) -> None:
     """Show how a run stands, or list the runs in a folder.
 
-    A run has counts of conversations that are planned, accepted, rejected, failed and pending, and of calls,
-    tokens and cost. A folder has a line for each run, the newest first, what is running, why each run
-    stopped, and totals. --watch shows a run again at every change until no process works on it, and waits for
-    a run that has not begun.
+    For a run: conversations planned, accepted, rejected, failed and pending, and calls, tokens and cost. For
+    a folder: a line for each run, the newest first, with its state and the reason of a stop, and totals.
+    --watch follows a run until no process works on it, and waits for one that has not begun.
 
     Example: edgen status outputs/quickstart
 

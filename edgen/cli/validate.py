@@ -67,11 +67,10 @@ def command(
 ) -> None:
     """Check that records of conversations are valid, and repair copies.
 
-    Of a run, it also checks ledgers, inputs, layers, pairs, votes and finished files; the last lines say how
-    to repair what is damaged. Errors make a record or a file invalid; warnings do not. Exits with 0 if all
-    are valid, and with 3 if some are not, also with --fix. --replies reads raw replies of a model as `edgen
-    generate` does, and prints turns, probability and repairs as JSON; it exits with 3 if a reply holds no
-    conversation.
+    In a run, it also checks ledgers, inputs, layers, pairs, votes and finished files; the last lines say how
+    to repair damage. Warnings make nothing invalid. It exits with 0 if all records and files are valid, else
+    with 3, also with --fix. --replies reads raw replies as `edgen generate` does and prints their turns as
+    JSON; it exits with 3 if a reply contains no conversation.
 
     Example: edgen validate outputs/quickstart
 

@@ -53,11 +53,11 @@ def command(
 ) -> None:
     """Look at runs in a browser; have people vote and label.
 
-    Pages are served on this machine alone, to the browser that opens the printed link. They show how runs
-    stand, live; search and filter conversations; and show all that a run knows of one: scenario, turns,
-    labels, raw replies, requests, provenance and pairs. Other data opens in the same pages: published data
-    sets, and chats as messages or in ShareGPT's form, in JSON, JSON Lines or Parquet. With --vote or --label,
-    invited people see one pair or unit at a time, and nothing else. Ctrl-C stops the server.
+    Pages are served on this machine alone, to the browser that opens the printed link. They follow runs live,
+    search and filter conversations, and show everything about one: scenario, turns, labels, raw replies,
+    requests, provenance and pairs. Published data sets and chats (JSON, JSON Lines or Parquet) open in the
+    same pages. With --vote or --label, invited people see one pair or unit at a time. Ctrl-C stops the
+    server.
 
     Example: edgen web outputs
 

@@ -115,14 +115,15 @@ Agent = Annotated[
 TurnsLeft = Annotated[
     int | None,
     option(
-        "Leave out pairs that part where fewer than N turns follow, in either of the two.",
+        "Leave out pairs with fewer than N turns after the one at which they part.",
         "--min-turns-left",
         metavar="N",
         ge=0,
     ),
 ]
 People = Annotated[
-    tuple[Path, ...], option("What people said; it is kept with the run.", "--people", metavar="FILE")
+    tuple[Path, ...],
+    option("A file of people's votes or labels; the run keeps it.", "--people", metavar="FILE"),
 ]
 RoleWords = Annotated[
     tuple[str, ...],

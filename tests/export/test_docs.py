@@ -13,6 +13,19 @@ from tests.export.runs import FORMATS, SPACE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "exports.md"
+# The columns of Education Dialogue's space, which most formats have; the page lists them once.
+SCENARIO = ", ".join(
+    f"`{name}`"
+    for name in (
+        "topic",
+        "student_preference",
+        "student_reaction",
+        "teacher_preference",
+        "teacher_reaction",
+        "subject",
+        "level",
+    )
+)
 
 
 def formats() -> str:
@@ -24,14 +37,19 @@ def formats() -> str:
             + ", ".join(f"`{column}`" for column in table.columns)
             for table in one.tables_of(SPACE)
         )
+        columns = columns.replace(SCENARIO, "*scenario*")
         lines.append(f"| `{name}` | {one.summary} | {', '.join(needs)} | {columns} |")
     return "\n".join(lines) + "\n"
 
 
 def tried() -> str:
-    lines = ["| `--to` | library | day | what was run |", "|---|---|---|---|"]
+    lines = ["| `--to` | libraries, with the day of the test |", "|---|---|"]
     for name, one in FORMATS.items():
-        lines += [f"| `{name}` | {run.library} {run.version} | {run.day} | {run.what} |" for run in one.tried]
+        days: dict[str, list[str]] = {}
+        for run in one.tried:
+            days.setdefault(run.day, []).append(f"{run.library} {run.version}")
+        told = "; ".join(f"{', '.join(several)} ({day})" for day, several in days.items())
+        lines += [f"| `{name}` | {told} |"] if told else []
     return "\n".join(lines) + "\n"
 
 

@@ -54,7 +54,7 @@ def command(
     """Rank candidate replies by chance, shared words or a model.
 
     EXAMPLES is a response-selection test file. `edgen score` scores the ranking. A model orders 20 candidates
-    at a time; its answers are stored in FILE.db, so a second start asks for none of them again.
+    at a time; a second start requests no answer twice (FILE.db).
 
     Example: edgen baseline test.json -o bm25.json --method bm25
     """

@@ -57,8 +57,8 @@ _SPREAD = "{{mean:.0%}} of {}, from {{p5:.0%}} (5%) to {{p95:.0%}} (95%)"
 class BalanceMeasure(Measure[Balance]):
     name = "balance"
     definition = (
-        "The teacher's share of a conversation's words and of its turns, each role's where others speak, and who speaks "
-        "first. edgen's own definition; words and quantiles are those of lengths."
+        "The teacher's share of a conversation's words and turns (each role's, in other spaces), and who "
+        "speaks first. edgen's own definition; words and quantiles as in lengths."
     )
     order = 3
     section = "shape"

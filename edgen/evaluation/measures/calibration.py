@@ -18,7 +18,7 @@ class CalibrationMeasure(Measure[Calibration]):
     definition = (
         "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "
         "expected calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs "
-        "--report`. Where a judge tells log probabilities, so is its preference by them, beside its verdicts."
+        "--report`. The same for a judge's preference by log probabilities, if it has any."
     )
     order = 12
     section = "understanding"

@@ -46,10 +46,10 @@ class CoverageMeasure(Measure[Coverage]):
     name = "coverage"
     definition = (
         "Cells (one value of each dimension) of the space against the plan. Survivors: accepted of "
-        "settled, with Wilson's interval (1927) for the effective number of scenarios (Franco et al. 2019) and "
-        "Student's t for its quantile (Korn and Graubard 1998), so wider with few scenarios; p by Fisher's exact test (1935) over "
-        "scenarios that lost a conversation, Holm-adjusted (1979) for all values. Evenness: entropy over "
-        "its greatest value (Pielou 1966)."
+        "settled, with Wilson's interval (1927) for the effective number of scenarios (Franco et al. "
+        "2019) and Student's t for its quantile (Korn and Graubard 1998); p by Fisher's exact test (1935) "
+        "over scenarios that lost a conversation, Holm-adjusted (1979) for all values. Evenness: entropy "
+        "over its maximum (Pielou 1966)."
     )
     order = 7
     section = "space"

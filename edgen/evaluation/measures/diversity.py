@@ -79,12 +79,13 @@ class Diversity(msgspec.Struct, frozen=True, kw_only=True):
 class DiversityMeasure(Measure[Diversity]):
     name = "diversity"
     definition = (
-        "distinct-n: different n-grams over n-grams within conversations (Li et al. 2016, arXiv "
-        "1510.03055), of the whole (above two million different ones estimated by adaptive sampling, Flajolet 1990, Computing 43: "
-        "`distinct_error`) and as the mean over blocks of 1,000 words (after Johnson's 1944 mean "
-        "segmental type-token ratio). Growth: types among the first tokens, with Heaps' law (1978) by "
-        "least squares of the logarithms. Self-BLEU: mean BLEU-4 of up to 200 sampled conversations, each "
-        "against the others (their first 5,000 words; Zhu et al. 2018, arXiv 1802.01886; smoothing 1 of Chen and Cherry 2014)."
+        "distinct-n: different n-grams over all n-grams within conversations (Li et al. 2016, arXiv "
+        "1510.03055), of the whole (above two million different ones estimated by adaptive sampling, "
+        "Flajolet 1990, Computing 43: `distinct_error`) and as the mean over blocks of 1,000 words (after "
+        "Johnson's 1944 mean segmental type-token ratio). Growth: types among the first tokens, with "
+        "Heaps' law (1978) by least squares of the logarithms. Self-BLEU: mean BLEU-4 of up to 200 "
+        "sampled conversations, each against the others (their first 5,000 words; Zhu et al. 2018, arXiv "
+        "1802.01886; smoothing 1 of Chen and Cherry 2014)."
     )
     order = 4
     section = "language"

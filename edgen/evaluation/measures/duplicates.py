@@ -52,10 +52,10 @@ class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
 class DuplicatesMeasure(Measure[Duplicates]):
     name = "duplicates"
     definition = (
-        "Near: the sets of word 3-grams (Broder 1997) have a Jaccard index of at least 0.8 (the number at "
-        "which Lee et al. 2022, arXiv 2107.06499, draw the line too, on edit similarity); candidates by MinHash in "
-        "20 bands of 6, decided by the true index. Exact: the same roles say the same, to the letter. The "
-        "share has no interval: whether a conversation has a near-duplicate hangs on all the others."
+        "Near: the sets of word 3-grams (Broder 1997) have a Jaccard index of at least 0.8 (the threshold "
+        "of Lee et al. 2022, arXiv 2107.06499, for edit similarity); candidates by MinHash in 20 bands of "
+        "6, decided by the true index. Exact: the same roles say the same, character for character. The "
+        "share has no interval, because conversations depend on each other."
     )
     order = 5
     section = "duplicates"

@@ -21,8 +21,8 @@ _MOST = 2 / 3
 class EchoesMeasure(Measure[Any]):
     name = "echoes"
     definition = (
-        "Turns that echo another role: at least two thirds of their words, and four or more, are runs of four words or more out "
-        "of the three turns before them that others said. edgen's own definition."
+        "Turns that echo another role: at least two thirds of their words, and four or more, are runs of "
+        "four words or more from turns of others among the three turns before. edgen's own definition."
     )
     order = 9
     section = "behaviour"

@@ -24,9 +24,9 @@ from edgen.plugin import (
 class EndingsMeasure(Measure[Any]):
     name = "endings"
     definition = (
-        "Conversations whose record tells how they ended, by the reason, the share in which the task was done or the "
-        "question answered, and the seconds of the conversation's clock until then (outcomes as in Chiyah Garcia, "
-        "Lopes, Liu and Hastie, LREC 2020)."
+        "Of conversations whose record has an outcome: the reason of the end, the share in which the task "
+        "was done or the question answered, and the seconds of the conversation's clock until then "
+        "(outcomes as in Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."
     )
     order = 15
     section = "task"

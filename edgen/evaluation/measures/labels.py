@@ -21,12 +21,13 @@ _MOST = 15  # labels, and pairs of annotators, on a terminal
 class LabelsMeasure(Measure[Found]):
     name = "labels"
     definition = (
-        "Of each layer that annotators put on a run: the share of units whose label it is by most annotators (ties have none), by "
-        "role and by third of a conversation's turns; labels of one labelled turn and of the next; Cohen's kappa of every two "
-        "annotators (Cohen 1960), Fleiss' over units that all label (Fleiss 1971), Krippendorff's alpha (Krippendorff 2011), nominal "
-        "and by the MASI distance of sets (Passonneau 2006); and precision, recall, F1 and Jaccard of each annotator against what "
-        "most of the others say. Shares have Wilson's interval, the other figures a bootstrap's over scenarios; beyond 500, "
-        "scenarios are drawn in 500 groups."
+        "For each layer of a run: the share of units with each majority label (ties have none), by role "
+        "and by third of a conversation's turns; transitions from one labelled turn to the next; Cohen's "
+        "kappa of every two annotators (Cohen 1960), Fleiss' kappa over units that all label (Fleiss "
+        "1971), Krippendorff's alpha (Krippendorff 2011), nominal and with the MASI distance of sets "
+        "(Passonneau 2006); and precision, recall, F1 and Jaccard of each annotator against the majority "
+        "of the others. Shares have Wilson's interval, the other figures a bootstrap's over scenarios; "
+        "beyond 500, scenarios are drawn in 500 groups."
     )
     order = 13
     section = "labels"

@@ -13,10 +13,10 @@ from edgen.plugin.texts import number
 class LengthsMeasure(Measure[Any]):
     name = "lengths"
     definition = (
-        "Turns as the file has them, an end marker that stands by itself among them; words without debris "
-        "and end marker. Words are runs of letters and digits; in scripts without spaces each character "
-        "is one: edgen's own rule. Quantiles are values of the data (type 1 of Hyndman and Fan 1996, "
-        "American Statistician 50), the deviation is the sample's, with n - 1."
+        "Turns as in the file, an end marker alone included; words without debris and end marker. Words "
+        "are runs of letters and digits; in scripts without spaces each character is one: edgen's own "
+        "rule. Quantiles are values of the data (type 1 of Hyndman and Fan 1996, American Statistician "
+        "50); the deviation is the sample's, with n - 1."
     )
     order = 2
     section = "shape"

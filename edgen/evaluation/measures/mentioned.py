@@ -41,10 +41,11 @@ _ENOUGH = 0.5
 class MentionedMeasure(Measure[Any]):
     name = "mentioned"
     definition = (
-        "The share of a scenario's values and key facts that its conversation mentions. A value is mentioned if at least half "
-        "of its words that carry meaning occur in the conversation; forms that share their first six letters are one word. "
-        "Dimensions that describe how a role behaves are left out. Key facts are fields of entries with two words or "
-        "more or a digit; of a list, one item is enough. edgen's own definition."
+        "The share of a scenario's values and key facts that its conversation mentions. A value is "
+        "mentioned if at least half of its content words occur in the conversation; forms that share "
+        "their first six letters are one word. Dimensions that describe how a role behaves are left out. "
+        "Key facts are fields of entries with two words or more or a digit; of a list, one item is "
+        "enough. edgen's own definition."
     )
     order = 9
     section = "behaviour"

@@ -14,8 +14,8 @@ MARKERS = ("suffix", "own_turn", "inside", "absent")
 class OverviewMeasure(Measure[Any]):
     name = "overview"
     definition = (
-        "Records by split and by where the end marker stands; records with each kind of debris, as `edgen "
-        "validate` names it, and with each repair that the reader made. edgen's own counts."
+        "Records by split and by the place of the end marker; records with each kind of debris, as `edgen "
+        "validate` names it, and with each repair of the reader. edgen's own counts."
     )
     order = 1
     section = "shape"

@@ -38,8 +38,9 @@ Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label
 class RecitedMeasure(Measure[Any]):
     name = "recited"
     definition = (
-        "Conversations in which a turn recites a persona: it holds a value of a dimension that describes how a role is or "
-        "behaves word for word (three words or more), or a shorter one after the dimension's label. edgen's own definition."
+        "Conversations in which a turn recites a persona: it contains, word for word, a value of a "
+        "dimension that describes how a role behaves (three words or more), or a shorter one after the "
+        "dimension's label. edgen's own definition."
     )
     order = 9
     section = "behaviour"

@@ -57,10 +57,11 @@ class Secret(NamedTuple):
 class LeaksMeasure(Measure[Any]):
     name = "leaks"
     definition = (
-        "Conversations in which a role says word for word a value of a dimension that it may not know (of Education "
-        "Dialogue: the other side's preference or reaction), before anybody else said it. edgen's own definition. Where "
-        "one prompt plays all roles (`protocol: oneshot`) the one writer knows everything, and these are its slips; only "
-        "where each role has its own (`protocol: selfplay`) could nobody know, and there self-play asks again."
+        "Conversations in which a role says word for word a value of a dimension that it may not know (in "
+        "Education Dialogue: the other side's preference or reaction), before anybody else said it. "
+        "edgen's own definition. With one prompt for all roles (`protocol: oneshot`) the writer knows "
+        "everything, and these are slips; with a prompt for each role (`protocol: selfplay`) a leak is a "
+        "guess, and the turn is retried."
     )
     order = 9
     section = "behaviour"

@@ -60,8 +60,9 @@ class LeakageMeasure(Measure[Leakage]):
     name = "leakage"
     definition = (
         "Test conversations whose topic, whose persona (both sides' preferences and reactions), or whose "
-        "topic and persona together are in train too, and those with a near-duplicate there; of other spaces, those "
-        "whose value of a dimension is in train too, or all their values together. edgen's own definition."
+        "topic and persona together are in train, too, and those with a near-duplicate there; in other "
+        "spaces, those whose value of a dimension is in train, or all their values together. edgen's own "
+        "definition."
     )
     order = 6
     section = "duplicates"

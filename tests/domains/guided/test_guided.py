@@ -20,6 +20,7 @@ import edgen
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
+from edgen.cost.assumptions import count_prompts
 from edgen.domains.guided.answer_time import read_seconds
 from edgen.domains.guided.files import machine_in
 from edgen.domains.guided.machines.dump import dump_machine
@@ -237,6 +238,12 @@ def test_without_a_model_only_the_partner_is_asked(desk: Path, chooser: str) -> 
     assert [*result.outcome["questionnaire"]] == ["Caller"]
     if chooser == "likeliest":
         assert [t.data["state"] for t in result.turns if t.role == "Helper"][:2] == ["greet", "ask"]
+
+
+def test_the_prompt_of_a_role_played_by_chance_is_neither_shown_nor_counted(desk: Path) -> None:
+    plan = plan_for(desk, guided={"chooser": "chance", "questionnaire": None})
+    assert [*plan.asked(plan.scenario(0))] == ["partner"]
+    assert [*count_prompts(plan, range(2), Reach(desk, None)).mean] == ["partner"]
 
 
 def test_arms_may_differ_in_who_chooses(desk: Path) -> None:

@@ -45,8 +45,8 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
 
     name = "adherence"
     definition = (
-        "By keywords: whether the student asks for the way it prefers, whether stated reactions show, "
-        "whether the teacher keeps to its preferred way in the last third or goes over to the student's. "
+        "By keywords: whether the student asks for its preferred way, whether stated reactions show, "
+        "whether the teacher keeps to its preferred way in the last third or changes to the student's. "
         "edgen's own baseline; a judge model reads better."
     )
     order = 8

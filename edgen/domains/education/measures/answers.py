@@ -27,9 +27,9 @@ _REQUESTS = Cues(
 class AnswersMeasure(Measure[Any]):
     name = "answers"
     definition = (
-        "Student's turns that ask to be told the answer, and those whose next turn of the teacher tells "
-        "without asking back; telling: the teacher's turns without a question. edgen's own, by keywords; "
-        "related to the telling rate of MathDial (Macina et al. 2023, arXiv 2305.14536)."
+        "Student turns that ask for the answer, and those whose next teacher turn tells it without asking "
+        "back; telling: teacher turns without a question. edgen's own, by keywords; related to the "
+        "telling rate of MathDial (Macina et al. 2023, arXiv 2305.14536)."
     )
     order = 10
     section = "behaviour"

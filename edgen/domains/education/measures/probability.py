@@ -92,10 +92,11 @@ class ProbabilityCount:
 class ProbabilityMeasure(Measure[Probability]):
     name = "probability"
     definition = (
-        "The probability that the student understood, as the conversation's own model gave it, where "
-        "preferences match, where they do not, and where no keyword tells: edgen's own kinds. Means have "
-        "intervals as shares in coverage have; their difference has Student's t with the degrees of freedom of "
-        "Welch (1947) and Satterthwaite (1946) over scenarios. None for a kind of fewer than 5 scenarios."
+        "The probability that the student understood, as the conversation's own model stated it, where "
+        "preferences match, where they do not, and where no keyword decides: edgen's own kinds. Means "
+        "have intervals as shares in coverage have; their difference has Student's t with the degrees of "
+        "freedom of Welch (1947) and Satterthwaite (1946) over scenarios. Kinds with fewer than 5 "
+        "scenarios have none."
     )
     order = 11
     counts = ProbabilityCount

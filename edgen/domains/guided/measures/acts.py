@@ -68,9 +68,10 @@ class ActsCount:
 class ActsMeasure(Measure[Acts]):
     name = "acts"
     definition = (
-        "Turns of guided conversations by the type of their dialogue act, as their labels have it: Request, Interaction, "
-        "Action, Update (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). The machine names the act of what it offers; what "
-        "is typed, and what others say, has one only where somebody labelled it."
+        "Turns of guided conversations by the type of their dialogue act, from their labels: Request, "
+        "Interaction, Action, Update (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). The machine names "
+        "the act of each offered utterance; free text and other roles' turns have one only if they were "
+        "labelled."
     )
     order = 18
     counts = ActsCount

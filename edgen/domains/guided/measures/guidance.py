@@ -25,9 +25,9 @@ _FIGURES = ("offered", "fixed", "typed", "hinted", "followed")
 class GuidanceMeasure(Measure[Any]):
     name = "guidance"
     definition = (
-        "Utterances of the guided role by whether the machine offered them, they were one of the fixed replies, or typed "
-        "freely (CRWIZ's typed share: Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020); how many utterances were offered; of "
-        "the choices for which a hint was there, those that took what it named. The last is edgen's own."
+        "Utterances of the guided role by origin: offered by the machine, fixed replies, or typed freely "
+        "(CRWIZ's typed share: Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020); how many utterances were "
+        "offered; and of the choices with a hint, those that followed it. The last is edgen's own."
     )
     order = 17
     section = "task"

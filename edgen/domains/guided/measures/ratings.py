@@ -118,11 +118,12 @@ class RatingsCount:
 class RatingsMeasure(Measure[Ratings]):
     name = "ratings"
     definition = (
-        "Ratings in the questionnaires after guided conversations, by role and item; the chance that a rating after a success "
-        "is above one after none, a tie counting half (Mann and Whitney 1947), and the correlation of ranks with how many acts "
-        "of each type the conversation had (Spearman 1904): what CRWIZ's authors tested (Chiyah Garcia, Lopes, Liu and Hastie, "
-        "LREC 2020). p is exact where there are few ratings, and takes conversations as independent, which those of one "
-        "scenario are not; intervals are by scenario. All p are adjusted for their number (Holm 1979)."
+        "Ratings in the questionnaires after guided conversations, by role and item; the chance that a "
+        "rating after a success exceeds one after a failure, a tie counting half (Mann and Whitney 1947), "
+        "and the rank correlation with the number of acts of each type (Spearman 1904): the tests of "
+        "CRWIZ's authors (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020). p is exact for few ratings "
+        "and takes conversations as independent, which those of one scenario are not; intervals are by "
+        "scenario. All p are adjusted for their number (Holm 1979)."
     )
     order = 20
     counts = RatingsCount

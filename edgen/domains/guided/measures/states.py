@@ -53,10 +53,11 @@ class States(msgspec.Struct, frozen=True, kw_only=True):
 class StatesMeasure(Measure[States]):
     name = "states"
     definition = (
-        "States of the machine that guided conversations came to, and transitions that they took, of those that the machine has "
-        "(without fixed replies, and states that have nothing to say). Gone back: a choice of what an earlier state leads to, "
-        "which is offered where the state at hand leads to nothing that may be said. edgen's own; coverage of states and "
-        "transitions as in the testing of software by state machines (Offutt et al. 2003, STVR 13)."
+        "States and transitions of the machine that guided conversations reached, of those that the "
+        "machine has (without fixed replies, and states without an utterance). Gone back: a choice of an "
+        "earlier state's transition, which is offered if the current state leads to nothing that may be "
+        "said. edgen's own; coverage of states and transitions as in the testing of software by state "
+        "machines (Offutt et al. 2003, STVR 13)."
     )
     order = 19
     section = "task"

@@ -76,9 +76,10 @@ class SubtasksCount:
 class SubtasksMeasure(Measure[dict[str, Subtask]]):
     name = "subtasks"
     definition = (
-        "For each sub-task of guided conversations the share of them that reached it, and for those the seconds of the "
-        "conversation's clock and the turns by role in it, all its stretches together; the utterance with which it begins is "
-        "in it (CRWIZ's times and turns a sub-task: Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."
+        "For each sub-task of guided conversations: the share that reached it, and of those the seconds "
+        "of the conversation's clock and the turns by role in it, over all its parts; the utterance that "
+        "begins it belongs to it (CRWIZ's times and turns of a sub-task: Chiyah Garcia, Lopes, Liu and "
+        "Hastie, LREC 2020)."
     )
     order = 16
     counts = SubtasksCount

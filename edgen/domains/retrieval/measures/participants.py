@@ -10,9 +10,9 @@ from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Space, Tota
 class ParticipantsMeasure(Measure[Any]):
     name = "participants"
     definition = (
-        "Of dialogs whose turns tell who posted them (`user_id`): turns, different participants, words of the dialog and of each "
-        "utterance, with minimum, maximum, mean and median, as MSDialog is described (Qu, Yang, Croft, Trippas, Zhang and Qiu, "
-        "SIGIR 2018). Words are cut at blanks."
+        "Of dialogs whose turns name their author (`user_id`): turns, participants, words of the dialog "
+        "and of each utterance, with minimum, maximum, mean and median, as for MSDialog (Qu, Yang, Croft, "
+        "Trippas, Zhang and Qiu, SIGIR 2018). Words are separated by blanks."
     )
     order = 2
     section = "task"

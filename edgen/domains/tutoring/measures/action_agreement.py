@@ -123,11 +123,11 @@ class AgreementCount:
 class AgreementMeasure(Measure[ActionAgreement]):
     name = "action_agreement"
     definition = (
-        "Of turns with the usual number of independent responses: the share in which all take exactly the same actions, "
-        "over those turns and over all; by the student's actions; and Krippendorff's alpha (2011) of all responses with "
-        "the MASI distance of sets (Passonneau 2006), over the first 50,000. Not available where the responses to a turn are "
-        "one text, which one tutor gave several times. The shares are CIMA's (Stasaski, Kao and "
-        "Hearst 2020, section 4)."
+        "Of turns with the usual number of independent responses: the share whose responses all take "
+        "exactly the same actions, over those turns and over all; by the student's actions; and "
+        "Krippendorff's alpha (2011) of all responses with the MASI distance of sets (Passonneau 2006), "
+        "over the first 50,000. Not available if the responses to a turn are one text that one tutor gave "
+        "several times. The shares are CIMA's (Stasaski, Kao and Hearst 2020, section 4)."
     )
     order = 13
     counts = AgreementCount

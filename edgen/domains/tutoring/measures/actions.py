@@ -101,9 +101,10 @@ class ActionsCount:
 class ActionsMeasure(Measure[Actions]):
     name = "actions"
     definition = (
-        "Shares of utterances with each action and with each set of actions; the lead of the most frequent set; and the "
-        "shares of responses with each action to a turn that takes one action alone. All responses to a turn count, and no response that is served again to another. As in "
-        "CIMA (Stasaski, Kao and Hearst 2020, section 4)."
+        "Shares of utterances with each action and with each set of actions; the lead of the most "
+        "frequent set; and the shares of responses with each action to a turn with a single action. All "
+        "responses to a turn count, except those that were served again. As in CIMA (Stasaski, Kao and "
+        "Hearst 2020, section 4)."
     )
     order = 12
     counts = ActionsCount

@@ -36,10 +36,12 @@ from edgen.plugin import (
 class ExercisesMeasure(Measure[Any]):
     name = "exercises"
     definition = (
-        "Exercises begun, the share that is solved, the student's turns for each that is, and the share of these that its first turn solved, as a student does who was told; learning: turns for the last "
-        "solved exercise of a session less those for the first (CIMA: Stasaski, Kao and Hearst 2020, section 4); the share "
-        "of tutors' responses, all of a turn, that hold a right answer before the exercise is solved (related to the telling "
-        "of Macina et al. 2023, arXiv 2305.14536); and of those that went on, the share that the student called nonsense."
+        "Exercises begun, the share solved, the student's turns for each solved one, and the share of "
+        "these that the first turn solved, as by a student who was told; learning: turns for a session's "
+        "last solved exercise less those for the first (CIMA: Stasaski, Kao and Hearst 2020, section 4); "
+        "the share of tutor responses, alternatives included, that contain a right answer before the "
+        "exercise is solved (related to the telling of Macina et al. 2023, arXiv 2305.14536); and of the "
+        "responses that continued, the share that the student called nonsense."
     )
     order = 11
     section = "behaviour"

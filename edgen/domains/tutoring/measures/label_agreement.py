@@ -52,9 +52,10 @@ class LabelAgreementCount:
 class LabelAgreementMeasure(Measure[LabelAgreement]):
     name = "label_agreement"
     definition = (
-        "Of utterances that both the speaker and a labeller say the actions of: the share with the same set of actions, and "
-        "precision, recall and F1 of the labeller against the speaker, by action, micro (over the counts of all actions) and "
-        "macro (the mean over actions); Sokolova and Lapalme 2009. Intervals are by the bootstrap over scenarios."
+        "Of utterances whose actions both the speaker and a labeller state: the share with the same set "
+        "of actions, and precision, recall and F1 of the labeller against the speaker, by action, micro "
+        "(over the counts of all actions) and macro (the mean over actions); Sokolova and Lapalme 2009. "
+        "Intervals are by the bootstrap over scenarios."
     )
     order = 14
     counts = LabelAgreementCount

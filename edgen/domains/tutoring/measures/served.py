@@ -45,10 +45,11 @@ def _compared(name: str, title: str, top: str, definition: str) -> Compared:
 class ServedMeasure(Measure[Any]):
     name = "served"
     definition = (
-        "Of the turns that students are served in rounds: the share from the pool, by a template that was drawn, by a "
-        "template since the pool had nothing (dry), and new ones since no template was left; by the student's action, by "
-        "round, and how many of each the student calls nonsense; how often a response from the pool is served; and the share "
-        "of turns that tutors respond to. edgen's own, for the way of CIMA (Stasaski, Kao and Hearst 2020, section 3)."
+        "Of the turns that students are served in rounds: the shares from the pool, from a drawn "
+        "template, from a template because the pool had nothing (dry), and new because no template was "
+        "left; by the student's action, by round, and how many of each the student calls nonsense; how "
+        "often a pooled response is served; and the share of turns that tutors respond to. edgen's own, "
+        "for the method of CIMA (Stasaski, Kao and Hearst 2020, section 3)."
     )
     order = 15
     section = "behaviour"

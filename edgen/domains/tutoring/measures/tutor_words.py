@@ -21,9 +21,9 @@ _WORD = re.compile(r"\w+")
 class TutorWordsMeasure(Measure[Any]):
     name = "tutor_words"
     definition = (
-        "Words between blanks of each response of a tutor and of each different turn of a student; and of a response, the "
-        "words that are no value of the space's concepts, in any language that the space has. As in CIMA (Stasaski, Kao "
-        "and Hearst 2020, section 4), which does not say how words of the domain were told from others."
+        "Words (separated by blanks) of each tutor response and of each different student turn; and the "
+        "words of a response that are no value of the space's concepts, in any language of the space. As "
+        "in CIMA (Stasaski, Kao and Hearst 2020, section 4), which does not define words of the domain."
     )
     order = 14
     section = "shape"

@@ -12,8 +12,8 @@ from edgen.plugin import Columns, Compared, Measure, Panel, Sample, Share, Space
 class WantedActionsMeasure(Measure[Any]):
     name = "wanted_actions"
     definition = (
-        "Of responses that were asked for an action (`wanted` in a job): the share that carries it, over all and by action. "
-        "edgen's own."
+        "Of responses that were asked for an action (`wanted` in a job): the share with that action, over "
+        "all and by action. edgen's own."
     )
     order = 15
     section = "behaviour"
