@@ -23,11 +23,10 @@ import msgspec
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.events import Event
 from edgen.core.system import handling
-from edgen.planning.job_source import JobSource
+from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
-from edgen.runtime.control import Control
+from edgen.runtime.control import Control, Trust
 from edgen.runtime.snapshot import Snapshot, StatusEvent
-from edgen.runtime.trust import Trust
 
 _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 

@@ -34,7 +34,7 @@ from edgen.core.threads import run_in_thread
 from edgen.execution.merge import merge
 from edgen.execution.run import check_part
 from edgen.execution.session import interruption
-from edgen.planning.job_source import JobSource
+from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
