@@ -7,7 +7,7 @@ A bad answer is data; only bugs raise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
@@ -22,6 +22,7 @@ from edgen.execution.rollout import OutcomeRecorder, Rollout, run_task
 from edgen.execution.scheduler import Work
 from edgen.execution.watchdog import Watchdog
 from edgen.store.ledger import OPEN
+from edgen.store.ledger.facts import WorkerCounts
 
 GRACE = 30.0  # seconds for calls in flight to end once the run stops
 UNPAID_GRACE = 3.0  # seconds, if none of them is paid for
@@ -49,6 +50,11 @@ class OnlineScheduler:
     def in_flight(self) -> int:
         """The number of calls running at the backends."""
         return sum(client.in_flight for client in {*self._work.clients.values()})
+
+    @property
+    def workers(self) -> Mapping[str, WorkerCounts]:
+        """The worker processes: none."""
+        return {}
 
     @property
     def paused_for(self) -> float:
