@@ -166,35 +166,38 @@ print("RATE", {count} / (time.time() - began))
 
 def cluster(folder: Path) -> None:
     """Workers and partitions against one process: CPU per reply, throughput, and what more workers would do."""
-    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch:
-        with canned() as url, ray_cluster(Path(scratch)) as address:
-            one, _, rate = _per_reply(folder, url)
-            print(f"  one process: {one:.0f} µs a reply, {rate:.0f}/s", flush=True)
-            head, others, rate2 = _per_reply(folder, url, "--on", address, "--workers", "2")
+    with (
+        tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch,
+        canned() as url,
+        ray_cluster(Path(scratch)) as address,
+    ):
+        one, _, rate = _per_reply(folder, url)
+        print(f"  one process: {one:.0f} µs a reply, {rate:.0f}/s", flush=True)
+        head, others, rate2 = _per_reply(folder, url, "--on", address, "--workers", "2")
+        print(
+            f"  2 workers:   head {head:.0f} µs, workers {others:.0f} µs a reply, {rate2:.0f}/s ({rate2 / rate:.2f} of one process)",
+            flush=True,
+        )
+        head4, others4, rate4 = _per_reply(folder, url, "--on", address, "--workers", "4")
+        print(
+            f"  4 workers:   head {head4:.0f} µs, workers {others4:.0f} µs a reply, {rate4:.0f}/s",
+            flush=True,
+        )
+        lent, parts, rate_p = _per_reply(folder, url, "--partitions", "2")
+        print(
+            f"  2 partitions: command {lent:.0f} µs, partitions {parts:.0f} µs a reply, {rate_p:.0f}/s ({rate_p / rate:.2f} of one process)",
+            flush=True,
+        )
+        head, others = min(head, head4), min(others, others4)
+        for count in (8, 32, 128):
+            limit = min(1e6 / head, count * 1e6 / others)
             print(
-                f"  2 workers:   head {head:.0f} µs, workers {others:.0f} µs a reply, {rate2:.0f}/s ({rate2 / rate:.2f} of one process)",
-                flush=True,
+                f"  predicted for {count} workers, a core each and one for the head: {limit:,.0f}/s "
+                f"({'the head' if limit < count * 1e6 / others else 'the workers'} at its most); "
+                f"with {max(1, round(count * head / others))} partitions {count * 1e6 / others:,.0f}/s"
             )
-            head4, others4, rate4 = _per_reply(folder, url, "--on", address, "--workers", "4")
-            print(
-                f"  4 workers:   head {head4:.0f} µs, workers {others4:.0f} µs a reply, {rate4:.0f}/s",
-                flush=True,
-            )
-            lent, parts, rate_p = _per_reply(folder, url, "--partitions", "2")
-            print(
-                f"  2 partitions: command {lent:.0f} µs, partitions {parts:.0f} µs a reply, {rate_p:.0f}/s ({rate_p / rate:.2f} of one process)",
-                flush=True,
-            )
-            head, others = min(head, head4), min(others, others4)
-            for count in (8, 32, 128):
-                limit = min(1e6 / head, count * 1e6 / others)
-                print(
-                    f"  predicted for {count} workers, a core each and one for the head: {limit:,.0f}/s "
-                    f"({'the head' if limit < count * 1e6 / others else 'the workers'} at its most); "
-                    f"with {max(1, round(count * head / others))} partitions {count * 1e6 / others:,.0f}/s"
-                )
-            data = _ray_data(address, url, 200, 4)
-            print(f"  plain Ray Data, 4 actors, one call in flight each, 0.1 s a call: {data:.1f}/s")
+        data = _ray_data(address, url, 200, 4)
+        print(f"  plain Ray Data, 4 actors, one call in flight each, 0.1 s a call: {data:.1f}/s")
 
 
 def partitions_memory(folder: Path, count: int, partitions: int) -> None:

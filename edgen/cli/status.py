@@ -124,6 +124,9 @@ def render_status(status: Status) -> Iterator[str]:
     yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
     for address, server in (status.servers or {}).items():
         yield f"server     {address}: {server.answers:,} answers, {server.failures:,} failures"
+    for name, worker in (status.workers or {}).items():
+        lost = ", lost" if worker.lost else ""
+        yield f"worker     {name}: {worker.answers:,} answers, {worker.failures:,} failures, {worker.ended:,} tasks{lost}"
     if status.out:
         yield f"reserved   {_describe_amount(status.out)} at most, for open batches and calls"
     if status.unanswered:

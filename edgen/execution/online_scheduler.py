@@ -31,6 +31,7 @@ from edgen.execution.rollout import (
 )
 from edgen.execution.scheduler import Work
 from edgen.store.ledger import OPEN
+from edgen.store.ledger.facts import WorkerCounts
 
 _LOOKS = 40  # checks within the time after which to give up
 _OFTEN = 1.0  # maximum seconds between two checks
@@ -62,6 +63,11 @@ class OnlineScheduler:
     def in_flight(self) -> int:
         """The number of calls running at the backends."""
         return sum(client.in_flight for client in {*self._work.clients.values()})
+
+    @property
+    def workers(self) -> Mapping[str, WorkerCounts]:
+        """The worker processes: none."""
+        return {}
 
     @property
     def paused_for(self) -> float:

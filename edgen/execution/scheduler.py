@@ -17,6 +17,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.events import Events
 from edgen.core.values import Status, TaskId, Usage
 from edgen.store.ledger import Counts, Ledger, RunStatus
+from edgen.store.ledger.facts import WorkerCounts
 
 if TYPE_CHECKING:  # showing counts needs no client
     from edgen.execution.client.budget import Budget
@@ -96,6 +97,10 @@ class Scheduler(Protocol):
     @property
     def paused_for(self) -> float:
         """Seconds that a service has asked to wait, 0 if none has."""
+
+    @property
+    def workers(self) -> Mapping[str, WorkerCounts]:
+        """The worker processes by node and process; empty if all is done by this one."""
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
         """Begin nothing more. Calls in flight may end within `grace` seconds (None: the default). The first

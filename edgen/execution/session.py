@@ -38,11 +38,13 @@ from edgen.store.ledger.facts import (
     RETRIES,
     SERVERS,
     ServerCounts,
+    WorkerCounts,
     add_servers,
     note_end,
     note_retries,
     note_servers,
     note_timeouts,
+    note_workers,
     read_retries,
     read_servers,
     read_timeouts,
@@ -118,6 +120,7 @@ class Session:
         self._timeouts_noted = 0
         self._servers_before = read_servers(ledger.fact(SERVERS), ledger.path)
         self._servers_noted: dict[str, ServerCounts] = {}
+        self._workers_noted: dict[str, WorkerCounts] = {}
 
     def _open_budget(self, whole: Budget) -> Budget:
         """Return this session's budget: under the caps of the whole run, with its own lease if runs share a
@@ -263,6 +266,9 @@ class Session:
             if (servers := self.servers) != self._servers_noted:
                 self._servers_noted = servers
                 note_servers(self.ledger, add_servers(self._servers_before, servers))
+            if (workers := self.scheduler.workers) != self._workers_noted:
+                self._workers_noted = dict(workers)
+                note_workers(self.ledger, workers)
             if reason:
                 note_end(self.ledger, self._number, reason)
             self.ledger.note_session(

@@ -192,6 +192,7 @@ class Monitor:
                 per_second=made / passed if passed > 0 else 0.0,
                 wait=session.scheduler.paused_for,
                 flows=flows,
+                workers=session.scheduler.workers,
                 **self._budget_left(),
             ),
         )

@@ -5,7 +5,7 @@ show. `Usage` sums tokens and dollars.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -16,6 +16,7 @@ from edgen.core.events import Event
 from edgen.core.text import describe_reasons, dollars, format_short, round_usd
 from edgen.execution.scheduler import ProgressCounts
 from edgen.store.ledger import Counts, RunStatus, TokenCounts
+from edgen.store.ledger.facts import WorkerCounts
 
 
 class Calls(msgspec.Struct, frozen=True):
@@ -127,6 +128,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
     per_second: float = 0.0
     wait: float = 0.0  # seconds until calls go to the service again
     flows: tuple[Flow, ...] = ()
+    workers: Mapping[str, WorkerCounts] = {}
     paused_seconds: float = 0.0
     last_answer: float | None = None
     batches_out: int = 0

@@ -24,13 +24,16 @@ from edgen.store.ledger.facts import (
     END,
     RETRIES,
     SERVERS,
+    WORKERS,
     ServerCounts,
+    WorkerCounts,
     add_servers,
     ended_rounds,
     read_end,
     read_retries,
     read_servers,
     read_timeouts,
+    read_workers,
 )
 from edgen.store.run_folder import RunFolder
 
@@ -177,7 +180,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
-    aside for what is out; `servers`: calls to each of a backend's several servers; `unanswered`: what is
+    aside for what is out; `servers`: calls to each of a backend's several servers; `workers`: those of the last start on a cluster; `unanswered`: what is
     charged for calls without a kept answer; `budget`: the one that it shares with other runs; `lost_replies`:
     those that were stored once, and are missing from the ledger; `last`: what the last session of a run that
     is not complete ended with; `judges`: how each judge of its pairs stands; `rollouts`: how those stand that
@@ -204,6 +207,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     retried: dict[str, int] | UnsetType = UNSET
     timeouts: int | UnsetType = UNSET
     servers: dict[str, ServerCounts] | UnsetType = UNSET
+    workers: dict[str, WorkerCounts] | UnsetType = UNSET
     stopped: Stopped | UnsetType = UNSET
     last: str | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
@@ -302,6 +306,7 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
         retried=read_retries(kept.facts.get(RETRIES), ledger) or UNSET,
         timeouts=read_timeouts(kept.facts.get, ledger) or UNSET,
         servers=read_servers(kept.facts.get(SERVERS), ledger) or UNSET,
+        workers=read_workers(kept.facts.get(WORKERS), ledger) or UNSET,
         stopped=_why_stopped(kept, ledger, held=held),
         last=status.last(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
@@ -368,6 +373,7 @@ def _add_up(arms: list[Status]) -> Status:
         retried=dict(sum((Counter(arm.retried or {}) for arm in arms), Counter[str]())) or UNSET,
         timeouts=sum(arm.timeouts or 0 for arm in arms) or UNSET,
         servers=add_servers(*(arm.servers or {} for arm in arms)) or UNSET,
+        workers={name: one for arm in arms for name, one in (arm.workers or {}).items()} or UNSET,
     )
 
 

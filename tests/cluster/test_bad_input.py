@@ -121,7 +121,8 @@ async def test_another_version_of_ray(tmp_path: Path) -> None:
     from ray.util import get_node_ip_address
 
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
-        head = subprocess.Popen(
+        head = await asyncio.to_thread(
+            subprocess.Popen,
             [sys.executable, "-c", patched, "start", "--head", "--port=6397", "--num-cpus=1", "--include-dashboard=false",
              "--disable-usage-stats", f"--temp-dir={folder}", "--object-store-memory=100000000", "--block"],
             stdout=subprocess.PIPE, text=True,

@@ -157,6 +157,12 @@ def _add_activity(found: Families, now: Activity, retried_by: Mapping[str, int],
         found.add("edgen_window", about, flow.window, own)
         about = "1 while a service had asked to wait and has not answered since."
         found.add("edgen_circuit_open", about, flow.circuit_open, own)
+    for name, worker in now.workers.items():
+        own = {**labels, "worker": name}
+        found.add("edgen_worker_in_flight", "Calls that a worker makes.", worker.running, own)
+        found.add("edgen_worker_answers_total", "Answers that a worker brought.", worker.answers, own)
+        found.add("edgen_worker_tasks_total", "Tasks that a worker brought to an end.", worker.ended, own)
+        found.add("edgen_worker_lost", "1 once a worker was lost.", worker.lost, own)
     about = "Seconds of this start in which a service had asked to wait."
     found.add("edgen_paused_seconds_total", about, now.paused_seconds, labels)
     found.add("edgen_batches_out", "Provider batch jobs that are out.", now.batches_out, labels)

@@ -8,7 +8,8 @@ import hmac
 import platform
 import secrets
 from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, FailureKind, UsageError
 from edgen.core.values import Reply
@@ -27,6 +28,7 @@ from edgen.execution.cluster.messages import (
 )
 from edgen.execution.cluster.wire import Wire, decode_to_head
 from edgen.execution.cluster.worker import Equipment
+from edgen.store.ledger.facts import WorkerCounts
 
 _FIRST = 120.0  # seconds for a worker to start
 _LOOK = 1.0  # seconds between two looks for silent workers
@@ -36,19 +38,6 @@ _LOST = Failure("server_error", "the worker that made the call was lost", None, 
 
 class WorkerLostError(Exception):
     """The worker of a unit died or is silent."""
-
-
-class WorkerStand(NamedTuple):
-    """One worker, for people and programs: its node and process, calls under way and answered, failed
-    attempts, ended units, and whether it is lost."""
-
-    node: str
-    pid: int
-    running: int
-    answers: int
-    failures: int
-    ended: int
-    lost: bool
 
 
 class Box:
@@ -100,12 +89,17 @@ class WorkerLink:
         return self.wire is not None and not self.lost
 
     @property
-    def stand(self) -> WorkerStand:
-        """Its counts."""
+    def name(self) -> str:
+        """Its node and process, for people."""
+        return f"{self.node}/{self.pid}"
+
+    @property
+    def stand(self) -> WorkerCounts:
+        """How it stands."""
         counts = self.counts
-        return WorkerStand(
-            self.node, self.pid, len(self.calls), counts["answers"], counts["failures"], counts["ended"], self.lost
-        )  # fmt: skip
+        return WorkerCounts(
+            len(self.calls), counts["answers"], counts["failures"], counts["ended"], self.lost
+        )
 
     def send(self, message: Any) -> None:
         """Queue a message. Raises WorkerLostError."""
@@ -135,7 +129,8 @@ class Pool:
     def __init__(self, count: int, equipment: Equipment, share: float, under: str) -> None:
         self._count, self._equipment, self._share, self._under = count, equipment, share, under
         self.links: list[WorkerLink] = []
-        self.past: list[WorkerStand] = []  # of lost workers
+        self.tell: Callable[[str], None] = lambda _text: None
+        self._past: dict[str, WorkerCounts] = {}  # ended workers
         self.alone = ""
         self._background: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -167,7 +162,7 @@ class Pool:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         for link in self.links:
-            self.past.append(link.stand)
+            self._past[link.name] = link.stand
             link.end()
             with contextlib.suppress(Exception):
                 ray.kill(link.actor)
@@ -187,9 +182,9 @@ class Pool:
                 link.send(Equip(packed))
 
     @property
-    def stands(self) -> list[WorkerStand]:
-        """The counts of all workers, lost ones too."""
-        return [*self.past, *(link.stand for link in self.links)]
+    def stands(self) -> dict[str, WorkerCounts]:
+        """How all workers stand, by node and process, the ended ones first."""
+        return {**self._past, **{link.name: link.stand for link in self.links if link.pid}}
 
     def next_number(self) -> int:
         """Return the number of a new call."""
@@ -254,9 +249,13 @@ class Pool:
 
         if link.lost:
             return
+        calls = len(link.calls)
         link.end()
         self.links.remove(link)
-        self.past.append(link.stand)
+        self._past[link.name] = link.stand
+        self.tell(
+            f"The worker {link.name} was lost with {calls} calls in flight; another one takes its place."
+        )
         with contextlib.suppress(Exception):
             ray.kill(link.actor)
         self._losses += 1

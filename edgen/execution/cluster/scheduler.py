@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from edgen.core.errors import CallError, EdgenError
@@ -22,6 +23,7 @@ from edgen.execution.scheduler import Work
 from edgen.protocols.task import Settled, Spent
 from edgen.providers import Backend
 from edgen.providers.trust import Consents
+from edgen.store.ledger.facts import WorkerCounts
 
 
 class Cluster:
@@ -36,7 +38,13 @@ class Cluster:
         require_ray()
         self._address, self._count, self._consents, self._kept = address, workers, consents, kept
         self.calls = Calls()
+        self._last: dict[str, WorkerCounts] = {}
         self._stack = contextlib.ExitStack()
+
+    @property
+    def stands(self) -> dict[str, WorkerCounts]:
+        """How the workers stand, by node and process."""
+        return self._last if self.calls.pool is None else self.calls.pool.stands
 
     async def open(self, work: Work) -> Pool:
         """Return the workers, with the tasks of a session. Raises EdgenError."""
@@ -57,6 +65,7 @@ class Cluster:
             secret=b"",
         )
         pool = Pool(self._count or connection.cores, equipment, connection.share, work.fingerprint)
+        pool.tell = partial(work.events.tell, "note")
         await pool.open(connection.host)
         self.calls.pool = pool
         return pool
@@ -65,6 +74,7 @@ class Cluster:
         """End the workers, and leave the cluster."""
         if self.calls.pool is not None:
             await self.calls.pool.aclose()
+            self._last = self.calls.pool.stands
             self.calls.pool = None
         self._stack.close()
 
@@ -76,6 +86,11 @@ class ClusterScheduler(OnlineScheduler):
         super().__init__(work)
         self._cluster = cluster
         self._pool: Pool
+
+    @property
+    def workers(self) -> Mapping[str, WorkerCounts]:
+        """The worker processes by node and process."""
+        return self._cluster.stands
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
         """Run the units; see Scheduler."""

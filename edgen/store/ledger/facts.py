@@ -127,6 +127,7 @@ def _damaged(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> Damaged
 
 
 END, RETRIES, SERVERS, TIMEOUTS = "end", "retries", "servers", "timeouts"  # the facts' names
+WORKERS = "workers"
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -165,6 +166,27 @@ def note_timeouts(ledger: NoteTaker, count: int) -> None:
 def read_timeouts(fact: Callable[[str], str | None], path: Path) -> int:
     """Return the total number of attempts that got no answer in time; `fact` returns a fact by its name."""
     return decode_fact(fact(TIMEOUTS), int, path, "its timeouts") or 0
+
+
+class WorkerCounts(msgspec.Struct, frozen=True):
+    """One worker process of a cluster, in the present start or the last one: calls under way, answers, failed
+    attempts, ended tasks, and whether it was lost."""
+
+    running: int
+    answers: int
+    failures: int
+    ended: int
+    lost: bool
+
+
+def note_workers(ledger: NoteTaker, workers: Mapping[str, WorkerCounts]) -> None:
+    """Queue the workers of this start, by node and process."""
+    ledger.set_fact(WORKERS, msgspec.json.encode(dict(workers)).decode())
+
+
+def read_workers(noted: str | None, path: Path) -> dict[str, WorkerCounts]:
+    """Return the workers of the last start that had any."""
+    return decode_fact(noted, dict[str, WorkerCounts], path, "its workers") or {}
 
 
 class ServerCounts(msgspec.Struct, frozen=True):
