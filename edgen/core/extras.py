@@ -43,19 +43,23 @@ class Installation:
 
 def current_installation() -> Installation:
     """Return the installation that this process runs."""
-    from importlib import metadata
-
     root = Path(__file__).resolve().parents[2]
-    try:
-        requirements = metadata.requires(DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
-        requirements = []
     return Installation(
         python=sys.executable or "python3",
         checkout=root if _is_checkout(root) else None,
         has_pip=importlib.util.find_spec("pip") is not None,
-        requirements=tuple(requirements),
+        requirements=_requirements(),
     )
+
+
+def _requirements() -> tuple[str, ...]:
+    """Return the requirements in the metadata of edgen's own distribution."""
+    from importlib import metadata
+
+    try:
+        return tuple(metadata.requires(DISTRIBUTION) or ())
+    except metadata.PackageNotFoundError:
+        return ()
 
 
 def require_extra(extra: str, what: str, *modules: str) -> None:
@@ -72,9 +76,9 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
 def require_versions(extra: str, installation: Installation | None = None) -> None:
     """Raise UsageError if a package of an extra has a version that edgen does not support because another
     package requires it."""
-    it = installation or current_installation()
+    requirements = _requirements() if installation is None else installation.requirements
     wrong = []
-    for requirement in _packages(extra, it.requirements):
+    for requirement in _packages(extra, requirements):
         name, bounds = _read_requirement(requirement)
         installed = _installed_version(name)
         if installed is not None and not all(_is_within(installed, *bound) for bound in bounds):
@@ -82,7 +86,7 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
     if wrong:
         raise UsageError(
             f"the extra '{extra}' does not fit what else is installed: {'; '.join(wrong)}. Install it with: "
-            f"{install_command(extra, it)}. Where another package needs that version, use an environment for each."
+            f"{install_command(extra, installation)}. Where another package needs that version, use an environment for each."
         )
 
 
