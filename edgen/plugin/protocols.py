@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from edgen.protocols.base import Protocol as Protocol
     from edgen.protocols.base import ended as ended
     from edgen.protocols.base import transcript_of as transcript_of
-    from edgen.protocols.cut_turns import ask_turn as ask_turn
     from edgen.protocols.fence import CONTINUED as CONTINUED
     from edgen.protocols.fence import FENCED as FENCED
     from edgen.protocols.fence import fence_text as fence_text
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
     from edgen.protocols.questionnaire import Scale as Scale
     from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
     from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
+    from edgen.protocols.session import ask_turn as ask_turn
     from edgen.protocols.stage import Stage as Stage
     from edgen.protocols.stage import append_message as append_message
     from edgen.protocols.stage import in_one_message as in_one_message
@@ -126,7 +126,7 @@ else:
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables describe_space labels_of learner"
             ),
-            "edgen.protocols.cut_turns": "ask_turn",
+            "edgen.protocols.session": "ask_turn",
             "edgen.protocols.fence": "CONTINUED FENCED fence_text fence_turns guarded_lines make_mark",
             "edgen.protocols.stage": "Stage append_message in_one_message play too_little",
             "edgen.reading.answers.values": "LONGEST read_values",
