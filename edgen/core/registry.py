@@ -19,7 +19,7 @@ import importlib
 import logging
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -143,10 +143,13 @@ def is_added(kind: Kind, name: str) -> bool:
     return (kind, name) in _added
 
 
-def find_all(kind: Kind) -> list[Any]:
-    """Return every usable object of the kind, by name; warn of the others."""
+def find_all(kind: Kind, without: Collection[str] = ()) -> list[Any]:
+    """Return every usable object of the kind, by name; warn of the others. Those named in `without` are not
+    loaded."""
     found = []
     for name in names(kind):
+        if name in without:
+            continue
         try:
             found.append(find(kind, name))
         except PluginError as error:

@@ -66,13 +66,13 @@ def json_of(arms: Mapping[str, Quality]) -> dict[str, Any]:
     return plain.get("", {"arms": plain})
 
 
-def measures(only: Collection[str] | None = None) -> list[Measure[Any]]:
-    """Return all measures, or those in `only`, in their order. Raises PluginError for one of those in
-    `only`."""
+def measures(only: Collection[str] | None = None, without: Collection[str] = ()) -> list[Measure[Any]]:
+    """Return all measures, or those in `only`, in their order, but those in `without`, which are not loaded.
+    Raises PluginError for one of those in `only`."""
     found: list[Measure[Any]] = (
-        find_all("measure")
+        find_all("measure", without)
         if only is None
-        else [find("measure", name) for name in names("measure") if name in only]
+        else [find("measure", name) for name in names("measure") if name in only and name not in without]
     )
     return sorted(found, key=lambda measure: (measure.order, measure.name))
 
@@ -99,8 +99,8 @@ def measures_of_other_families(family: DataSetReader | None) -> dict[str, str]:
 def measures_to_compare(family: DataSetReader) -> tuple[Measure[Any], ...]:
     """Return the measures with comparisons for conversations of a family."""
     others = measures_of_other_families(family)
-    able = (one for one in measures() if one.comparisons or type(one).compared is not Measure.compared)
-    return tuple(one for one in able if one.name not in others)
+    able = measures(without=others)
+    return tuple(one for one in able if one.comparisons or type(one).compared is not Measure.compared)
 
 
 def _name_kind(family: DataSetReader | None) -> str:
@@ -128,7 +128,7 @@ def measure(
             f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for conversations of "
             f"the {needs} family, and these are of {_name_kind(data.family)}."
         )
-    chosen = [one for one in measures(only) if one.name not in others]
+    chosen = measures(only, without=others)
     plan = data.plan()
     shared = Shared(data, partial(find, "measure"), planned=plan is not None)
     shared.start([OVERVIEW.name, *(one.name for one in chosen)])

@@ -7,7 +7,7 @@ CHANGELOG.md says.
 
 ActedTurn, acted_form, read_acted_turn: a turn with the actions that it takes. Chosen, choice_form,
 read_choice: one of several offers, or words of its own. read_scores: a number for each name, MOST_SCORE at
-most. TurnReply: a turn read from a reply. body_of, object_in, unfenced, drop_thinking: the part of a reply
+most. body_of, object_in, unfenced, drop_thinking: the part of a reply
 that answers. fold_key: a name as it is compared. find_service_refusal: a refusal by the service. RoleWords,
 OwnWords, TEACHER_STUDENT: words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text
 that every file can hold.
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from edgen.reading.assistant_words import find_service_refusal as find_service_refusal
     from edgen.reading.loose_json.parser import Pairs as Pairs
     from edgen.reading.loose_json.parser import parse as parse
-    from edgen.reading.one_turn.reader import TurnReply as TurnReply
     from edgen.reading.roles import TEACHER_STUDENT as TEACHER_STUDENT
     from edgen.reading.roles import OwnWords as OwnWords
     from edgen.reading.roles import RoleWords as RoleWords
@@ -51,7 +50,6 @@ else:
             "edgen.reading.answers.scores": "MOST_SCORE read_scores",
             "edgen.reading.assistant_words": "find_service_refusal",
             "edgen.reading.loose_json.parser": "Pairs parse",
-            "edgen.reading.one_turn.reader": "TurnReply",
             "edgen.reading.roles": "OwnWords RoleWords TEACHER_STUDENT",
             "edgen.reading.text.thinking": "drop_thinking",
         },

@@ -24,8 +24,8 @@ Prompts that quote what models or people wrote
     TaskId: what a request is about, for the ledger. Share: a number from 0 to 1, as a setting.
     append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
 What a person sees who plays a role
-    View, Offer: the view of a request (`Question.view`, `Session.view`). facts_of: the values that a role
-        sees. said_in: speaker and text of turns. CLOSING: what a text ends with that closes a conversation.
+    View, Offer: the view of a request (`Question.view`, `Session.view`). said_in: speaker and
+        text of turns.
     Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a Scale each.
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from edgen.protocols.base import Protocol as Protocol
     from edgen.protocols.base import ended as ended
     from edgen.protocols.base import transcript_of as transcript_of
-    from edgen.protocols.cut_turns import ask_turn as ask_turn
     from edgen.protocols.fence import CONTINUED as CONTINUED
     from edgen.protocols.fence import FENCED as FENCED
     from edgen.protocols.fence import fence_text as fence_text
@@ -82,13 +81,12 @@ if TYPE_CHECKING:
     from edgen.protocols.questionnaire import Scale as Scale
     from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
     from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
+    from edgen.protocols.session import ask_turn as ask_turn
     from edgen.protocols.stage import Stage as Stage
     from edgen.protocols.stage import append_message as append_message
     from edgen.protocols.stage import in_one_message as in_one_message
     from edgen.protocols.stage import play as play
     from edgen.protocols.stage import too_little as too_little
-    from edgen.protocols.views import CLOSING as CLOSING
-    from edgen.protocols.views import facts_of as facts_of
     from edgen.protocols.views import said_in as said_in
     from edgen.reading.answers.values import LONGEST as LONGEST
     from edgen.reading.answers.values import read_values as read_values
@@ -120,7 +118,7 @@ else:
             "edgen.space.cells": "AllowedCells",
             "edgen.core.person_requests": "Offer View",
             "edgen.core.values": "Role TaskId",
-            "edgen.protocols.views": "CLOSING facts_of said_in",
+            "edgen.protocols.views": "said_in",
             "edgen.protocols.questionnaire": (
                 "Questionnaire QuestionnaireError Scale load_questionnaire read_questionnaire"
             ),
@@ -128,7 +126,7 @@ else:
             "edgen.protocols.parts": (
                 "CONVERSATION_VARIABLES Labels TURN_VARIABLES conversation_variables describe_space labels_of learner"
             ),
-            "edgen.protocols.cut_turns": "ask_turn",
+            "edgen.protocols.session": "ask_turn",
             "edgen.protocols.fence": "CONTINUED FENCED fence_text fence_turns guarded_lines make_mark",
             "edgen.protocols.stage": "Stage append_message in_one_message play too_little",
             "edgen.reading.answers.values": "LONGEST read_values",

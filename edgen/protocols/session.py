@@ -1,19 +1,28 @@
-"""A conversation under way, as the protocols have it that play one from its first turn to its end."""
+"""A conversation under way, as the protocols have it that play one from its first turn to its end.
+
+`ask_turn` asks for one of its turns. A turn that a token limit cuts off is kept up to its last complete
+sentence, if the job allows it (`too_long`).
+"""
 
 from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Generator, Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import msgspec
 
 from edgen.core.forms import Form
 from edgen.core.person_requests import View
-from edgen.core.values import Address, Message, Scenario
+from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Scenario
 from edgen.prompting import scenario_variables
 from edgen.prompting.prompt import PICTURE, picture_of
-from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules
+from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules, ask
+from edgen.reading.cut_off import without_end
 from edgen.space.model import Space, SpaceRole
+
+CUT_OFF = "cut_off"  # a flag: a turn ends where the last whole sentence did
 
 
 class Session(ABC):
@@ -119,3 +128,57 @@ class PlayedProtocol(ConversationProtocol):
         session = self.session()(scenario, 0, prompts, rules)
         session.opening()
         return session.forms()
+
+
+class Spoken(Protocol):
+    """A turn as read: a struct with its text and its flags."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def flags(self) -> tuple[str, ...]: ...
+
+
+S = TypeVar("S", bound=Spoken)
+Read = Callable[[Reply], S | Rejection]
+
+
+def ask_turn(question: Question, rules: Rules, read: Read[S]) -> Generator[Request, Reply, S | Rejection]:
+    """Ask for a turn, as `ask` does. A turn that is cut off is kept, requested again or rejected, as the job
+    says."""
+    final = frozenset([RejectionReason.TRUNCATED] if rules.too_long == "reject" else [])
+
+    def read_cut(reply: Reply) -> S | Rejection:
+        said = read(reply)
+        cut = isinstance(said, Rejection) and said.reason is RejectionReason.TRUNCATED
+        kept = _read_kept(question, reply, read) if cut and rules.too_long == "cut" else None
+        return said if kept is None else kept
+
+    return (yield from ask(question, rules, read_cut, final))
+
+
+def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
+    """Return what is whole of a turn that was cut off; None if nothing is.
+
+    The cut reply is read as if it had ended there, with its last sentence and without. What is kept has to be
+    the beginning of all that was said: else it was an announcement, a thought or an action.
+    """
+    whole = without_end(reply.text)
+    if whole is None or reply.finish_reason not in ("length", "stop"):
+        return None
+    said, kept = (
+        read(reply if question.form is None else question.form.content(reply))
+        for reply in (_ended(reply, text) for text in whole)
+    )
+    if isinstance(said, Rejection) or isinstance(kept, Rejection) or not said.text.startswith(kept.text):
+        return None
+    if not kept.text:
+        return None if said.text else kept
+    changed: Any = kept
+    flagged: S = msgspec.structs.replace(changed, flags=(*kept.flags, CUT_OFF))
+    return flagged
+
+
+def _ended(reply: Reply, text: str) -> Reply:
+    return msgspec.structs.replace(reply, text=text, finish_reason="stop")

@@ -33,10 +33,10 @@ from edgen.core.values import (
 from edgen.prompting import scenario_variables
 from edgen.prompting.prompt import PICTURE, picture_of
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
-from edgen.protocols.cut_turns import ask_turn
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.parts import turn_variables
 from edgen.protocols.selfplay import CLOSING, CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
+from edgen.protocols.session import ask_turn
 from edgen.protocols.views import CLOSING as CLOSING_MARK
 from edgen.protocols.views import facts_of, said_in
 from edgen.reading.answers.probability import read_probability

@@ -8,8 +8,8 @@ import pytest
 from edgen.core.forms import turn_form
 from edgen.core.values import Address, Conversation, Message, Rejection, Reply, Request
 from edgen.protocols.base import Question, Rules
-from edgen.protocols.cut_turns import CUT_OFF, ask_turn
 from edgen.protocols.selfplay import Selfplay
+from edgen.protocols.session import CUT_OFF, ask_turn
 from edgen.protocols.stage import PlayedTurn, Stage
 from tests.protocols.play import SCENARIO, Answer, play, prompts
 

@@ -28,7 +28,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -132,12 +132,16 @@ class Cues:
     """Words to search in `spoken` text (see `reading.detect`)."""
 
     def __init__(self, *tables: str) -> None:
-        cues = sorted({cue for table in tables for cue in table.split("|") if cue})
+        self._tables = tables
+
+    @cached_property
+    def _wanted(self) -> re.Pattern[str]:
+        cues = sorted({cue for table in self._tables for cue in table.split("|") if cue})
         wanted = (re.escape(cue[:-1]) if cue.endswith("*") else re.escape(f"{cue} ") for cue in cues)
         # By first letter, so that most positions fail at once: six times as fast as a plain alternation.
         grouped = itertools.groupby(wanted, key=lambda cue: cue[0])
         branches = (f"{letter}(?:{'|'.join(cue[1:] for cue in same)})" for letter, same in grouped)
-        self._wanted = re.compile(f" (?:{'|'.join(branches)})")
+        return re.compile(f" (?:{'|'.join(branches)})")
 
     def within(self, spoken: str) -> bool:
         """Return whether any of them occurs."""

@@ -32,7 +32,7 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plan_of, plans_of
 from edgen.planning.plan import Plan
-from edgen.protocols.cut_turns import CUT_OFF
+from edgen.protocols.session import CUT_OFF
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.simulator.text import respond
 from edgen.validation.checker import problems
