@@ -1,17 +1,55 @@
-"""How long work takes, on a machine where others work too."""
+"""How long work takes, on a machine where others work too.
+
+Time is this thread's CPU time. Other work makes that longer as well, by a factor of two or more, since cores share
+caches. So a yardstick of known work is timed next to each measurement, and the measurement is divided by how much slower
+than usual that was. One try within the bound is enough: what is slow by nature is slow each time.
+"""
 
 from __future__ import annotations
 
+import gc
+import re
 import time
 from collections.abc import Callable
 
+TRIES = 10
+_USUAL = 0.0025  # seconds of the yardstick on a quiet core of 2020
+_WORDS = re.compile(r"(\w+)\s+(\w+):")
+_TEXT = "some words, then a label: and more of them. " * 600
 
-def seconds(work: Callable[[], object], times: int = 5) -> float:
-    """CPU seconds of the quickest of several times, and no less than a millisecond: what is slow by chance is
-    not slow every time."""
-    best = float("inf")
-    for _ in range(times):
-        start = time.process_time()
+
+def thread_seconds(work: Callable[[], object]) -> float:
+    """CPU seconds that work takes this thread, without collections of what other tests left."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        start = time.thread_time()
         work()
-        best = min(best, time.process_time() - start)
-    return max(best, 0.001)
+        return time.thread_time() - start
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """CPU seconds that work would take on a quiet core, by one measurement, and at least a millisecond."""
+    before = thread_seconds(_yardstick)
+    took = thread_seconds(work)
+    slower = max(1.0, (before + thread_seconds(_yardstick)) / 2 / _USUAL)
+    return max(took / slower, 0.001)
+
+
+def takes_under(most: float, work: Callable[[], object], tries: int = TRIES) -> bool:
+    """Whether work takes less than `most` CPU seconds of a quiet core, in one of the tries."""
+    return any(seconds(work) < most for _ in range(tries))
+
+
+def takes_at_most(times: float, work: Callable[[], object], other: Callable[[], object]) -> bool:
+    """Whether work takes at most so many times what other work takes, timed one after the other, in one of the tries."""
+    return any(
+        max(thread_seconds(work), 0.001) <= times * max(thread_seconds(other), 0.001) for _ in range(TRIES)
+    )
+
+
+def _yardstick() -> int:
+    return sum(len(found[1]) for found in _WORDS.finditer(_TEXT)) + sum(ord(each) for each in _TEXT)

@@ -152,7 +152,7 @@ async def test_a_command_that_fails_or_hangs_changes_nothing(
     assert notifier.Notifier("exit 3").send(facts, ()) == "the command ended with 3"
     began = time.monotonic()
     assert "longer than" in str(notifier.Notifier("sleep 30 & sleep 30").send(facts, ()))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25  # of 30
 
 
 async def _breathe() -> None:

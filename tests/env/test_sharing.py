@@ -265,7 +265,7 @@ async def test_a_service_that_falls_silent_is_given_up(tmp_path: Path) -> None:
             ends = await asyncio.gather(
                 *(play(env.conversation(index)) for index in range(4)), return_exceptions=True
             )
-            assert time.monotonic() - started < 15
+            assert time.monotonic() - started < 40  # 50 attempts of a second each
             assert all(isinstance(end, ProviderError | CallError) for end in ends), ends
             service.release()
             assert len(await play(env.conversation(0))) > 1, "it is asked again when it is there again"

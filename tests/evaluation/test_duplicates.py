@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 import tracemalloc
 from collections.abc import Sequence
 
@@ -19,6 +18,7 @@ from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches, walk
 from tests.evaluation.said import lesson
+from tests.timing import takes_under
 
 
 def found(*samples: Sample) -> Duplicates:
@@ -187,10 +187,10 @@ def test_many_that_are_all_alike_cost_no_square() -> None:
     corpus = Corpus()
     for i in range(4000):
         corpus.add([[*base, f"n{i}"]])
-    began = time.process_time()
     sides = np.array([i % 20 == 0 for i in range(4000)], dtype=np.int8)
-    alike = matches(corpus, sides)
-    assert time.process_time() - began < 8
+    found = []
+    assert takes_under(8, lambda: found.append(matches(corpus, sides)), tries=2)
+    alike = found[-1]
     own = {place for m in alike if sides[m.a] == sides[m.b] for place in (m.a, m.b)}
     across = {place for m in alike if sides[m.a] != sides[m.b] for place in (m.a, m.b)}
     assert len(own) == 4000

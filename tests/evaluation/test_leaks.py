@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edgen.evaluation.sample import Sample
 from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALK, count_of, lesson, measured, samples
-from tests.timing import seconds
+from tests.timing import takes_at_most
 
 
 def leaked(*lines: str, **scenario: str) -> dict[str, int]:
@@ -70,6 +70,6 @@ def test_many_turns_that_leak_take_time_in_proportion() -> None:
         return lesson(*lines, likes=LECTURE, has=TALK)
 
     small, large = long(2_000), long(20_000)
-    assert seconds(lambda: measured(count_of("leaks"), large)) < 40 * seconds(
-        lambda: measured(count_of("leaks"), small)
+    assert takes_at_most(
+        40, lambda: measured(count_of("leaks"), large), lambda: measured(count_of("leaks"), small)
     )

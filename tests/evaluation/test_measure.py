@@ -6,7 +6,6 @@ import json
 import math
 import re
 import statistics
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -30,6 +29,7 @@ from edgen.stats.distributions import (
 from tests.evaluation.said import count_of, lesson, measured
 from tests.evaluation.said import samples as any_sample
 from tests.measures_page import PAGE, measures_page
+from tests.timing import takes_under
 
 
 @st.composite
@@ -105,9 +105,10 @@ def test_a_megabyte_is_linear() -> None:
         "水" * 300_000,
         "can you tell me? " * 60_000,
     ]
-    began = time.process_time()
-    quality = measured_together([lesson(f"T {text}", f"S {text}", index=i) for i, text in enumerate(texts)])
-    assert time.process_time() - began < 25
+    found = []
+    samples = [lesson(f"T {text}", f"S {text}", index=i) for i, text in enumerate(texts)]
+    assert takes_under(25, lambda: found.append(measured_together(samples)), tries=2)
+    quality = found[-1]
     assert quality.values["lengths"].words.max is not None
     assert all(len(line) <= 80 for line in render(quality))
 

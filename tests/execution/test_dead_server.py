@@ -25,9 +25,7 @@ from tests.clock import run_virtual
 from tests.execution.service import Ended, Service, edgen, equation, error, files, job_text, serve, write
 
 GIVE_UP_AFTER = 2.0  # seconds
-TEARDOWN = (
-    20.0  # seconds that a process may take to end, on a machine with other work; by itself it would take 120
-)
+TEARDOWN = 80.0  # seconds that a process may take to end on a busy machine; an attempt alone would take 120
 
 
 class Dying(Service):
@@ -49,7 +47,7 @@ class Dying(Service):
 
 async def outlive(service: Dying, *arguments: str | Path) -> Ended:
     """Run `edgen generate` against it; checks how and when that ended."""
-    ended = await edgen("generate", *arguments, "--json", timeout=40)
+    ended = await edgen("generate", *arguments, "--json", timeout=110)
     assert ended.code == 5, ended
     assert time.monotonic() - service.last < GIVE_UP_AFTER + TEARDOWN
     assert "run the same command again to resume" in ended.err
@@ -424,7 +422,7 @@ async def test_a_run_whose_last_prompts_hang_is_finished_without_them(
     async with serve(Service(latency=0.1, trouble=trouble)) as service:
         limits = {"in_flight": in_flight, "timeout": 1.0, "give_up_after": 3.0}
         job = write(tmp_path / "job.yaml", job_text(service.url, conversations=30, asks=1, limits=limits))
-        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=40)
+        ended = await edgen("generate", job, "-o", tmp_path / "run", "--json", timeout=110)
     assert ended.code == 3, ended.err
     assert ended.facts["failed"] == {"timeout": left}
     assert files(tmp_path / "run")

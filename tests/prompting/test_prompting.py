@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from edgen.prompting.prompt import MAX_TEMPLATE
 from edgen.prompting.sandbox import MAX_TEXT
 from edgen.space.model import DEFAULT_VARIABLES
 from tests.scenarios import scenario_of
+from tests.timing import takes_under
 
 SCENARIO = scenario_of(
     137,
@@ -167,14 +167,8 @@ class TestRendering:
     def test_a_render_takes_microseconds(self) -> None:
         template = load_prompt(find("prompts", "education_dialogue"), DEFAULT_VARIABLES)
         values = scenario_variables(SCENARIO)
-        best = min(_seconds(template, values) for _ in range(20))
-        assert best < 500e-6  # compiling again for each would take over 1,700
-
-
-def _seconds(template: Prompt, values: dict[str, Any]) -> float:
-    start = time.process_time()
-    template.messages(values)
-    return time.process_time() - start
+        # 500 µs each; compiling again for each would take over 1,700
+        assert takes_under(10e-3, lambda: [template.messages(values) for _ in range(20)])
 
 
 class TestFilesThatCannotBeUsed:
@@ -375,9 +369,7 @@ BOMBS = [
 
 @pytest.mark.parametrize("text", BOMBS, ids=range(len(BOMBS)))
 def test_no_template_runs_away(tmp_path: Path, text: str) -> None:
-    start = time.process_time()
-    refusal(tmp_path, text)
-    assert time.process_time() - start < 5
+    assert takes_under(5, lambda: refusal(tmp_path, text), tries=3)
 
 
 def test_output_is_capped_at_the_character(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from edgen.reading.answers.scores import read_scores
 from edgen.simulator.text import respond
 from edgen.space import load_space
 from tests.protocols.play import SCENARIO
-from tests.timing import seconds
+from tests.timing import takes_under
 
 NAMES = ["asks first", "warm"]
 CRITERIA = [
@@ -96,7 +96,7 @@ def test_what_is_written_is_read(scores: list[float]) -> None:
 
 def test_a_long_reply_takes_no_longer_than_its_length() -> None:
     for text in ("{" * 50_000, '{"a": ' * 20_000, '"' * 100_000, "{ 1/" * 30_000):
-        assert seconds(lambda text=text: read_scores(text, NAMES)) < 2
+        assert takes_under(2, lambda text=text: read_scores(text, NAMES))
 
 
 def test_one_call_scores_all_criteria() -> None:

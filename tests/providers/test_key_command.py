@@ -155,7 +155,7 @@ async def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path
     started = time.monotonic()
     with pytest.raises(CallError, match=r"printed no key within 0\.5 s"):
         await KeyCommand(script(tmp_path, child), {}, patience=0.5).key_after(None)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 50  # of 60
 
 
 async def test_no_shell_reads_the_command(tmp_path: Path) -> None:

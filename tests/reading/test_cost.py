@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import re
-import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -17,6 +15,7 @@ from edgen.reading.conversation import read_unknown
 from edgen.reading.learned import layouts_of
 from edgen.reading.roles import TEACHER_STUDENT
 from tests.cases import each
+from tests.timing import takes_at_most, takes_under
 
 pytestmark = pytest.mark.integration
 
@@ -116,18 +115,8 @@ PLACES = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _others_objects_are_nobodys_cost() -> None:
-    """What other tests left in memory is not looked through again and again while these measure."""
-    gc.collect()
-    gc.freeze()
-
-
-def seconds(text: str) -> float:
-    """Processor time of this thread, so that whatever else the machine and this process do counts for nothing."""
-    start = time.thread_time()
-    read(text)
-    return time.thread_time() - start
+def is_read_in(most: float, text: str) -> bool:
+    return takes_under(most, lambda: read(text))
 
 
 @each("shape", SHAPES)
@@ -136,7 +125,7 @@ def test_no_shape_takes_longer_than_its_length_asks(shape: str) -> None:
     seconds."""
     unit = SHAPES[shape]
     text = unit * (150_000 // len(unit))
-    assert any(seconds(text) < 0.45 for _ in range(2))
+    assert is_read_in(0.45, text)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -144,8 +133,8 @@ def test_no_shape_grows_faster_than_its_length_wherever_it_stands(place: str) ->
     """Something quadratic would need many seconds for what takes milliseconds."""
     size = 10_000
     before, behind = PLACES[place]
-    took = {name: seconds(f"{before}{unit * (size // len(unit))}{behind}") for name, unit in SHAPES.items()}
-    assert {name: s for name, s in took.items() if s > 0.1} == {}
+    texts = {name: f"{before}{unit * (size // len(unit))}{behind}" for name, unit in SHAPES.items()}
+    assert [name for name, text in texts.items() if not is_read_in(0.1, text)] == []
 
 
 @pytest.mark.parametrize(
@@ -154,18 +143,15 @@ def test_no_shape_grows_faster_than_its_length_wherever_it_stands(place: str) ->
 def test_twice_the_text_takes_about_twice_the_time(shape: str) -> None:
     unit = SHAPES[shape]
     small, large = (unit * (size // len(unit)) for size in (100_000, 200_000))
-    once, twice = (min(seconds(text) for _ in range(3)) for text in (small, large))
-    assert twice < 4 * once + 0.02
+    assert takes_at_most(4, lambda: read(large), lambda: read(small))
 
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED}
 
 
-def seconds_of(read: Callable[[str], object], texts: Sequence[str]) -> float:
-    start = time.thread_time()
+def read_all(read: Callable[[str], object], texts: Sequence[str]) -> None:
     for text in texts:
         read(text)
-    return time.thread_time() - start
 
 
 def read_general(text: str) -> object:
@@ -179,8 +165,8 @@ def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str
     are found only after a first look at the whole reply."""
     texts, published = ([EVERY[name](number) for number in range(20)] for name in (layout, "published"))
     most = 8 if find_own_labels(texts[0]) is None else 4
-    assert any(
-        seconds_of(read_general, texts) < most * seconds_of(read_general, published) for _ in range(10)
+    assert takes_at_most(
+        most, lambda: read_all(read_general, texts), lambda: read_all(read_general, published)
     )
 
 
@@ -195,7 +181,7 @@ def test_a_learned_layout_takes_a_few_times_what_its_own_expression_would(layout
     layouts_of.cache_clear()  # a beginning that other tests read often is examined rarely
     for text in texts * 2:
         read(text)
-    assert any(seconds_of(read, texts) < 3 * seconds_of(yardstick, published) for _ in range(10))
+    assert takes_at_most(3, lambda: read_all(read, texts), lambda: read_all(yardstick, published))
 
 
 @each("shape", SHAPES)
@@ -207,11 +193,10 @@ def test_no_shape_takes_long_inside_a_learned_layout(shape: str) -> None:
         reply = EVERY[layout](5)
         middle = reply.rfind("\n", 0, len(reply) // 2)
         text = reply[:middle] + SHAPES[shape] * (40_000 // len(SHAPES[shape])) + reply[middle:]
-        assert any(seconds(text) < 0.2 for _ in range(2))
+        assert is_read_in(0.2, text)
 
 
 @each("shape", SHAPES)
 def test_cleaning_a_turn_is_linear(shape: str) -> None:
-    start = time.thread_time()
-    clean_turn(SHAPES[shape] * (200_000 // len(SHAPES[shape])))
-    assert time.thread_time() - start < 0.5
+    text = SHAPES[shape] * (200_000 // len(SHAPES[shape]))
+    assert takes_under(0.5, lambda: clean_turn(text))

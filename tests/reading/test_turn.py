@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import random
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from edgen.reading.text.quotes import is_silent, trim
 from tests.cases import each
 from tests.reading.test_cost import SHAPES
 from tests.reading.test_properties import TOKENS
+from tests.timing import takes_under
 
 TURNS = Path(__file__).parent / "turns"
 OTHER: dict[Role, Role] = {"Teacher": "Student", "Student": "Teacher"}
@@ -398,28 +397,16 @@ MORE_SHAPES = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _others_objects_are_nobodys_cost() -> None:
-    gc.collect()
-    gc.freeze()
-
-
-def _seconds(text: str) -> float:
-    start = time.process_time()
-    read_turn(text, "Teacher")
-    return time.process_time() - start
-
-
 @pytest.mark.integration
 def test_no_shape_grows_faster_than_its_length() -> None:
     """Something quadratic would need many seconds for what takes milliseconds."""
-    slow = {}
+    slow = []
     for name, unit in (SHAPES | MORE_SHAPES).items():
         for before in ("", "Teacher: ", 'Hello "'):
-            took = _seconds(before + unit * (10_000 // len(unit)))
-            if took > 0.15:
-                slow[before + name] = took
-    assert slow == {}
+            text = before + unit * (10_000 // len(unit))
+            if not takes_under(0.15, lambda text=text: read_turn(text, "Teacher")):
+                slow.append(before + name)
+    assert slow == []
 
 
 @pytest.mark.parametrize("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
@@ -427,7 +414,7 @@ def test_a_megabyte_is_read_in_under_a_second(shape: str) -> None:
     """As 0.4 of it is in 0.4 seconds, on a machine where nothing else works; quadratic work takes many times as long."""
     unit = (SHAPES | MORE_SHAPES)[shape]
     text = unit * (400_000 // len(unit))
-    assert any(_seconds(text) < 1.2 for _ in range(3))
+    assert takes_under(1.2, lambda: read_turn(text, "Teacher"))
 
 
 # The detectors.
@@ -580,13 +567,15 @@ def test_the_detectors_are_quick_on_a_megabyte() -> None:
     text = "the cat sat on a mat and saw. " * 13_000
     noise = " ".join(random.Random(7).choices(["ab", "cd", "ef", "gh"], k=130_000))
     other = " ".join(random.Random(8).choices(["ab", "cd", "ef", "gh"], k=130_000))
-    start = time.process_time()
+    assert takes_under(2.0, lambda: _detect(text, noise, other))
+
+
+def _detect(text: str, noise: str, other: str) -> None:
     find_leak(text, ["the cat sat on a rat", "cat sat on a mat and"], [noise])
     loops(text, [text + "x"])
     loops(noise, [other])
     loops(noise + " x", [noise])
     loops("a" * 400_000, ["a" * 399_999])
-    assert time.process_time() - start < 2.0
 
 
 @settings(max_examples=200)

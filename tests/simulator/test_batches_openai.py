@@ -200,7 +200,7 @@ async def test_a_batch_that_has_begun_keeps_its_input() -> None:
 
 
 async def test_requests_are_answered_evenly() -> None:
-    async with serving(options(batch_seconds=1.0)) as address, openai_client(address) as api:
+    async with serving(options(batch_seconds=2.0)) as address, openai_client(address) as api:
         began = time.monotonic()
         id_ = (await create(api, await upload(api, jsonl(openai_line(i) for i in range(200))))).id
         last = 0
@@ -209,11 +209,11 @@ async def test_requests_are_answered_evenly() -> None:
             assert counts is not None
             if batch.status == "in_progress":
                 assert counts.total == 200
-                assert last <= counts.completed <= 200 * (time.monotonic() - began) + 1
+                assert last <= counts.completed <= 100 * (time.monotonic() - began) + 1
                 last = counts.completed
             assert batch.output_file_id is None
             await asyncio.sleep(0.05)
-        assert time.monotonic() - began >= 0.95
+        assert time.monotonic() - began >= 1.95
         assert last > 0
 
 

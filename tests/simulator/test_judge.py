@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from statistics import mean
 
 import pytest
@@ -19,6 +18,7 @@ from edgen.simulator.text import respond
 from edgen.simulator.turns import TELLS_JUDGE
 from tests.simulator import lessons
 from tests.simulator.prompts import every_scenario
+from tests.timing import takes_under
 
 FENCE = "0123456789abcdef"
 GOOD = "Teacher: What do you think happens next?\nStudent: Oh, I see! So if I push it, it moves. Thank you, that's fun."
@@ -273,10 +273,8 @@ def test_quick_enough(texts: list[list[str]]) -> None:
         lessons.template("oracle_conversation").messages({"conversation_1": a, "conversation_2": b})
         for a, b in lessons.pairs(texts)
     ]
-    start = time.process_time()
-    for seed, messages in enumerate(asked):
-        respond(messages, seed=seed)
-    assert (time.process_time() - start) / len(asked) < 0.003
+    most = 0.003 * len(asked)
+    assert takes_under(most, lambda: [respond(messages, seed=seed) for seed, messages in enumerate(asked)])
 
 
 PIECES = (
@@ -326,7 +324,5 @@ def test_long_prompts_are_read_in_linear_time() -> None:
     ):
         hostile = filler * (40_000 // len(filler))
         text = f"Interaction 1:\n{hostile}\nInteraction 2:\n{hostile}\nWhich is better, 1 or 2?"
-        start = time.process_time()
-        respond((Message("user", text),), seed=1)
-        quality(hostile)
-        assert time.process_time() - start < 1, repr(filler)
+        assert takes_under(1, lambda text=text: respond((Message("user", text),), seed=1)), repr(filler)
+        assert takes_under(1, lambda hostile=hostile: quality(hostile)), repr(filler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from edgen.evaluation.sample import Sample, cut
 from edgen.reading.phrase_kinds import families
 from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALES, TALK, lesson, measured, samples
 from tests.scenarios import scenario_of
-from tests.timing import seconds
+from tests.timing import takes_at_most
 
 
 def said(sample: Sample) -> Verdicts:
@@ -212,10 +213,10 @@ def test_nothing_raises_and_shares_are_shares(given_: list[Sample]) -> None:
     "unit", ["a ", "*a", "? ", "can you. ", "the river is long and wide and deep. ", "/", "\n"]
 )
 def test_long_texts_take_time_in_proportion(unit: str) -> None:
-    def taken(size: int) -> float:
+    def read_texts(size: int) -> Callable[[], object]:
         text = unit * (size // len(unit))
         sample = lesson(f"T {text}", f"S {text}", f"T {text}", likes=LECTURE + text, has=TALK + text)
         said = cut(sample.turns).spoken
-        return seconds(lambda: verdicts(sample.scenario, sample.turns, said))
+        return lambda: verdicts(sample.scenario, sample.turns, said)
 
-    assert taken(400_000) < 40 * taken(40_000)
+    assert takes_at_most(40, read_texts(400_000), read_texts(40_000))

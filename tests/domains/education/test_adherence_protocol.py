@@ -16,7 +16,7 @@ from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
 from edgen.simulator.text import respond
 from tests.protocols.play import SCENARIO
-from tests.timing import seconds
+from tests.timing import takes_at_most
 
 TURNS = (
     Turn("Teacher", "Leaves take in light, and sugar comes of it."),
@@ -86,7 +86,7 @@ def test_nothing_raises(text: str) -> None:
 @pytest.mark.parametrize("unit", ["student_asks: ", "\n", "*", "student_asks: yes\n", "1. ", "<think>"])
 def test_long_answers_take_time_in_proportion(unit: str) -> None:
     small, large = (unit * (size // len(unit)) for size in (40_000, 400_000))
-    assert seconds(lambda: read_sheet(large)) < 40 * seconds(lambda: read_sheet(small))
+    assert takes_at_most(40, lambda: read_sheet(large), lambda: read_sheet(small))
 
 
 def test_the_judge_sees_scenario_and_conversation_and_is_asked_as_judge() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from edgen.core.errors import DataError
 from edgen.domains.retrieval.candidates import RightAnswers
 from edgen.domains.retrieval.functions import baseline, score
+from tests.timing import takes_under
 
 MANY = 40_000
 SECONDS = 10.0  # CPU; a linear reader takes under 1 s on one slow core, a quadratic one many minutes
@@ -51,19 +51,18 @@ def test_repeated_ids_are_read_in_linear_time(case: str, tmp_path: Path) -> None
     if case == "offered":
         offered = [{"candidate-id": one, "utterance": "t"} for one in DOUBLED]
         examples = written(tmp_path / "examples.json", [[{"example-id": "1", "options-for-next": offered}]])
-    begun = time.process_time()
-    found = score(truth, given, candidates=1, examples=examples)
-    assert time.process_time() - begun < SECONDS
+    scored = []
+    assert takes_under(
+        SECONDS, lambda: scored.append(score(truth, given, candidates=1, examples=examples)), tries=2
+    )
+    found = scored[-1]
     kind = {"answers": "doubled_candidate", "labels": "doubled_turn"}.get(case, "doubled_example")
     assert any(one.kind == kind for one in found.findings)
 
 
 def test_many_replies_to_one_context_are_collected_in_linear_time() -> None:
     answers = RightAnswers()
-    begun = time.process_time()
-    for number in range(MANY):
-        answers.add(b"", [number])
-    assert time.process_time() - begun < SECONDS
+    assert takes_under(SECONDS, lambda: [answers.add(b"", [number]) for number in range(MANY)], tries=1)
     assert answers.of(b"")[-1] == MANY - 1
 
 

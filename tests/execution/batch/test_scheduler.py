@@ -549,8 +549,10 @@ async def test_a_service_that_hangs_is_given_up_in_time(tmp_path: Path, step: st
     desk.hangs = {step, "create"} if step == "find" else {step}
     began = time.monotonic()
     with pytest.raises(ProviderError, match="no answer within"):
-        await execute(tmp_path / "run", desk, limits={"give_up_after": 2, "timeout": 60})
-    assert time.monotonic() - began < 30  # and not 60; a create that hangs is looked for, and tried once more
+        await execute(tmp_path / "run", desk, limits={"give_up_after": 2, "timeout": 600})
+    assert (
+        time.monotonic() - began < 300
+    )  # and not 600; a create that hangs is looked for, and tried once more
     desk.hangs = set()
     await execute(tmp_path / "run", desk)
     assert set(desk.asked.values()) == {1}

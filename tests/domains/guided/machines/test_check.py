@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Machine, State, Variable
 from edgen.domains.guided.machines.reach import explore
 from tests.domains.guided.machines.folders import random_machine
+from tests.timing import takes_under
 
 SOUND = Machine(
     name="sound",
@@ -182,7 +182,5 @@ def test_a_large_machine_is_checked_in_seconds() -> None:
         for i, name in enumerate(names)
     }
     machine = plus(states={"start": State(name="start", transitions=("s0",)), **states}, subtasks=("a", "b"))
-    begun = time.process_time()
-    kinds = {one.kind for one in check_machine(machine)}
-    assert kinds == {"probability", "gate", "endless"}
-    assert time.process_time() - begun < 3
+    assert {one.kind for one in check_machine(machine)} == {"probability", "gate", "endless"}
+    assert takes_under(3, lambda: list(check_machine(machine)), tries=3)

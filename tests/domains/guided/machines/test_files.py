@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -202,19 +201,18 @@ def test_what_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_far_too_many_states_are_refused_before_they_are_read(tmp_path: Path) -> None:
-    """A folder of 100,000 states would be refused as early: what is behind 10,000 names is not looked at."""
+    """A folder of 100,000 states would be refused as early: what is behind 10,000 names is not looked at, nor
+    is any file opened: each is broken, and would be named."""
     folder = tmp_path / "m"
     folder.mkdir()
     first = folder / "s0.yaml"
     first.write_text("name: [broken\n")
     for number in range(1, 5_100):
         (folder / f"s{number}.yaml").hardlink_to(first)
-    begun = time.process_time()
     with pytest.raises(
         MachineError, match=r"it holds more than 5,000 states, the most that a machine may have\."
     ):
         load_machine(folder)
-    assert time.process_time() - begun < 1
 
 
 def test_a_bomb_of_aliases_is_refused(tmp_path: Path) -> None:
