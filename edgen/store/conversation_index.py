@@ -17,12 +17,13 @@ import sqlite3
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 
 import msgspec
 
 from edgen.core.errors import RunError
-from edgen.store.bitmaps import everything, from_places, some_in_order, some_of
+from edgen.store.bitmaps import everything, flags_of, from_places, some_in_order, some_of
 
 MOST_MATCHES = 100_000  # conversations that a search finds
 MOST_LISTED = 40  # values of a facet, the most frequent ones
@@ -140,7 +141,7 @@ class ConversationIndex:
             rows = book.execute(
                 "SELECT rowid FROM texts WHERE texts MATCH ? LIMIT ?", (asked, MOST_MATCHES + 1)
             )
-            return from_places((row[0] - 1 for row in rows), self.size)
+            return from_places(map(itemgetter(0), rows), self.size + 1) >> 1  # rowids begin at 1
 
         found = self._kept(("words", asked), search)
         return found, found.bit_count() > MOST_MATCHES
@@ -194,7 +195,10 @@ class ConversationIndex:
         if name not in self.numbers:
             return some_of(matching, self.size, begin, count)
         places = self._order(book, name)
-        known = from_places(places, self.size) & matching
+        having = everything(self.size)
+        if self.numbers[name].known < self.size:
+            having = self._kept(("having", name), lambda: from_places(places, self.size))
+        known = having & matching
         found = some_in_order(known, self.size, places, begin, count, backwards=order.startswith("-"))
         if len(found) < count:  # those without the number come last
             unknown = matching & ~known
@@ -231,17 +235,17 @@ class ConversationIndex:
         ]
         listed = book.execute(f"SELECT {columns} FROM facets WHERE listed ORDER BY place")  # noqa: S608 - ours
         masks: dict[str, int] = {}
-        flags: dict[str, bytes] = {}
+        flags: dict[int, bytes] = {}
         for name, value, count, *places in itertools.chain(listed, rows):
             if not whole:
                 if name not in masks:
                     others = (own for other, own in chosen.items() if other != name)
                     masks[name] = functools.reduce(int.__and__, others, rest)
                 if places[0]:
-                    if name not in flags:
-                        flags[name] = masks[name].to_bytes(self.size // 8 + 1, "little")
-                    own = flags[name]
-                    count = sum(own[at >> 3] >> (at & 7) & 1 for at in array("I", places[1]))
+                    mask = masks[name]
+                    if mask not in flags:  # the same for every facet without a choice
+                        flags[mask] = flags_of(mask, self.size)
+                    count = sum(map(flags[mask].__getitem__, array("I", places[1])))
                 else:
                     count = (int.from_bytes(places[1], "little") & masks[name]).bit_count()
             if count:

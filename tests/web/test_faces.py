@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page
 
+from edgen.store.people import People
 from tests import ROOT, fork_server
 from tests.web.serving import browsing, open_ready, violations
 
@@ -147,6 +148,31 @@ def test_labels_on_a_phone(chrome: Browser, site: Site) -> None:
     assert page.is_visible("text=1 answered")
     _is_right(page)
     page.context.close()
+    _take_into_a_file(site.run)
+
+
+def _take_into_a_file(run: Path) -> None:
+    """Take the labels of the page into the layer, and export it: the one label is in the file."""
+    people = str(run / "people" / "people.db")
+    for command in (
+        ["annotate", str(run), "--labels", "teacher_moves", "--people", people],
+        ["export", str(run), "--to", "hf", "-o", str(run.parent / "labelled")],
+    ):
+        made = subprocess.run(
+            [sys.executable, "-m", "edgen", *command], cwd=ROOT, check=False, capture_output=True, text=True
+        )
+        assert made.returncode == 0, made.stderr
+    with People(run) as kept:
+        ((_unit, person), answer), *_ = kept.latest("label teacher_moves").items()
+    assert person == "lea"
+    rows = [
+        json.loads(line)
+        for file in sorted((run.parent / "labelled").rglob("*.jsonl"))
+        for line in file.read_text("utf-8").splitlines()
+    ]
+    labels = [one for row in rows for one in row["labels.teacher_moves"] if one]
+    assert len(labels) == 1
+    assert answer.value["labels"][0] in json.dumps(labels)
 
 
 def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import edgen
+from bench.play import play
 from edgen.store.mailbox import Mailbox
 from tests import ROOT
 from tests.cli.command import call
@@ -180,6 +181,13 @@ def test_kills_lose_no_answer_and_ask_nobody_twice(run: Path) -> None:
     for player in players:
         assert len(player.sent) == 4
         assert all(said.count(text) == 1 for text in player.sent)
+
+
+def test_random_kills_lose_no_answer_and_ask_nobody_twice(tmp_path: Path) -> None:
+    made = play(tmp_path, pairs=2, pause=0.3, kills=6, seed=int(time.time()) % 10_000)
+    assert made.kills > 0
+    assert made.sent >= 2 * 4
+    assert (made.missing, made.twice) == (0, 0)
 
 
 def test_consent_questions_and_a_backend_that_stands_in(run: Path) -> None:
