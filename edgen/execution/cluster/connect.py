@@ -9,6 +9,7 @@ import socket
 from typing import Any, ClassVar
 
 from edgen.core.errors import InputError, ProviderError, UsageError
+from edgen.core.text import shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
@@ -100,7 +101,7 @@ def _connect(address: str) -> None:
             configure_logging=False,
         )
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
-        said = str(error).strip().partition("\n")[0].rstrip(".")
+        said = shorten(" ".join(str(error).split()), 300).rstrip(".")
         raise ProviderError(
             f"No Ray cluster can be used at {address or 'this machine'}: {said}. {_START}"
         ) from None
