@@ -278,6 +278,7 @@ _PATTERNS = {
     "api_key_env": "a name in capitals",
     "base_url": "an address by http:// or https://",
     "service_tier": "a text in small letters",
+    "on": "here, ray or ray://HOST:PORT",
 }
 
 
