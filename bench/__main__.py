@@ -6,7 +6,8 @@ python -m bench kills [--kills N] [--seconds S] [--seed S]: see bench/kills
 python -m bench real [--forms F] [--only CASE…]: every protocol and asker with a real model; see bench/real.py
 python -m bench flips [--flips N] [--seed S] [--kinds KIND…]: see bench/flips
 python -m bench voting [--people N] [--kills N]: people who vote at once; see bench/voting.py
-python -m bench cluster [--conversations N] [--kills [--workers N] [--heads N]]: workers of a Ray cluster, partitions; see bench/cluster.py"""
+python -m bench cluster [--conversations N] [--kills [--workers N] [--heads N]]: workers of a Ray cluster, partitions; see bench/cluster.py
+python -m bench llama_fleet [--conversations N]: prompt tokens that three llama.cpp servers evaluate; see bench/llama_fleet.py"""
 
 from __future__ import annotations
 
@@ -30,6 +31,7 @@ from bench.flips import flips
 from bench.flips import main as flips_main
 from bench.kills.campaign import kills
 from bench.layouts import layouts
+from bench.llama_fleet import main as llama_main
 from bench.measure import ROOT, edgen, machine, run, simulator
 from bench.reading import reading
 from bench.real import real
@@ -348,6 +350,9 @@ def main() -> None:
         sys.exit(min(kills(sys.argv[2:]), 1))
     if sys.argv[1:2] == ["flips"]:
         sys.exit(min(flips_main(sys.argv[2:]), 1))
+    if sys.argv[1:2] == ["llama_fleet"]:
+        llama_main(sys.argv[2:])
+        sys.exit()
     if sys.argv[1:2] == ["cluster"]:
         cluster_main(sys.argv[2:])
         sys.exit()

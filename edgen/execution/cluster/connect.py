@@ -14,7 +14,9 @@ from edgen.core.text import shorten
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
 _PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
-_SECOND = 0.01  # share of a core of the workers of a further session, which work beside the first one's
+_SECOND = (
+    0.01  # share of a core of the workers of a further session, which share the cores of the first one's
+)
 
 
 class Connection(contextlib.AbstractContextManager["Connection"]):

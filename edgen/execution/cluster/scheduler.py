@@ -27,10 +27,13 @@ from edgen.store.ledger.facts import WorkerCounts
 
 
 class Cluster:
-    """The workers that the scheduler of one session uses, from its first unit to the end of the command.
+    """The workers of one session's scheduler, from its first unit to the end of the command.
 
     `address`: of the cluster, empty for one of this machine; `workers`: their number, None for one a core;
-    `kept`: backends that are called by the head. `variables`: those of the environment that hold keys. Raises InputError if Ray is not installed."""
+    `kept`: backends that are called by the head; `variables`: those of the environment that hold keys.
+
+    Raises InputError if Ray is not installed.
+    """
 
     def __init__(
         self,
@@ -49,7 +52,7 @@ class Cluster:
 
     @property
     def stands(self) -> dict[str, WorkerCounts]:
-        """How the workers stand, by node and process."""
+        """The counts of the workers, by node and process."""
         return self._last if self.calls.pool is None else self.calls.pool.stands
 
     async def open(self, work: Work) -> Pool:

@@ -47,14 +47,14 @@ _PATIENCE = 10.0  # seconds for the connection to the head
 
 
 class Known(NamedTuple):
-    """What requests are addressed to, of a backend that stays at the head."""
+    """The identity of a backend that stays at the head, for the keys of its requests."""
 
     identity: Mapping[str, Any]
     model: str
 
 
 class Equipment(NamedTuple):
-    """What a worker needs from its start: the settings of calls with the `roles` of the requests, the names
+    """The needs of a worker at its start: the settings of calls with the `roles` of the requests, the names
     of the backends that it calls itself, all others, the hosts that keys may go to, and the environment
     `variables` that hold keys at the head. `packed`: the tasks.
     `address` and `secret`: those of the head's door."""
