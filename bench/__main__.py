@@ -22,6 +22,7 @@ from bench.flips import flips
 from bench.flips import main as flips_main
 from bench.kills.campaign import kills
 from bench.layouts import layouts
+from bench.llama_fleet import main as llama_main
 from bench.measure import ROOT, edgen, machine, run, simulator
 from bench.reading import reading
 from bench.real import real
@@ -336,6 +337,7 @@ CAMPAIGNS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "flips": (flips_main, "Files and ledgers of runs are damaged, then read by each command."),
     "real": (real, "Every protocol and asker with a real model."),
     "cluster": (cluster_main, "Workers of a Ray cluster, and their deaths."),
+    "llama_fleet": (llama_main, "The prompt tokens that three llama.cpp servers evaluate."),
     "voting": (voting, "People who vote at once, without and with kills of the server."),
 }
 

@@ -292,6 +292,7 @@ _PATTERNS = {
     "base_url": "URL",
     "service_tier": "lower-case name",
     "poll": "span",
+    "on": "`here`, `ray` or `ray://HOST:PORT`",
 }
 
 

@@ -16,10 +16,11 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
+from edgen.api.generate_options import GenerateOptions as GenerateOptions
 from edgen.api.partitions import make_partitions
 from edgen.config import Job, backend_name
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
-from edgen.core.options import Via, Way
+from edgen.core.options import Way
 from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.costly_changes import dropped_arms, find_rework
@@ -49,26 +50,6 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, read_manifest
 
 Arm = str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateOptions:
-    """Options of generating.
-
-    `output` is the run's folder, outputs/<name> by default. `part`: the scenarios to make, None for all;
-    `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run;
-    `on`: `ray` or `ray://ADDRESS` for a cluster with so many `workers`, `here` for this process, None: the
-    job's. `partitions`: that many processes with a ledger each, None as the job says.
-    """
-
-    output: Path | None = None
-    via: Via = "online"
-    write_only: Path | None = None
-    part: range | None = None
-    fresh: bool = False
-    on: str | None = None
-    workers: int | None = None
-    partitions: int | None = None
 
 
 class ArmFiles(NamedTuple):

@@ -1,8 +1,8 @@
 """The process of one partition: `python -m edgen.api.partition_process`, started by `edgen.api.partitions`.
 
-It gets its work on standard input, and says there what happens, a line of JSON each: notes, how it stands, and
-its end. When standard input ends, the process that started it is gone: then it makes no further call, and ends
-at once.
+It gets its work on standard input. On standard output it reports notes, its state and its end, a line of
+JSON each. When standard input ends, the process that started it is gone: then it makes no further call, and
+ends at once.
 """
 
 from __future__ import annotations
@@ -15,48 +15,18 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from edgen.api.generation import generate
+from edgen.api.partition_messages import Given, Line
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.events import Event
 from edgen.core.system import handling
-from edgen.planning.load import JobSource
-from edgen.providers.trust import Consents
-from edgen.runtime.control import Control, Trust
-from edgen.runtime.snapshot import Snapshot, StatusEvent
+from edgen.runtime.control import Control
+from edgen.runtime.snapshot import StatusEvent
 
 _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
-
-
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a partition says: a note, how it stands, or how it ended (`done`): the error, its exit code and its
-    reason; empty if all was made."""
-
-    note: str = ""
-    snapshot: Snapshot | None = None
-    done: bool = False
-    ended: str = ""
-    code: int = 0
-    reason: str = ""
-
-
-class Given:
-    """What a partition is given: the job, the options, and the user's consents."""
-
-    def __init__(self, source: JobSource, options: Any, control: Control) -> None:
-        self.source, self.options = source, options
-        self.consents: Consents = control.trust.consents
-        self.code: tuple[Path, ...] = tuple(control.trust.code)
-
-    @property
-    def trust(self) -> Trust:
-        """The consents, as the process of a command has them."""
-        trust = Trust(code=self.code)
-        trust.consents = self.consents
-        return trust
 
 
 def main() -> None:
@@ -78,8 +48,6 @@ def main() -> None:
 
 
 async def _make(given: Given, control: Control) -> BaseException | None:
-    from edgen.api.generation import generate
-
     clock = asyncio.get_running_loop().time
     until = clock() + _PATIENCE
     while True:

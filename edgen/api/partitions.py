@@ -1,10 +1,10 @@
 """A run in partitions: ranges of its scenarios, each made by a process with a ledger of its own, then merged.
 
-One process stores about 1,700 answers a second; several store several times as many. Their folders are next to
-the run's, in NAME.partitions, until the merge is done: streaming, and renamed at its end, so that the run's
-folder is always whole. All caps hold for the partitions together: calls in flight and rates are divided, and
-tokens and money are lent in small amounts from one book, so that an open loan counts as spent, whatever is
-killed. A partition ends when this process does. The same command resumes.
+One process stores about 1,700 answers a second; several store several times as many. Until the merge is done,
+their folders are in NAME.partitions next to the run's. The merge streams, and renames its result at the end,
+so the run's folder is always whole. All caps hold for the partitions together: calls in flight and rates are
+divided, and tokens and money are lent in small amounts from one book. An open loan counts as spent, so a kill
+exceeds no cap. A partition ends when this process does. The same command resumes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from edgen.api.partition_process import Given, Line
+from edgen.api.generate_options import GenerateOptions
+from edgen.api.partition_messages import Given, Line
 from edgen.config import Job, Limits
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
@@ -39,15 +40,12 @@ from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
 
-if TYPE_CHECKING:
-    from edgen.api.generation import GenerateOptions
-
 _decode = msgspec.json.Decoder(Line, dec_hook=lambda _kind, value: Counter(value)).decode
 _PLAN, _BUDGET = "partitions.json", "budget.yaml"
 
 
 class _Partitions(msgspec.Struct, frozen=True):
-    """How a run was divided when it began."""
+    """The division of a run, as it was at its beginning."""
 
     conversations: int
     partitions: int

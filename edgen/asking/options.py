@@ -42,7 +42,7 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def way(self) -> Way:
-        """How calls are made."""
+        """The way in which calls are made."""
         return Way(self.via, self.on, self.workers)
 
 

@@ -15,7 +15,7 @@ Via = Literal["online", "batch"]
 
 
 class Way(msgspec.Struct, frozen=True):
-    """How calls are made: singly or in batches, here or `on` a cluster (`ray`, `ray://ADDRESS`; `here`; None:
+    """The way in which calls are made: singly or in batches, here or `on` a cluster (`ray`, `ray://ADDRESS`; `here`; None:
     as the job says) with so many `workers`, None for one a core."""
 
     via: Via = "online"

@@ -183,7 +183,8 @@ async def _open_cluster(
 
     kept = {name: one for name, one in backends.items() if find("provider", one.identity["type"]).stays_here}
     consents = Consents() if trust is None else trust.settle(job.backends[name] for name in backends)
-    cluster = Cluster(on.removeprefix("ray").removeprefix("://"), workers, consents, kept)
+    held = () if trust is None else [name for name in trust.variables if trust.environ.get(name)]
+    cluster = Cluster(on.removeprefix("ray").removeprefix("://"), workers, consents, kept, held)
     called = cluster.calls.wrap({name: one for name, one in backends.items() if name not in kept})
     try:
         yield {**kept, **called}, partial(ClusterScheduler, cluster=cluster)

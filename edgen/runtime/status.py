@@ -180,8 +180,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
-    aside for what is out; `servers`: calls to each of a backend's several servers; `workers`: those of the last start on a cluster; `unanswered`: what is
-    charged for calls without a kept answer; `budget`: the one that it shares with other runs; `lost_replies`:
+    aside for what is out; `servers`: calls to each of a backend's several servers; `workers`:
+    those of the last start on a cluster; `unanswered`: what is charged for calls without a kept answer; `budget`: the one that it shares with other runs; `lost_replies`:
     those that were stored once, and are missing from the ledger; `last`: what the last session of a run that
     is not complete ended with; `judges`: how each judge of its pairs stands; `rollouts`: how those stand that
     labels of its pairs rest on; `annotators`: how those of its layers stand; `layers`: those that have

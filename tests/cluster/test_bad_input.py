@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.core.resources import shipped
+from tests import ROOT
 from tests.execution.service import Ended, edgen, files, job_text, serve, write
 from tests.execution.slotted import SlottedServer
 
@@ -64,7 +64,7 @@ async def test_a_worker_without_the_key(tmp_path: Path, cluster: str) -> None:
 
 
 async def test_a_space_that_only_the_head_has(tmp_path: Path, cluster: str) -> None:
-    shutil.copy(shipped("preference_space") / "education_dialogue.yaml", tmp_path / "mine.yaml")
+    shutil.copy(ROOT / "preference_space/education_dialogue.yaml", tmp_path / "mine.yaml")
     async with serve(SlottedServer(slots=50)) as server:
         job = write(tmp_path / "job.yaml", job_text(server.url, conversations=8, space="./mine.yaml"))
         assert (await edgen("generate", job, "-o", tmp_path / "here")).code == 0

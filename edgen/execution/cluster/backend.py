@@ -18,7 +18,7 @@ from edgen.providers.fleet import Fleet
 
 
 class Home(NamedTuple):
-    """Where a unit is at work, with its open request."""
+    """The worker that runs a unit, with the unit and its open request."""
 
     link: WorkerLink
     unit: Unit

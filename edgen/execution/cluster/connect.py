@@ -9,11 +9,14 @@ import socket
 from typing import Any, ClassVar
 
 from edgen.core.errors import InputError, ProviderError, UsageError
+from edgen.core.text import shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
 _PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
-_SECOND = 0.01  # share of a core of the workers of a further session, which work beside the first one's
+_SECOND = (
+    0.01  # share of a core of the workers of a further session, which share the cores of the first one's
+)
 
 
 class Connection(contextlib.AbstractContextManager["Connection"]):
@@ -100,7 +103,7 @@ def _connect(address: str) -> None:
             configure_logging=False,
         )
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
-        said = str(error).strip().partition("\n")[0].rstrip(".")
+        said = shorten(" ".join(str(error).split()), 300).rstrip(".")
         raise ProviderError(
             f"No Ray cluster can be used at {address or 'this machine'}: {said}. {_START}"
         ) from None

@@ -95,7 +95,7 @@ class WorkerLink:
 
     @property
     def stand(self) -> WorkerCounts:
-        """How it stands."""
+        """Its counts so far."""
         counts = self.counts
         return WorkerCounts(
             len(self.calls), counts["answers"], counts["failures"], counts["ended"], self.lost
@@ -183,7 +183,7 @@ class Pool:
 
     @property
     def stands(self) -> dict[str, WorkerCounts]:
-        """How all workers stand, by node and process, the ended ones first."""
+        """The counts of all workers, by node and process, the ended ones first."""
         return {**self._past, **{link.name: link.stand for link in self.links if link.pid}}
 
     def next_number(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,23 +27,32 @@ from edgen.store.ledger.facts import WorkerCounts
 
 
 class Cluster:
-    """The workers that the scheduler of one session uses, from its first unit to the end of the command.
+    """The workers of one session's scheduler, from its first unit to the end of the command.
 
     `address`: of the cluster, empty for one of this machine; `workers`: their number, None for one a core;
-    `kept`: backends that are called by the head. Raises InputError if Ray is not installed."""
+    `kept`: backends that are called by the head; `variables`: those of the environment that hold keys.
+
+    Raises InputError if Ray is not installed.
+    """
 
     def __init__(
-        self, address: str, workers: int | None, consents: Consents, kept: Mapping[str, Backend]
+        self,
+        address: str,
+        workers: int | None,
+        consents: Consents,
+        kept: Mapping[str, Backend],
+        variables: Iterable[str] = (),
     ) -> None:
         require_ray()
         self._address, self._count, self._consents, self._kept = address, workers, consents, kept
+        self._variables = tuple(sorted(variables))
         self.calls = Calls()
         self._last: dict[str, WorkerCounts] = {}
         self._stack = contextlib.ExitStack()
 
     @property
     def stands(self) -> dict[str, WorkerCounts]:
-        """How the workers stand, by node and process."""
+        """The counts of the workers, by node and process."""
         return self._last if self.calls.pool is None else self.calls.pool.stands
 
     async def open(self, work: Work) -> Pool:
@@ -60,6 +69,7 @@ class Cluster:
             called=tuple(self.calls.wrapped),
             known={name: Known(dict(one.identity), one.model) for name, one in self._kept.items()},
             consents=self._consents,
+            variables=self._variables,
             packed=packed,
             address=("", 0),
             secret=b"",

@@ -1,6 +1,6 @@
 """A connection between head and worker: frames of messages, gathered for a few milliseconds.
 
-Ray starts workers and tells of their deaths; messages do not pass through it, since a call of an actor costs
+Ray starts workers and ends them; messages do not pass through it, since a call of an actor costs
 the caller 0.5 to 0.9 ms.
 """
 

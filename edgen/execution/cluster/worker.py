@@ -47,15 +47,16 @@ _PATIENCE = 10.0  # seconds for the connection to the head
 
 
 class Known(NamedTuple):
-    """What requests are addressed to, of a backend that stays at the head."""
+    """The identity of a backend that stays at the head, for the keys of its requests."""
 
     identity: Mapping[str, Any]
     model: str
 
 
 class Equipment(NamedTuple):
-    """What a worker needs from its start: the settings of calls with the `roles` of the requests, the names
-    of the backends that it calls itself, all others, and the hosts that keys may go to. `packed`: the tasks.
+    """The needs of a worker at its start: the settings of calls with the `roles` of the requests, the names
+    of the backends that it calls itself, all others, the hosts that keys may go to, and the environment
+    `variables` that hold keys at the head. `packed`: the tasks.
     `address` and `secret`: those of the head's door."""
 
     settings: CallSettings
@@ -63,6 +64,7 @@ class Equipment(NamedTuple):
     called: tuple[str, ...]
     known: Mapping[str, Known]
     consents: Consents
+    variables: tuple[str, ...]
     packed: bytes
     address: tuple[str, int]
     secret: bytes
@@ -95,6 +97,11 @@ class Worker:
         """Make the backends, take the tasks, and connect to the head. Return what the head compares, or the
         `problem`. `alone`: why no tasks can be taken, so that only calls can be made here."""
         self._equipment = equipment
+        if missing := [name for name in equipment.variables if not os.environ.get(name)]:
+            return {
+                "problem": f"its environment lacks {' and '.join(missing)}, which the head has. Set it where Ray was "
+                "started on that node, and restart Ray there."
+            }
         try:
             self._make_backends(equipment)
         except EdgenError as error:

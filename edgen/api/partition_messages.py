@@ -1,0 +1,42 @@
+"""Messages between the command and the processes of its partitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from edgen.api.generate_options import GenerateOptions
+from edgen.planning.job_source import JobSource
+from edgen.providers.trust import Consents
+from edgen.runtime.control import Control
+from edgen.runtime.snapshot import Snapshot
+from edgen.runtime.trust import Trust
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of a partition: a note, its state, or its end (`done`) with the error, the exit code and the
+    reason; empty if all was made."""
+
+    note: str = ""
+    snapshot: Snapshot | None = None
+    done: bool = False
+    ended: str = ""
+    code: int = 0
+    reason: str = ""
+
+
+class Given:
+    """The work of a partition: the job, the options, and the user's consents."""
+
+    def __init__(self, source: JobSource, options: GenerateOptions, control: Control) -> None:
+        self.source, self.options = source, options
+        self.consents: Consents = control.trust.consents
+        self.code: tuple[Path, ...] = tuple(control.trust.code)
+
+    @property
+    def trust(self) -> Trust:
+        """The consents, as the process of a command has them."""
+        trust = Trust(code=self.code)
+        trust.consents = self.consents
+        return trust
