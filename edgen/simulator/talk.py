@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from random import Random
 from typing import Any
 
 from edgen.reading.detect import loops
 from edgen.simulator.phrases import BOOK, Phrases
-from edgen.space.phrases import HEARD, KNOWLEDGE, SLOT, RolePhrases
+from edgen.simulator.ways import LONG_ENOUGH, names_item, read_slot, split_way, tidy
+from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 from edgen.space.scene import Scene
 
 _QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
 _AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
-_DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
 _NOTHING = RolePhrases()
 _NO_WAYS: Mapping[str, tuple[str, ...]] = {}
 _NO_FIELDS: Mapping[str, Any] = {}
 _DEEPEST = 3  # ways within ways
 _REMEMBERED = 3  # turns of others, for what they named last
-_SENTENCE = 25  # characters; nobody minds shorter words that are said twice
 
 
 class Talk:
@@ -83,7 +81,7 @@ class Talk:
         voice, whole = self._voice, "\n".join([*self._own, *self._heard])
         voice.slots = slots
         for _ in BOOK[rule]:
-            if (said := _tidy(voice.say(rule))) not in whole:
+            if (said := tidy(voice.say(rule))) not in whole:
                 break
         return said
 
@@ -117,11 +115,11 @@ class Talk:
 
     def _holds(self, heard: str, words: str) -> bool:
         """Return whether what was heard holds certain words, with any item of a list in a slot of theirs."""
-        parts, _ = _parts(words)
+        parts, _ = split_way(words)
         if len(parts) == 1:
             return words.lower() in heard
         if len(parts) == 3:
-            name, field, _ = _spec(parts[1])
+            name, field, _ = read_slot(parts[1])
             if field and isinstance(items := self._fact(name, field), (list, tuple)):
                 return any(f"{parts[0]}{item}{parts[2]}".lower() in heard for item in items)
         wanted = self._fill(words)
@@ -167,7 +165,7 @@ class Talk:
 
     def _fill(self, way: str) -> str | None:
         """Return a way with its slots filled; None if one cannot be."""
-        parts, sentence = _parts(way)
+        parts, sentence = split_way(way)
         if not self._depth:
             self._places = {}
         if sentence and sentence in self._said:
@@ -179,10 +177,10 @@ class Talk:
             if (value := self._slot(parts[i])) is None:
                 return None
             out += (value, parts[i + 1])
-        return _tidy("".join(out))
+        return tidy("".join(out))
 
     def _slot(self, slot: str) -> str | None:
-        name, field, lower = _spec(slot)
+        name, field, lower = read_slot(slot)
         if name == HEARD:
             return self._note_place(self._example())
         if name == KNOWLEDGE:
@@ -195,7 +193,7 @@ class Talk:
         if name not in self._sees and not self._knows_all:
             return None
         said = self._field(name, field) if field else self._value(name)
-        if said and len(said) >= _SENTENCE and said.rstrip(".?!") in self._said:
+        if said and len(said) >= LONG_ENOUGH and said.rstrip(".?!") in self._said:
             self._again += 1
         if not said or not (lower or capital):
             return said
@@ -253,7 +251,7 @@ class Talk:
 
     def _just_said(self, text: str) -> bool:
         """Return whether the role's last turn has this text."""
-        return bool(self._own) and _names(self._own[-1], text)
+        return bool(self._own) and names_item(self._own[-1], text)
 
     def _place_of(self, name: str) -> tuple[int | None, bool]:
         """Return the place of the item of a list of the entry that was heard last, and whether the latest
@@ -270,7 +268,7 @@ class Talk:
             if not isinstance(items, (list, tuple)):
                 continue
             for place, item in enumerate(items):
-                if isinstance(item, str) and _names(text, item):
+                if isinstance(item, str) and names_item(text, item):
                     return place
         return None
 
@@ -372,32 +370,3 @@ class Talk:
             if name in scenario.values
         )
         yield from (fact for key, fact in facts.items() if key in seen)
-
-
-@lru_cache(maxsize=4_096)
-def _parts(way: str) -> tuple[tuple[str, ...], str | None]:
-    """Return a way split at its slots, and its longest literal part if that is as long as a sentence."""
-    parts = tuple(SLOT.split(way))
-    longest = max(parts[::2], key=len).strip()
-    return parts, longest if len(longest) >= _SENTENCE else None
-
-
-@lru_cache(maxsize=4_096)
-def _spec(slot: str) -> tuple[str, str, bool]:
-    """Return the name, the field and whether it begins with a small letter."""
-    name, _, field = slot.removesuffix(":lower").partition(".")
-    return name, field, slot.endswith(":lower")
-
-
-def _names(text: str, item: str) -> bool:
-    """Return whether a text holds an item, without its last mark, up to the end of a word."""
-    item = item.rstrip(".?!")
-    end = text.find(item) + len(item)
-    return end >= len(item) and not text[end : end + 1].isalnum()
-
-
-def _tidy(text: str) -> str:
-    """Return the text without a full stop after another mark, and with a capital."""
-    if "?." in text or "!." in text or ".." in text or "…." in text:
-        text = _DOUBLED.sub(lambda found: found[1] or ".", text)
-    return text if text[:1].isupper() else text[:1].upper() + text[1:]
