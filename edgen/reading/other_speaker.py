@@ -65,7 +65,7 @@ _MARK = re.compile(r"[\n<{\[(\\*]").search
 _QUOTE = re.compile(r"[\"“„«]").search
 _DASH = re.compile(r"[,.!?…]\s?[—–]\s").search
 # What is said has two words, or ends as a sentence: `Lehrer: teacher` is a vocabulary.
-_SPEECH = re.compile(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？\"”’])|[^\x00-\u2fff])").match
+_SPEECH = re.compile(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])").match
 _WORDS = re.compile(r"[^\W_]+").findall
 
 

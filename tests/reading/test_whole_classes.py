@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from edgen.core.values import Rejection
+from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.reading.other_speaker import speaks_for_another
 from edgen.reading.placeholders import is_placeholder
 from edgen.reading.roles import TEACHER_STUDENT
@@ -24,7 +26,7 @@ SHARED = [
     "Right.\nStudent - But why is that?", "Good.\n\nStudent\nBut why is that?", "Good.\n--- Student ---\nBut why?",
     "Good. Student's reply: But why?", "Good. Now the student: But why?", "Хорошо. — А почему? — спросил ученик.",
     'Good. The student then asks, "But why?"', "Gut. Schüler: Warum ist das so?", "Oui. L'élève : Pourquoi ça ?",
-    "よし。生徒：なぜですか？", "İyi. Öğrenci: neden böyle?", "Good.\n== Student ==\nBut why?",
+    "よし。生徒：なぜですか？", "İyi. Öğrenci: neden böyle?", "Good.\n== Student ==\nBut why?", "جيد. الطالب: لماذا؟",
 ]  # fmt: skip
 ALONE = [
     'My teacher said "practise".', "I told every student: read the text twice.", "There are two roles: teacher and student.",
@@ -51,3 +53,30 @@ def test_another_speaker_inside_a_turn_is_found(text: str) -> None:
 @pytest.mark.parametrize("text", ALONE)
 def test_a_turn_of_one_speaker_is_left_alone(text: str) -> None:
     assert not speaks_for_another(text, "Teacher", TEACHER_STUDENT)
+
+
+OFFERED = ["Shall we begin?", "Let me show you an example.", "What do you know about fractions?"]
+MENUS = [
+    "You may say:\n1. Shall we begin?\n2. Let me show you an example.\n3. What do you know about fractions?",
+    "The options are shall we begin, let me show you an example, and what do you know about fractions.",
+    "Number 1, number 2, number 3", "option 1 or option 2", "1/2/3", "First: Shall we begin? Second: Let me show you an example.",
+    "A) Shall we begin?\nB) Let me show you an example.", "1. Shall we begin?\n\n2. Let me show", '{"choice": [1, 2, 3]}',
+    "(1) Shall we begin?\n(2) Let me show you an example.\n(3)", "Say: 1. Shall we begin? 2. Let me show you an example.",
+]  # fmt: skip
+CHOICES = {
+    "I would say number 3, what do you know about fractions?": 3, "Number 1 fits best because the lesson begins.": 1,
+    "2 (Let me show you an example.)": 2, "Choice: 2 – an example helps here.": 2, "My pick: 3": 3,
+    "3. What do you know about fractions? This helps me.": 3, "The best reply is 2.": 2, "2) Let me": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MENUS)
+def test_a_menu_is_no_choice(text: str) -> None:
+    assert isinstance(read_choice(text, OFFERED, "Teacher"), Rejection)
+
+
+@pytest.mark.parametrize(("text", "number"), CHOICES.items())
+def test_a_choice_in_other_words_is_read(text: str, number: int) -> None:
+    chosen = read_choice(text, OFFERED, "Teacher")
+    assert isinstance(chosen, Chosen)
+    assert chosen.number == number
