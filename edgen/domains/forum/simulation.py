@@ -106,7 +106,8 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk 
     values = [value for _, value in about[:3]]
     title = max(values, key=len, default="A question")
     if talk is not None and (text := talk.one(talk.phrases.opens, [], [])):
-        reworded = {value for ways in talk.scene.book.phrases.said.values() for value in ways}
+        said = request.scene.book.phrases.said if request.scene is not None else {}
+        reworded = {value for ways in said.values() for value in ways}
         title = max(
             (value for value in values if value in text and value not in reworded), key=len, default=title
         )

@@ -249,17 +249,18 @@ def _told_of(heard: Sequence[str], brief: str) -> list[str]:
     """Return the last parts of an answer that were quoted, in the order in which the question has what they
     stand for; a part that says something of another one stands before it."""
     question = found[1] if (found := _EXERCISE.search(brief)) else ""
-    quotes = [(found, message) for message in heard if (found := _QUOTED.findall(message))]
+    quotes = [(quoted, message) for message in heard if (quoted := _QUOTED.findall(message))]
     places: dict[str, float] = {}
-    for (about, *_, part), _ in ((found, said) for found, said in quotes if found[0] != found[-1]):
-        if part[-1] not in "'’" and (at := question.find(about)) >= 0:
+    for quoted, _ in quotes:
+        about, part = quoted[0], quoted[-1]
+        if about != part and part[-1] not in "'’" and (at := question.find(about)) >= 0:
             places[part] = at
-    for found, message in quotes:
-        about, part = found[0], found[-1]
+    for quoted, message in quotes:
+        about, part = quoted[0], quoted[-1]
         if part[-1] in "'’":  # written together with the next word
             continue
         if "becomes" in message:
-            about = found[-2]
+            about = quoted[-2]
             places[part] = places.pop(about, len(question))
         elif about == part:  # what the answer begins with
             places.setdefault(part, -1)
