@@ -149,7 +149,7 @@ def _patterns(roles: RoleWords) -> _Patterns:
         alone=compile_later(
             rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)|{anyone}{_NOTE}\s?[—–>]"
             rf"|{anyone}\s-\s(?=\S+\s\S)|(?:-{{2,}}|={{2,}}|~{{2,}})\s?{anyone}\s?(?:-{{2,}}|={{2,}}|~{{2,}}))"
-            rf"|\n\s*{anyone}[^\S\n]*\n\s*(?=\S+[^\S\n]\S)"
+            rf"|\n[^\S\n]*\n\s*{anyone}[^\S\n]*\n\s*(?=\S+[^\S\n]\S)"
             rf"|[\[(*]{anyone}\s{_SPEAKS}[^\n]{{0,20}}[\])*]|</?(?:{words})(?:[_ -]?\w{{1,3}})?\s?/?>"
             rf"|[\"'](?:role|speaker|name)[\"']\s{{0,2}}:\s{{0,2}}[\"']{anyone}[\"']"
         ),
