@@ -45,7 +45,8 @@ LEAST_MENTIONED = {
     "tech_support": 0.75,
     "tutoring": 0.8,
 }
-MOST_ECHOES = {"tutoring": 0.12}  # a student says the answer that it was asked to say
+# A student says the answer that it was asked to say, and a learner the sentence that was corrected.
+MOST_ECHOES = {"tutoring": 0.12, "language_learning": 0.1}
 USUAL_ECHOES = 0.04
 
 

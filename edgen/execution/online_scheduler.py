@@ -306,20 +306,20 @@ class Watchdog:
 
 
 class _ClientSilence:
-    """A client's state: its answers at the last check, seconds of silence since they changed, and of these
-    the seconds since it concerned more than one call."""
+    """A client's state: its answers and signs of work at the last check, seconds of silence since they
+    changed, and of these the seconds since it concerned more than one call."""
 
     def __init__(self, client: ModelClient) -> None:
         self.client = client
         self.told = False  # whether its absence was reported
-        self._answers = client.answers
+        self._signs = client.signs
         self._silent = self._several = 0.0
 
     def silent(self, passed: float) -> tuple[float, float]:
         """Return the seconds of silence, and of several calls' silence, after another `passed` seconds."""
         client = self.client
-        if client.answers != self._answers:
-            self._answers, self._silent, self._several = client.answers, 0.0, 0.0
+        if (signs := client.signs) != self._signs:
+            self._signs, self._silent, self._several = signs, 0.0, 0.0
         elif client.out and not client.admission.paused_for and not client.admission.away:
             self._silent += passed
             if client.begun > 1 or (client.begun and client.out > 1):

@@ -56,6 +56,14 @@ class CountsSlots(Protocol):
 
 
 @runtime_checkable
+class ShowsProgress(Protocol):
+    """A backend that computes its answers itself, and shows that it does; optional."""
+
+    progress: int
+    """A count that rises while answers are computed."""
+
+
+@runtime_checkable
 class HearsEnds(Protocol):
     """A backend that hears when nothing more is asked about a task, such as a conversation; optional."""
 
@@ -95,7 +103,7 @@ class KeyRequest(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Connection settings: seconds per attempt, maximum open connections, environment for proxies.
+    """Connection settings: seconds per attempt (0: no limit), maximum open connections, environment for proxies.
 
     `people`: how people are asked; None where nobody can be.
     """

@@ -260,7 +260,7 @@ class Http:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._link.connections),
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=self._link.timeout),
+            timeout=aiohttp.ClientTimeout(total=self._link.timeout or None),
         )
         return self._session
 

@@ -195,12 +195,16 @@ def repeats_the_last(text: str, heard: str) -> bool:
 
 
 def _last_turn(heard: str, brief: str) -> Iterator[str]:
-    """Yield what may be the last turn of a message: all of it, and the text after the name of its speaker."""
-    yield heard
-    for label in [*_SPEAKER.finditer(heard)][-1:]:
-        if label["name"] is None or label["name"] in brief:  # else it is said: `Repeat after me: …`
-            yield heard[label.end() :]
-            yield heard[label.end() :].partition("\n")[2]  # behind a title
+    """Yield what may be the last turn of a message: all of it, the text after the name of its speaker, a title and
+    the text behind it; each also without a last paragraph, which may ask for a form."""
+    whole, _, paragraph = heard.rpartition("\n\n")
+    for text in (heard, whole) if whole and paragraph else (heard,):
+        yield text
+        for label in [*_SPEAKER.finditer(text)][-1:]:
+            if label["name"] is None or label["name"] in brief:  # else it is said: `Repeat after me: …`
+                said = text[label.end() :]
+                title, _, behind = said.partition("\n")
+                yield from (said, title.removeprefix("Title: "), behind)
 
 
 def _mark_sentences(text: str) -> bytes:

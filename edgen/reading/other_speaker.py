@@ -28,15 +28,17 @@ _ROUND = r"(?:[\s>#*_~`|•\"“”'‘’「『【\[(]|<[^<>\n]{1,20}>|\d{1,2}[
 _DECOR = r"(?:[\s*_~`\"”’」』】\])>-]|[–—]|</[^<>\n]{1,20}>)*"
 _APART = r"(?:(?<!\w)|(?<=\\n))"
 _BEFORE = "|".join(sorted(ARTICLES - {"l"}))
-_WHICH = rf"(?:(?:{_BEFORE}|the\sother|our|my|your|his|her|an?|another|other|one|first|second|third|next|new|same)\s|[ld]['’])?"
+_WHICH = rf"(?:(?:now|then|and|next)\s)?(?:(?:{_BEFORE}|the\sother|our|my|your|his|her|an?|another|other|one|first|second|third|next|new|same)\s|[ld]['’])?"
 _NUMBER = r"(?:\s?\#?(?:\d{1,2}|[A-Z])(?![\w]))?"
-_NOTE = r"(?:\s?[(（\[][^()（）\[\]\n]{1,50}[)）\]]|,\s\w{1,20}(?:ing|ly)|['’]s\svoice)?"
+_NOTE = (
+    r"(?:\s?[(（\[][^()（）\[\]\n]{1,50}[)）\]]|,\s\w{1,20}(?:ing|ly)|['’]s\s(?:voice|reply|response|turn))?"
+)
 _SPEAKS = (
     r"(?:says?|said|asks?|asked|repl(?:ies|ied|y)|answer(?:s|ed)?|respond(?:s|ed)?|adds?|added|exclaim(?:s|ed)?|whisper(?:s|ed)?"
     r"|continue[sd]?|explain(?:s|ed)?|shout(?:s|ed)?|mutter(?:s|ed)?|murmur(?:s|ed)?|interrupt(?:s|ed)?|speaks?|think(?:s)?|laugh(?:s|ed)?"
     r"|sagt(?:e)?|fragt(?:e)?|antwortet(?:e)?|meint(?:e)?|ruft|erwidert|dit|demande|répond(?:it)?|ajoute|explique"
     r"|dice|dijo|pregunta|responde|contesta|explica|risponde|chiede|disse|diz|pergunta|zegt|vraagt|antwoordt"
-    r"|говорит|спрашивает|отвечает|сказал[а]?|каже|питає|mówi|pyta|odpowiada|der|sorar|说|说道|問|问|回答|言う|聞く|答える)"
+    r"|говорит|спрашивает|отвечает|(?:сказал|спросил|ответил)а?|каже|питає|mówi|pyta|odpowiada|der|sorar|说|说道|問|问|回答|言う|聞く|答える)"
 )
 # In the past, it is a report: `Student said: practise!`
 _SAYS = (
@@ -58,11 +60,12 @@ _OTHERS = (
     r"narrator|classmate|parent|principal|headmaster|headmistress|coach|counsell?or|interviewer|moderator"
 )
 _TOKENS = re.compile(r"<\|(?:im_start|start_header_id|user|assistant)\|>|<start_of_turn>|\[/?INST\]")
-_HINT = re.compile(r"[:：\n<{\[(\\*\"“„«]").search  # most turns hold none
+_HINT = re.compile(r"[:：\n<{\[(\\*\"“„«—–]").search  # most turns hold none
 _MARK = re.compile(r"[\n<{\[(\\*]").search
 _QUOTE = re.compile(r"[\"“„«]").search
+_DASH = re.compile(r"[,.!?…]\s?[—–]\s").search
 # What is said has two words, or ends as a sentence: `Lehrer: teacher` is a vocabulary.
-_SPEECH = re.compile(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？\"”’])|[^\x00-\u2fff])").match
+_SPEECH = re.compile(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])").match
 _WORDS = re.compile(r"[^\W_]+").findall
 
 
@@ -94,6 +97,7 @@ def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     marked, quoted = _MARK(text), _QUOTE(text)
     if marked and _TOKENS.search(text):
         return True
+    quoted = quoted or _DASH(text)
     if not (marked or quoted) or not patterns.names_somebody(text):
         return False
     return bool((marked and patterns.alone.search(text)) or (quoted and patterns.spoken.search(text)))
@@ -130,6 +134,7 @@ def _patterns(roles: RoleWords) -> _Patterns:
     who = rf"(?P<who>{words})"
     speaker = rf"{_WHICH}{_APART}{who}(?!\w){_NUMBER}{_NOTE}"
     plain = rf"{_WHICH}{_APART}(?:{words})(?!\w){_NUMBER}"
+    whose = r"(?!(?:my|your|his|her|our)\s)"  # `My teacher said "practise"` is a report
     anyone = rf"(?:{plain}|(?-i:{_TITLES}\s?{_NAME}))"
     named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS(word)}
     return _Patterns(
@@ -142,13 +147,15 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         alone=compile_later(
-            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)|{anyone}{_NOTE}\s?[—–>])"
+            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)|{anyone}{_NOTE}\s?[—–>]"
+            rf"|{anyone}\s-\s(?=\S+\s\S)|(?:-{{2,}}|={{2,}}|~{{2,}})\s?{anyone}\s?(?:-{{2,}}|={{2,}}|~{{2,}}))"
+            rf"|\n[^\S\n]*\n\s*{anyone}[^\S\n]*\n\s*(?=\S+[^\S\n]\S)"
             rf"|[\[(*]{anyone}\s{_SPEAKS}[^\n]{{0,20}}[\])*]|</?(?:{words})(?:[_ -]?\w{{1,3}})?\s?/?>"
             rf"|[\"'](?:role|speaker|name)[\"']\s{{0,2}}:\s{{0,2}}[\"']{anyone}[\"']"
         ),
         spoken=compile_later(
-            rf"(?i){_BEGINS}\s*{anyone}(?:\s\w+ly)?\s{_SPEAKS}(?:\s\w+ly)?\s?[,:：]?\s?[\"“„«]"
-            rf"|[,.!?…，。！？][\"”“»]\s?{_SPEAKS}\s{anyone}(?=\W|\Z)"
+            rf"(?i){_BEGINS}\s*{whose}{anyone}(?:\s(?:\w+ly|then|now|also))?\s{_SPEAKS}(?:\s\w+ly)?\s?[,:：]?\s?[\"“„«]"
+            rf"|[,.!?…，。！？](?:[\"”“»]\s?|\s?[—–]\s){_SPEAKS}\s{whose}{anyone}(?=\W|\Z)"
             rf"|[,.!?…，。！？][\"”“»]\s?{anyone}\s{_SPEAKS}(?=\W|\Z)"
         ),
     )

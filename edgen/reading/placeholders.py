@@ -24,6 +24,14 @@ _BLANK = frozenset(
     ]
 )  # fmt: skip
 # A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`. A set of numbers or letters is none.
+# What programs write for a missing text.
+_MISSING = frozenset(
+    ["null", "undefined", "NaN", "[object Object]", "nil", "(null)", "(empty)", "<null>", "[end]"]
+)
+_TRAILING = re.compile(
+    r"(?i)\A(?:your|my|ihre|deine|votre|ta|tu|su|la\stua|sua|ваш|je|uw|jouw)\s"
+    r"(?:answer|reply|response|text|message|turn|antwort|nachricht|réponse|respuesta|risposta|resposta|ответ|antwoord)\s?(?:…|\.{2,})\Z"
+)
 _VARIABLE = re.compile(
     r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
 )
@@ -39,15 +47,31 @@ _FIELDS = frozenset(
     ]
 )  # fmt: skip
 _NOUN = r"(?:text|message|reply|answer|response|turn|utterance|question|content|words|speech)"
+_WHO = r"(?:student|teacher|tutor|learner|user|assistant|partner|speaker|agent|asker|other side)"
+_COUNT = r"(?:\d{1,3}|one|two|three|four|five)"
+_LENGTH = compile_later(
+    rf"\A[(<\[]?{_COUNT}\s?(?:to|-|–)\s?{_COUNT}\s(?:short\s)?(?:sentences|words|lines)[)>\]]?\Z"
+)
+_ACTS = compile_later(rf"(?:the\s)?{_WHO}\s(?:replies|responds|answers|speaks|says something|continues)")
 _PHRASES = compile_later(
     rf"(?:(?:your|the|my|some|students?|teachers?|tutors?|users?)\s){{0,3}}{_NOUN}\s(?:goes\s|comes\s|will be\s)?here"
     rf"|(?:insert|enter|type)\s(?:(?:your|the|some|a|an)\s)?(?:own\s)?{_NOUN}(?:\shere)?"
     rf"|(?:sample|example|dummy|placeholder)\s{_NOUN}|(?:student|teacher|tutor|user|assistant)s?\s(?:text|message|response|utterance|turn)"
+    rf"|(?:write|put|fill in|give)\s(?:(?:your|the|a|an|my)\s)?(?:own\s)?{_NOUN}\s(?:in\s)?here"
+    rf"|(?:reply|respond|answer)\sto\s(?:the|your)\s{_WHO}|(?:the\s)?{_WHO}s?['’ ]?s\s(?:(?:next|first|last|own)\s)?{_NOUN}"
+    rf"|(?:message|reply|turn|utterance|response|text)\s\d{{1,3}}"
+    rf"|(?:an?\s|the\s)?(?:short\s|brief\s)?{_NOUN}\s(?:to|about|of|from|for|by)\s(?:the|a|your)\s(?:question|topic|conversation|lesson|prompt|{_WHO})"
     rf"|what\s(?:you|the\s\w+|he|she|they)\s(?:would\s)?(?:says?|said|writes?|replies|answers?)\snext|todo\s[\w ]{{0,40}}"
     rf"|lorem ipsum\b.{{0,900}}|(?:string|text|str)\s(?:max|min|of|up to|at most)\b[\w ]{{0,40}}|your\s{_NOUN}\sto\sthe\s\w+"
     r"|(?:votre|ta|ton)\s(?:réponse|texte|message)\sici|(?:deine|ihre|die)\s(?:antwort|nachricht)\shier|(?:dein|ihr)\stext\shier"
     r"|(?:tu|su|la)\s(?:respuesta|texto|mensaje)\saquí|(?:la\s)?(?:tua|vostra)\srisposta\squi|(?:a\s)?(?:sua|tua)\sresposta\saqui"
     r"|(?:ваш|твой)\sответ(?:\sздесь)?|(?:je|uw|jouw)\santwoord\shier|(?:请)?在?(?:此|这里)?(?:处)?输入.{0,8}|你的回答|您的回答"
+    r"|(?:écri(?:s|vez|re)|saisi(?:s|ssez|r)|tape[zr]?)\s(?:votre|ta|ton)\s(?:réponse|texte|message)(?:\sici)?"
+    r"|(?:escrib[ea]|introdu[zc][ec]a?|ingres[ae])\s(?:aquí\s)?(?:tu|su|la)\s(?:respuesta|texto|mensaje)(?:\saquí)?"
+    r"|(?:schreib(?:e|en\ssie)?|gib|geben\ssie)\s(?:hier\s)?(?:deine|ihre|die)\s(?:antwort|nachricht)(?:\shier)?(?:\sein)?"
+    r"|scriv(?:i|a|ete)\s(?:qui\s)?(?:la\s)?(?:tua|sua|vostra)\srisposta(?:\squi)?|escrev[ae]\s(?:aqui\s)?(?:a\s)?(?:sua|tua)\sresposta(?:\saqui)?"
+    r"|(?:typ|schrijf)\s(?:hier\s)?(?:je|uw|jouw)\santwoord(?:\shier)?|(?:tu\s)?wpisz\s(?:tutaj\s)?(?:swoją\s)?odpowiedź(?:\stutaj)?"
+    r"|(?:введите|напишите)\s(?:здесь\s)?(?:ваш\s)?(?:ответ|текст)(?:\sздесь)?|(?:buraya\s)?(?:cevabınızı|yanıtınızı)\s(?:buraya\s)?yaz(?:ın|ınız)?"
     r"|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
 )
 
@@ -87,6 +111,46 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
         "dummy",
         "placeholder",
         "what",
+        "write",
+        "put",
+        "fill",
+        "give",
+        "respond",
+        "learner",
+        "learners",
+        "agent",
+        "partner",
+        "one",
+        "two",
+        "an",
+        "short",
+        "null",
+        "undefined",
+        "nan",
+        "nil",
+        "typ",
+        "schrijf",
+        "schreib",
+        "schreibe",
+        "schreiben",
+        "gib",
+        "geben",
+        "saisis",
+        "saisissez",
+        "tapez",
+        "escriba",
+        "escribe",
+        "introduzca",
+        "introduce",
+        "ingresa",
+        "ingrese",
+        "scrivi",
+        "scriva",
+        "scrivete",
+        "escreva",
+        "escreve",
+        "wpisz",
+        "buraya",
         "todo",
         "lorem",
         "string",
@@ -137,7 +201,7 @@ def is_placeholder(text: str) -> bool:
     if len(lines) > 1:
         return False
     whole = _LABEL.sub("", lines[0]) if lines else ""
-    return _is_bracketed(whole) or _holds_place(whole)
+    return _holds_place(whole) or _is_bracketed(whole)
 
 
 def _is_bracketed(whole: str) -> bool:
@@ -145,11 +209,19 @@ def _is_bracketed(whole: str) -> bool:
     if found is None:
         return False
     inside = " ".join(words(found[1]))
+    if _PHRASES.fullmatch(inside) or _ACTS.fullmatch(inside):
+        return True
     return _TO_FILL_IN.search(found[1]) is not None or inside in _BLANK or inside in _FIELDS
 
 
 def _holds_place(whole: str) -> bool:
-    if _VARIABLE.match(whole) or _NO_WORD.match(whole):
+    if (
+        whole in _MISSING
+        or _VARIABLE.match(whole)
+        or _NO_WORD.match(whole)
+        or _TRAILING.match(whole)
+        or _LENGTH.match(whole)
+    ):
         return True
     said = " ".join(words(whole))
     return said in _FIELDS or any(_PHRASES.fullmatch(one) for one in (said, whole.rstrip(" .。!！")))

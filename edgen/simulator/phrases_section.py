@@ -43,6 +43,7 @@ class PhrasesSection(SpaceSection):
             "wrong": found.wrong,
             "right": found.right,
             "said": tuple(found.said),
+            "facts": tuple(found.facts),
         }
         for key, names in named.items():
             problems += [
@@ -63,6 +64,8 @@ class PhrasesSection(SpaceSection):
                         name: schema.pop(name) for name in [*schema] if name not in ("description", "default")
                     }
                     schema["anyOf"] = [{"type": "string"}, kept]
+        when = definitions["Answer"]["properties"]["when"]
+        when["additionalProperties"] = {"anyOf": [{"type": "string"}, when["additionalProperties"]]}
         said = definitions["Phrases"]["properties"]["said"]["additionalProperties"]
         said["additionalProperties"] = {"anyOf": [{"type": "string"}, said["additionalProperties"]]}
 

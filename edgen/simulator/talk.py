@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from random import Random
 from typing import Any
 
 from edgen.reading.detect import loops
 from edgen.simulator.phrases import BOOK, Phrases
-from edgen.space.phrases import HEARD, KNOWLEDGE, SLOT, RolePhrases
+from edgen.simulator.ways import LONG_ENOUGH, names_item, read_slot, split_way, tidy
+from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 from edgen.space.scene import Scene
 
 _QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
 _AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
-_DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
 _NOTHING = RolePhrases()
 _NO_WAYS: Mapping[str, tuple[str, ...]] = {}
 _NO_FIELDS: Mapping[str, Any] = {}
 _DEEPEST = 3  # ways within ways
-_SENTENCE = 25  # characters; nobody minds shorter words that are said twice
+_REMEMBERED = 3  # turns of others, for what they named last
 
 
 class Talk:
@@ -43,15 +42,15 @@ class Talk:
         self._heard: list[str] = []
         self._said = ""
         self._knows_all = False
+        self._places: dict[str, int] = {}  # of the lists of an entry that the present way has, by dimension
         self._again = 0  # sentences filled in that the role has said before
 
     def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
         """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
-        if last and (said := self._one(self.phrases.closes)):
-            return said
         if last:
-            return self.generic("v.close")
+            said = self._one(self.phrases.closes) or self.generic("v.close")
+            return f"{answer} {said}" if (answer := self._answer(last=True)) else said
         return self._answer() or self._step(opened=opened) or self._values()
 
     def is_through(self, own: list[str], heard: list[str], *, opened: bool) -> bool:
@@ -82,7 +81,7 @@ class Talk:
         voice, whole = self._voice, "\n".join([*self._own, *self._heard])
         voice.slots = slots
         for _ in BOOK[rule]:
-            if (said := _tidy(voice.say(rule))) not in whole:
+            if (said := tidy(voice.say(rule))) not in whole:
                 break
         return said
 
@@ -94,20 +93,42 @@ class Talk:
 
     # ---- by the space's phrases
 
-    def _answer(self) -> str | None:
+    def _answer(self, *, last: bool = False) -> str | None:
+        """Return an answer to the last of what the role heard; in its last turn, one without a question."""
         if not self.phrases.answers or not self._heard:
             return None
-        last = self._heard[-1].lower()
+        heard = self._heard[-1].lower()
         self._knows_all = True  # an answer says what the role has found out
         try:
             for one in self.phrases.answers:
+                if one.when and not self._has(one.when):
+                    continue
                 for words in one.to:
-                    wanted = self._fill(words)
-                    if wanted and wanted.lower() in last and (said := self._fresh(one.says, anew=True)):
+                    if not self._holds(heard, words):
+                        continue
+                    ways = [way for way in one.says if not way.endswith("?")] if last else one.says
+                    if (said := self._fresh(ways, anew=True)) and not (last and said.endswith("?")):
                         return said
         finally:
             self._knows_all = False
         return None
+
+    def _holds(self, heard: str, words: str) -> bool:
+        """Return whether what was heard holds certain words, with any item of a list in a slot of theirs."""
+        parts, _ = split_way(words)
+        if len(parts) == 1:
+            return words.lower() in heard
+        if len(parts) == 3:
+            name, field, _ = read_slot(parts[1])
+            if field and isinstance(items := self._fact(name, field), (list, tuple)):
+                return any(f"{parts[0]}{item}{parts[2]}".lower() in heard for item in items)
+        wanted = self._fill(words)
+        return bool(wanted) and str(wanted).lower() in heard
+
+    def _has(self, wanted: Mapping[str, Sequence[str]]) -> bool:
+        """Return whether the scenario has one of the values of each dimension."""
+        values = self._scenario.values
+        return all(values.get(name) in among for name, among in wanted.items())
 
     def _step(self, *, opened: bool) -> str | None:
         phrases, number = self.phrases, len(self._own)
@@ -144,7 +165,9 @@ class Talk:
 
     def _fill(self, way: str) -> str | None:
         """Return a way with its slots filled; None if one cannot be."""
-        parts, sentence = _parts(way)
+        parts, sentence = split_way(way)
+        if not self._depth:
+            self._places = {}
         if sentence and sentence in self._said:
             self._again += 1
         if len(parts) == 1:
@@ -154,12 +177,12 @@ class Talk:
             if (value := self._slot(parts[i])) is None:
                 return None
             out += (value, parts[i + 1])
-        return _tidy("".join(out))
+        return tidy("".join(out))
 
     def _slot(self, slot: str) -> str | None:
-        name, field, lower = _spec(slot)
+        name, field, lower = read_slot(slot)
         if name == HEARD:
-            return self._example()
+            return self._note_place(self._example())
         if name == KNOWLEDGE:
             return self._pick([*self._facts()])
         values = self._scenario.values
@@ -170,23 +193,48 @@ class Talk:
         if name not in self._sees and not self._knows_all:
             return None
         said = self._field(name, field) if field else self._value(name)
-        if said and len(said) >= _SENTENCE and said.rstrip(".?!") in self._said:
+        if said and len(said) >= LONG_ENOUGH and said.rstrip(".?!") in self._said:
             self._again += 1
         if not said or not (lower or capital):
             return said
         return (said[:1].lower() if lower else said[:1].upper()) + said[1:]
 
     def _field(self, name: str, field: str) -> str | None:
-        value = self._scenario.fields.get(name, _NO_FIELDS).get(field)
+        value = self._fact(name, field)
         if isinstance(value, str):
             return value or None
         if isinstance(value, (list, tuple)):
-            texts = [one for one in value if isinstance(one, str)]
-            place = self._place_of(name)
-            if place is not None and place < len(texts) and not self._just_said(texts[place]):
-                return texts[place]
-            return self._pick(texts)
+            return self._item(name, [one for one in value if isinstance(one, str)])
         return str(value) if isinstance(value, int | float) else None
+
+    def _item(self, name: str, texts: list[str]) -> str | None:
+        """Return an item of a list. Lists of one entry belong together: all of a way have the same place."""
+        place = self._places.get(name)
+        if place is None:
+            place, latest = self._place_of(name)
+            if place is None or place >= len(texts) or (self._just_said(texts[place]) and not latest):
+                picked = self._pick(texts)
+                place = texts.index(picked) if picked is not None else None
+            if place is not None:
+                self._places[name] = place
+        return texts[place] if place is not None and place < len(texts) else None
+
+    def _note_place(self, said: str | None) -> str | None:
+        """Return an example that was heard; items in the present way are in its place."""
+        if said:
+            for name in self._scenario.fields:
+                if (place := self._place_in(name, said)) is not None:
+                    self._places[name] = place
+        return said
+
+    def _fact(self, name: str, field: str) -> Any:
+        """Return a field of the scenario's entry, or a fact of the phrases about its value."""
+        value = self._scenario.fields.get(name, _NO_FIELDS).get(field)
+        return self._facts_of(name).get(field) if value is None else value
+
+    def _facts_of(self, name: str) -> Mapping[str, Any]:
+        facts = self.scene.book.phrases.facts.get(name)
+        return _NO_FIELDS if facts is None else facts.get(self._scenario.values.get(name, ""), _NO_FIELDS)
 
     def _value(self, name: str) -> str | None:
         value, book = self._scenario.values[name], self.scene.book
@@ -203,17 +251,24 @@ class Talk:
 
     def _just_said(self, text: str) -> bool:
         """Return whether the role's last turn has this text."""
-        return bool(self._own) and text.rstrip(".?!") in self._own[-1]
+        return bool(self._own) and names_item(self._own[-1], text)
 
-    def _place_of(self, name: str) -> int | None:
-        """Return the place of the item of a list of the entry that was heard last: lists of one entry belong
-        together, item by item."""
-        last = self._heard[-1] if self._heard else ""
-        for items in self._scenario.fields[name].values():
+    def _place_of(self, name: str) -> tuple[int | None, bool]:
+        """Return the place of the item of a list of the entry that was heard last, and whether the latest
+        turn has it."""
+        for back, text in enumerate(self._heard[: -_REMEMBERED - 1 : -1]):
+            if (place := self._place_in(name, text)) is not None:
+                return place, not back
+        return None, False
+
+    def _place_in(self, name: str, text: str) -> int | None:
+        """Return the place of the item of one of the entry's lists that a text holds."""
+        fields = self._scenario.fields.get(name, _NO_FIELDS)
+        for items in (*fields.values(), *self._facts_of(name).values()):
             if not isinstance(items, (list, tuple)):
                 continue
             for place, item in enumerate(items):
-                if isinstance(item, str) and item.rstrip(".?!") in last:
+                if isinstance(item, str) and names_item(text, item):
                     return place
         return None
 
@@ -315,25 +370,3 @@ class Talk:
             if name in scenario.values
         )
         yield from (fact for key, fact in facts.items() if key in seen)
-
-
-@lru_cache(maxsize=4_096)
-def _parts(way: str) -> tuple[tuple[str, ...], str | None]:
-    """Return a way split at its slots, and its longest literal part if that is as long as a sentence."""
-    parts = tuple(SLOT.split(way))
-    longest = max(parts[::2], key=len).strip()
-    return parts, longest if len(longest) >= _SENTENCE else None
-
-
-@lru_cache(maxsize=4_096)
-def _spec(slot: str) -> tuple[str, str, bool]:
-    """Return the name, the field and whether it begins with a small letter."""
-    name, _, field = slot.removesuffix(":lower").partition(".")
-    return name, field, slot.endswith(":lower")
-
-
-def _tidy(text: str) -> str:
-    """Return the text without a full stop after another mark, and with a capital."""
-    if "?." in text or "!." in text or ".." in text or "…." in text:
-        text = _DOUBLED.sub(lambda found: found[1] or ".", text)
-    return text if text[:1].isupper() else text[:1].upper() + text[1:]

@@ -30,6 +30,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Words of the other's turn, one or several; they may have slots, such as `{topic.question}`."""
     says: Ways
     """Ways to answer; one is drawn."""
+    when: Mapping[str, Ways] = msgspec.field(default_factory=dict)
+    """Values, by dimension: the answer is for scenarios that have one of them; empty: for all."""
 
 
 class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -63,6 +65,9 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     answer."""
     said: dict[str, dict[str, Ways]] = {}
     """By dimension and value: ways to say that value in speech."""
+    facts: dict[str, dict[str, dict[str, str | Ways]]] = {}
+    """By dimension and value: further facts by name, for slots such as `{topic.answer}`. No prompt has
+    them."""
     roles: dict[str, RolePhrases] = {}
     """Steps of each role, by role."""
 
@@ -104,10 +109,16 @@ def _role(value: Any) -> Any:
         found["says"] = [_ways(step) for step in steps]
     if isinstance(answers := found.get("answers"), list):
         found["answers"] = [
-            {key: _ways(said) for key, said in one.items()} if isinstance(one, dict) else one
+            {key: _listed(key, said) for key, said in one.items()} if isinstance(one, dict) else one
             for one in answers
         ]
     return found
+
+
+def _listed(key: str, value: Any) -> Any:
+    if key == "when" and isinstance(value, dict):
+        return {name: _ways(values) for name, values in value.items()}
+    return _ways(value)
 
 
 def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
@@ -120,6 +131,13 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
         )
         yield from _empty(f"$.phrases.said.{name}", said.values())
         yield from _unfilled(f"$.phrases.said.{name}", said.values(), space)
+    for name, facts in found.facts.items():
+        values = [*space[name].values]
+        yield from (
+            Problem(f"$.phrases.facts.{name}", f"there is no value {value!r}{nearest(value, values)}")
+            for value in facts
+            if value not in values
+        )
     roles = [role.name for role in space.roles]
     for name, one in found.roles.items():
         path = f"$.phrases.roles.{name}"
@@ -130,7 +148,24 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
         for answer in one.answers:
             steps += [answer.to, answer.says]
             yield from _empty(f"{path}.answers", [answer.to, answer.says])
+            yield from _impossible(f"{path}.answers", answer.when, space)
         yield from _unfilled(path, steps, space)
+
+
+def _impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[Problem]:
+    """Yield the conditions that no scenario fulfils."""
+    for name, values in when.items():
+        if name not in space.names:
+            yield Problem(
+                path, f"`when` names {name}, and there is no such dimension{nearest(name, space.names)}"
+            )
+            continue
+        known = [*space[name].values]
+        yield from (
+            Problem(path, f"`when` names {value!r}, and {name} has no such value{nearest(value, known)}")
+            for value in values
+            if value not in known
+        )
 
 
 def _unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Problem]:
@@ -153,7 +188,10 @@ def _fills(slot: str, space: Space) -> bool:
     if slot in (HEARD, KNOWLEDGE):
         return True
     name = name if name in space.names else name[:1].lower() + name[1:]
-    return name in space.names and (not field or field in space[name].fields)
+    if name not in space.names:
+        return False
+    facts = phrases_of(space).facts.get(name, {}).values()
+    return not field or field in space[name].fields or any(field in one for one in facts)
 
 
 # ---- personas

@@ -248,6 +248,20 @@ def gives_up_at(backends: dict[str, Slow], limits: Limits, *, callers: int = 4, 
 HANG = 1e6
 
 
+class Computing(Slow):
+    """A model in edgen's own process, which shows that it works on its answers."""
+
+    @property
+    def progress(self) -> int:
+        return int(asyncio.get_running_loop().time() / 10)
+
+
+def test_a_run_waits_for_a_model_that_shows_that_it_computes() -> None:
+    limits = Limits(timeout=30, give_up_after=60.0)
+    assert gives_up_at({"default": Slow(HANG)}, limits) is not None
+    assert gives_up_at({"default": Computing(HANG)}, limits) is None
+
+
 @pytest.mark.parametrize("give_up_after", [5.0, 20.0, 600.0])
 @pytest.mark.parametrize(
     "dead",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 import os
@@ -17,9 +18,11 @@ import msgspec
 import pytest
 
 from edgen.core.errors import CallError, FailureKind, InputError
+from edgen.core.values import Reply
 from edgen.providers import make
-from edgen.providers.base import CountsSlots
+from edgen.providers.base import CountsSlots, ShowsProgress
 from edgen.providers.llamacpp import default_threads, engine
+from edgen.providers.llamacpp.computing import while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.llamacpp.installed import find_installed, installed_models
 from edgen.providers.llamacpp.notes import digest_of, notes_file
@@ -50,6 +53,7 @@ async def test_it_says_how_many_calls_it_answers_at_once(build: Build) -> None:
     for slots in (1, 3):
         it = build(slots=slots)
         assert isinstance(it, CountsSlots)
+        assert isinstance(it, ShowsProgress)
         assert await it.slots() == slots
 
 
@@ -273,3 +277,36 @@ def test_models_of_installed_packages_are_found_by_name(
 
 def test_threads_leave_a_core_to_others() -> None:
     assert [default_threads(cores) for cores in (1, 2, 4, 16, 128)] == [1, 1, 2, 8, 8]
+
+
+# --- time --------------------------------------------------------------------------------------
+
+
+async def test_an_answer_that_is_computed_is_not_cut_off_by_the_time_limit() -> None:
+    def compute() -> Reply:
+        ends = time.monotonic() + 2.5
+        while time.monotonic() < ends:
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 20_000)
+        return Reply(text="done", finish_reason="stop")
+
+    signs: list[int] = []
+    reply = await while_computing(asyncio.to_thread(compute), 1, lambda: signs.append(1))
+    assert reply.text == "done"
+    assert len(signs) >= 2
+
+
+async def test_a_model_that_computes_nothing_meets_the_time_limit() -> None:
+    ended, signs = asyncio.Event(), []
+
+    async def silent() -> Reply:
+        try:
+            await asyncio.Event().wait()
+            raise AssertionError
+        finally:
+            ended.set()
+
+    with pytest.raises(CallError, match="computed nothing for 1 s") as failed:
+        await while_computing(silent(), 1, lambda: signs.append(1))
+    await ended.wait()
+    assert failed.value.kind is FailureKind.TIMEOUT
+    assert len(signs) <= 2, "the process itself"

@@ -209,3 +209,22 @@ def test_what_a_prompt_quotes_within_a_sentence_may_be_said(marks: str) -> None:
     assert reason(f"I can tell you something. “{error}.”", messages, opening=True) is None
     assert reason(f"“{error}”?", messages, opening=True) is None
     assert reason("In this lesson the learner says wrong tenses, as in", messages, opening=True) == "echo"
+
+
+FORM = 'Answer with one JSON object and nothing else. It has "text" (a text), "votes" (a list of 1 or 3).'
+
+
+@pytest.mark.parametrize(
+    ("heard", "text"),
+    [
+        ("#3 user_b7 (User, Common User):\nYou may not leave the hive here!", "You may not leave the hive here!"),
+        ("#1 user_b7 (User, Common User):\nTitle: Do bees sleep at night?\nI always wondered.", "do bees sleep at night"),
+        ("#1 user_b7 (User, Common User):\nTitle: Do bees sleep?\nI always wondered about that.", "I always wondered about that."),
+        ("Do bees sleep at night, or not?", "Do bees sleep at night, or not?"),
+    ],
+)  # fmt: skip
+def test_an_echo_of_what_stands_before_a_sentence_on_the_form(heard: str, text: str) -> None:
+    for message in (heard, f"{heard}\n\n{FORM}"):
+        talk = (*OPENING, Message("assistant", "Hello to all of you."), Message("user", message))
+        assert reason(text, talk) == "echo"
+        assert reason("They rest a little in the dark.", talk) is None

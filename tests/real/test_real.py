@@ -77,6 +77,18 @@ def test_a_killed_run_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None
     assert _answers(run) == status["calls"]["made"], "each answer is stored once"
 
 
+def test_an_answer_that_takes_longer_than_the_time_limit_is_computed_once(tmp_path: Path) -> None:
+    limits = {"in_flight": 1, "timeout": 1, "attempts": 1}
+    slow = SMOLLM2 | {"max_tokens": 300, "extra_body": {"ignore_eos": True}}
+    job = job_file(tmp_path, backends={"default": slow}, conversations=1, limits=limits, forms="prose")
+    with contextlib.suppress(edgen.errors.ShortError):  # a text that never ends
+        edgen.generate(job, output=tmp_path / "run", progress=False)
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / "run.db")) as db:
+        tokens, latencies = zip(*db.execute("SELECT completion_tokens, latency FROM replies"), strict=True)
+    assert tokens[0] == 300
+    assert max(latencies) > 1
+
+
 def test_ctrl_c_ends_a_call_that_would_take_long(tmp_path: Path) -> None:
     endless = SMOLLM2 | {"max_tokens": 3000, "extra_body": {"ignore_eos": True}}
     job, run = job_file(tmp_path, backends={"default": endless}), tmp_path / "run"

@@ -97,7 +97,9 @@ def read_post(
     title = value.get("title")
     if titled and not value and (line := _TITLE.match(said)):
         title, said = line[1], said[line.end() :]
-    if not titled and not said.strip() and (votes or accept or same or value.get("pass") is True):
+    # Under a schema, an empty text is how one says that one has nothing to add.
+    silent = value.get("pass") is True or value.get("text") == ""
+    if not titled and not said.strip() and (votes or accept or same or silent):
         return Post("", "", votes, accept, same, repairs=tuple(dict.fromkeys(repairs)))
     turn = read_turn(said, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
     if isinstance(turn, Rejection):

@@ -106,7 +106,11 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk 
     values = [value for _, value in about[:3]]
     title = max(values, key=len, default="A question")
     if talk is not None and (text := talk.one(talk.phrases.opens, [], [])):
-        title = max((value for value in values if value in text), key=len, default=title)
+        said = request.scene.book.phrases.said if request.scene is not None else {}
+        reworded = {value for ways in said.values() for value in ways}
+        title = max(
+            (value for value in values if value in text and value not in reworded), key=len, default=title
+        )
         return {"title": f"{title[:1].upper()}{title[1:]}", "text": text}
     told = "; ".join(value.rstrip(".") for _, value in about)
     return {"title": title, "text": f"{request.pick(_ASKS)} It is about this: {told}."}

@@ -40,8 +40,6 @@ _LEADS = (
 )
 _OWN = (
     "Give me a moment, please.",
-    "Thank you for telling me.",
-    "Let me think about that.",
     "I hear you.",
     "One thing after the other.",
     "I will come back to that.",
@@ -102,7 +100,7 @@ def respond(request: Simulation) -> str | None:
         return None
     brief, last = request.messages[0].content, request.messages[-1].content
     if "You may say:" in last or "Nothing is offered to you now." in last:
-        return _garbage(request) or _choose(request, last)
+        return _garbage(request) or _choose(request, last, brief)
     if reworded := _REWORD.search(last):
         return _garbage(request) or f"{request.pick(_LEADS)} {_lower(reworded[1].strip())}"
     if "\nQuestions:\n" in last and (rated := [*_RATED.finditer(last)]):
@@ -116,13 +114,16 @@ def _garbage(request: Simulation) -> str | None:
     return request.say("garbage") if request.fault == "garbage" else None
 
 
-def _choose(request: Simulation, asked: str) -> str:
+def _choose(request: Simulation, asked: str, brief: str) -> str:
     """Return a number, or words where they are asked for."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
     # What changes something stands first; who says a short reply has a reason.
-    short = request.random() < 0.06 and "You speak first." not in asked
+    alone = _spoke_last(brief, asked)
+    short = request.random() < 0.06 and "You speak first." not in asked and not alone
     numbers = lists[-1] if lists and short else lists[0] if lists else []
-    free, drawn = '"Say:"' in asked, request.random()
+    if short and len(lists) > 1:
+        numbers = _without_bare(asked, numbers) or lists[0]
+    free, drawn = '"Say:"' in asked and not (numbers and alone), request.random()
     if free and (not numbers or drawn > 0.93):
         return f"Say: {request.pick(_OWN)}"
     if named := _named_option(asked, lists[0] if lists else []):
@@ -131,6 +132,21 @@ def _choose(request: Simulation, asked: str) -> str:
     if hints and drawn < 0.6:
         return hints[-1]
     return request.pick(numbers) if numbers else "1"
+
+
+def _without_bare(asked: str, numbers: Sequence[str]) -> list[str]:
+    """Return the replies without a bare yes or no, unless the partner asked something."""
+    said = [*_LINE.finditer(asked.partition("You may say:")[0])]
+    if said and said[-1][0].endswith("?"):
+        return [*numbers]
+    bare = {one[1] for one in _OPTION.finditer(asked) if one[2].strip(" .!").lower() in ("yes", "no", "okay")}
+    return [number for number in numbers if number not in bare]
+
+
+def _spoke_last(brief: str, asked: str) -> bool:
+    """Return whether the last line of the conversation so far is one's own, so that there is nothing to answer."""
+    role, said = _ROLE.search(brief), [*_LINE.finditer(asked)]
+    return role is not None and bool(said) and said[-1][1] == role[1]
 
 
 def _named_option(asked: str, numbers: Sequence[str]) -> str | None:
@@ -143,6 +159,8 @@ def _named_option(asked: str, numbers: Sequence[str]) -> str | None:
     return holding[0] if len(holding) == 1 and len(options) > 1 else None
 
 
+_ROLE = re.compile(r"\AYou are (\w[\w ]*?), and you talk with ")
+_LINE = re.compile(r"(?m)^([A-Z][\w ]*): .+$")
 _SAID = re.compile(r"(?m)^[A-Z]\w*: (.+)$")
 _OPTION = re.compile(r"(?m)^(\d+)\. (.+)$")
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
@@ -179,6 +197,8 @@ def _answer(request: Simulation, brief: str) -> str:
 def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
     """Return an answer to what was heard last: by the phrases of the space, or by the form of the question."""
     last, talk = heard[-1] if heard else "", request.talk()
+    if own and _AGAIN.search(last):
+        return f"{request.pick(_I_SAID)} {own[-1]}"
     if talk is not None and heard and (said := talk.answer(own, heard)):
         return said
     if "?" not in last:
@@ -200,6 +220,10 @@ def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
     return request.pick(_UNSURE)
 
 
+_AGAIN = re.compile(
+    r"(?i)\b(?:say|repeat) (?:that|it|this)(?: once more| again)?, please\?|\bsay that again\b"
+)
+_I_SAID = ("I said:", "Once more:", "Again:")
 _QUOTED = 3  # words of what was heard
 
 

@@ -60,10 +60,12 @@ def true_actions(role: str, text: str) -> tuple[str, ...] | None:
     if role == "Tutor":
         if text.startswith(_PRAISE) or text in _GOING_WELL:
             return ("Confirmation",)
+        if text.startswith(_GOING_WELL):
+            return ("Confirmation", "Hint")
         if text.startswith(_ASKS):
             return ("Question", "Hint")
-        if text.startswith(_NOT_YET):
-            return ("Correction",) if text in _NOT_YET else ("Correction", "Hint")
+        if text.startswith((*_NOT_YET, _ORDER)):
+            return ("Correction",) if text in (*_NOT_YET, _ORDER) else ("Correction", "Hint")
         return ("Hint",)  # its points are the space's
     if text.startswith(_SEES):
         return ("Affirmation",) if text in _SEES else ("Question", "Affirmation")
@@ -117,12 +119,20 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     telling = int(told[1]) / 100 if told else 0.3 * max(0, tries - _TELLS_AFTER)
     if wanted is None and request.random() < telling:
         return f"It is “{answer}”. Please say it.", ["Hint"]
+    own = [said for said in _own_since(request.messages, len(heard)) if said]
+    guess = next((text for text in reversed(heard) if text.startswith(_TRIES)), "")
+    right = bool(guess) and _says(answer, _guessed(guess))
     if wanted is None:
         wanted = _chosen(request, guessed)
-        follows = last.startswith(_SEES) and any(text.startswith(_TRIES) for text in heard)
-        if wanted == "Confirmation" and not follows:
+        if wanted == "Confirmation" and not (last.startswith(_SEES) and right):
             wanted = "Hint"  # nothing was said that could be right
-    return _respond(request, wanted, _point(request, brief), answer)
+        begun = any(_guessed(text).startswith(answer.split()[0]) for text in heard)
+        if wanted == "Question" and (begun or any(text.startswith(_ASKS) for text in own)):
+            wanted = "Hint"  # the first word is known
+    point = _point(request, brief, last, answer)
+    if wanted == "Correction" and right:
+        return f"{request.pick(_GOING_WELL)} {point}", ["Confirmation", "Hint"]
+    return _respond(request, wanted, point, answer, _guessed(guess))
 
 
 def _chosen(request: Simulation, guessed: bool) -> str:
@@ -133,9 +143,12 @@ def _chosen(request: Simulation, guessed: bool) -> str:
     return "Hint" if draw < 0.8 else "Question" if draw < 0.9 else "Confirmation"
 
 
-def _respond(request: Simulation, action: str, point: str, answer: str) -> tuple[str, list[str]]:
+def _respond(request: Simulation, action: str, point: str, answer: str, guess: str) -> tuple[str, list[str]]:
     if action == "Correction":
-        if request.random() < 0.5:
+        wanted = sorted(words_of(answer, accents=False))
+        if guess and sorted(words_of(guess, accents=False)) == wanted:
+            return _ORDER, ["Correction"]
+        if request.random() < 0.8:
             return f"{request.pick(_NOT_YET)} {point}", ["Correction", "Hint"]
         return request.pick(_NOT_YET), ["Correction"]
     if action == "Question":
@@ -146,22 +159,52 @@ def _respond(request: Simulation, action: str, point: str, answer: str) -> tuple
     return point, ["Hint"]
 
 
-def _point(request: Simulation, brief: str) -> str:
-    """Something that the tutor may tell."""
+def _point(request: Simulation, brief: str, last: str, answer: str) -> str:
+    """Return something that the tutor may tell, which answers the student's question if one point does."""
     found = _POINTS.search(brief)
     points = (
         [line.strip()[2:].strip() for line in found[1].split("\n") if line.strip()[:2] == "- "]
         if found
         else []
     )
-    return _new(request, points) if points else "Think of what we did before."
+    if not points:
+        return "Think of what we did before."
+    said = _said(request)
+    fitting = [point for point in points if point not in said and _fits(point, last, answer)]
+    return request.pick(fitting) if fitting else _new(request, points)
+
+
+def _fits(point: str, last: str, answer: str) -> bool:
+    """Return whether a point answers a student's question: a word of the answer, its first one, or a rule."""
+    word = _A_WORD.search(point)
+    if last.endswith(_FIRST_WORD):
+        return word is not None and answer.startswith(word[1])
+    if last.endswith(_A_RULE):
+        return word is None
+    return word is not None if last.endswith(_SAYS_HOW) else False
+
+
+def _own_since(messages: Sequence[Message], turns: int) -> list[str]:
+    """Return what one said in the last turns of the exercise at hand."""
+    return [message.content for message in messages[-2 * turns :] if message.role == "assistant"]
+
+
+def _guessed(text: str) -> str:
+    """Return the words that a guess is about."""
+    begin = next((begin for begin in _TRIES if text.startswith(begin)), "")
+    return text[len(begin) :].strip(" .?!") if begin else ""
 
 
 def _new(request: Simulation, ways: Sequence[str]) -> str:
     """Return one of the ways that one has not said of late, or else the one said longest ago."""
-    said = "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
+    said = _said(request)
     fresh = [way for way in ways if way not in said]
     return request.pick(fresh) if fresh else min(ways, key=said.rfind)
+
+
+def _said(request: Simulation) -> str:
+    """Return what one has said of late."""
+    return "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
 
 
 def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
@@ -181,11 +224,17 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     guessed = any(text.startswith(_TRIES) for text in own)
     wonders = _WONDERS[: len(_WONDERS) if guessed else _FIRST_AND_NEXT if told_of else _FIRST]
     draw = request.random()
-    if told_of and draw < 0.5 and not any(text.rstrip(".?").endswith(f" {told_of}") for text in own):
+    # A question is not answered by "I see", and neither is a bare "Not quite."
+    sees = len(heard) > 1 and not last.startswith(_ASKS) and last not in (*_NOT_YET, _ORDER)
+    if (
+        told_of
+        and draw < (0.5 if sees else 0.75)
+        and not any(text.rstrip(".?").endswith(f" {told_of}") for text in own)
+    ):
         return _guess(request, told_of), ["Guess"]
-    if draw < 0.62 and len(heard) > 1:
+    if draw < 0.62 and sees:
         return _new(request, _SEES), ["Affirmation"]
-    if draw < 0.7 and len(heard) > 1:
+    if draw < 0.7 and sees:
         return f"{_new(request, _SEES)} {_new(request, wonders)}", ["Question", "Affirmation"]
     return _new(request, wonders), ["Question"]
 
@@ -200,20 +249,23 @@ def _told_of(heard: Sequence[str], brief: str) -> list[str]:
     """Return the last parts of an answer that were quoted, in the order in which the question has what they
     stand for; a part that says something of another one stands before it."""
     question = found[1] if (found := _EXERCISE.search(brief)) else ""
+    quotes = [(quoted, message) for message in heard if (quoted := _QUOTED.findall(message))]
     places: dict[str, float] = {}
-    for message in heard:
-        if not (quoted := _QUOTED.findall(message)):
-            continue
+    for quoted, _ in quotes:
+        about, part = quoted[0], quoted[-1]
+        if about != part and part[-1] not in "'’" and (at := question.find(about)) >= 0:
+            places[part] = at
+    for quoted, message in quotes:
         about, part = quoted[0], quoted[-1]
         if part[-1] in "'’":  # written together with the next word
             continue
-        at = question.find(about)
-        if about == part:  # what the answer begins with
-            places.setdefault(part, -1)
-            continue
-        places[part] = at if at >= 0 else places.get(about, len(question)) - 0.5
         if "becomes" in message:
-            places.pop(about, None)
+            about = quoted[-2]
+            places[part] = places.pop(about, len(question))
+        elif about == part:  # what the answer begins with
+            places.setdefault(part, -1)
+        elif part not in places:
+            places[part] = places.get(about, len(question)) - 0.5
     parts = sorted([*places][-3:], key=lambda part: places[part])
     words = " ".join(parts).split()
     return [word for i, word in enumerate(words) if not i or word != words[i - 1]]
@@ -224,7 +276,8 @@ def _says(text: str, answer: str) -> bool:
 
 
 _PRAISE = ("Yes, that is right:", "Well done!", "Exactly:", "Very good, it is")
-_NOT_YET = ("Not quite.", "Almost, but not yet.", "That is not it yet.", "Close. Look at the order again.")
+_NOT_YET = ("Not quite.", "Almost, but not yet.", "That is not it yet.")
+_ORDER = "Close. Look at the order again."
 _ASKS = ("Which word would you begin with?", "What do you already know of it?", "How would you start?")
 _GOING_WELL = ("You are on the right way.", "Good so far.", "That part is right.")
 _TRIES = ("I think it is", "Is it", "My guess is", "Maybe", "Then it must be")
@@ -235,3 +288,6 @@ _WONDERS = (
     "Is there a word that I know already?", "Which word comes next?", "How does it end?", "Is the order right?",
 )  # fmt: skip
 _FIRST, _FIRST_AND_NEXT = 5, 7
+_FIRST_WORD, _A_RULE = (_WONDERS[0],), (_WONDERS[3], _WONDERS[6], _WONDERS[7])
+_SAYS_HOW = (_WONDERS[1], _WONDERS[4], _WONDERS[5])
+_A_WORD = re.compile(r"^“[^”]+” is “([^”]+)”\.$")

@@ -43,7 +43,7 @@ from edgen.prompting.token_bound import (
     to_picodollars,
 )
 from edgen.providers import Backend, provider_of
-from edgen.providers.base import HearsEnds
+from edgen.providers.base import HearsEnds, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
@@ -121,6 +121,11 @@ class ModelClient:
     def in_flight(self) -> int:
         """The number of calls running at the backend."""
         return self._in_flight
+
+    @property
+    def signs(self) -> int:
+        """The number of answers so far, and of signs that one is being computed."""
+        return self.answers + (self.backend.progress if isinstance(self.backend, ShowsProgress) else 0)
 
     @property
     def out(self) -> int:

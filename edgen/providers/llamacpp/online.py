@@ -1,7 +1,8 @@
 """Calls of an embedded model: llama.cpp's server, on a loopback port of this process.
 
 The model is loaded at the first call. A call waits for a free slot without a time limit, since it waits for
-edgen's own calls; the limit is for its answer. A JSON Schema becomes a grammar without optional white space,
+edgen's own calls. Its answer has none either while it is computed, since it would only be computed again: the
+limit is for time in which the process does not work. A JSON Schema becomes a grammar without optional white space,
 which small models otherwise repeat until `max_tokens`. Log probabilities are the model's own, from before the
 grammar: llama.cpp's `post_sampling_probs` are those after top-k and temperature (1.0 at temperature 0), and
 exclude what the grammar forbids only where the first draw was forbidden.
@@ -19,6 +20,7 @@ import msgspec
 
 from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
 from edgen.plugin.providers import describe_config, encode, memory_size
+from edgen.providers.llamacpp.computing import while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig, is_template
 from edgen.providers.llamacpp.engine import Engine, Settings, close_engine, open_engine, require_library
 from edgen.providers.llamacpp.header import Header, read_header
@@ -58,6 +60,7 @@ class LlamaCppBackend:
         self._config, self._link = config, link
         self._loading: asyncio.Future[Engine] | None = None
         self._service: _Service | None = None
+        self.progress = 0
 
     def __repr__(self) -> str:
         return f"LlamaCppBackend(model={self.model!r}, path={str(self._path)!r})"
@@ -68,12 +71,15 @@ class LlamaCppBackend:
         service = self._service = self._service or _Service(self._config, engine, self._link)
         try:
             async with engine.turns():
-                reply = await service.complete(request)
+                reply = await while_computing(service.complete(request), self._link.timeout, self._note_work)
         except CallError as failure:
             if failure.kind is FailureKind.CONTEXT_OVERFLOW:
                 failure.message += f". The backend has `context: {self._settings.context}`; raise it"
             raise
         return msgspec.structs.replace(reply, model=self.model)
+
+    def _note_work(self) -> None:
+        self.progress += 1
 
     async def models(self) -> list[str] | None:
         """Return the only model."""
@@ -108,7 +114,8 @@ class _Service(OpenAIBackend):
     write code fences around its answer."""
 
     def __init__(self, config: LlamaCppConfig, engine: Engine, link: Link) -> None:
-        super().__init__(_service_config(config, engine), Key(engine.key), link)
+        unlimited = link._replace(timeout=0)  # the backend watches over the time of an answer
+        super().__init__(_service_config(config, engine), Key(engine.key), unlimited)
         self._post_sampling = False
 
     def body(self, request: Request, more: bytes = b"") -> bytes:

@@ -21,22 +21,27 @@ from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 from edgen.reading.text.characters import excerpt
 
-_NOUN = r"(?:(?:my|the)\s)?(?:best\s)?(?:answer|choice|option|number|utterance|reply|no\.?)(?:\shere)?"
+_NOUN = r"(?:(?:my|the)\s)?(?:best\s)?(?:answer|choice|option|pick|number|utterance|reply|no\.?)(?:\shere)?"
+_CHOOSE = r"(?:i(?:['’]ll|['’]d|\s(?:will|would))?\s(?:choose|pick|select|take|say|go\swith)\s)?"
 _WORDS = (
-    r"(?:i(?:['’]ll|['’]d|\s(?:will|would))?\s(?:choose|pick|select|take|say|go\swith)\s)?"
+    rf"{_CHOOSE}"
     rf"(?:{_NOUN}(?:\sis)?[\s:#]{{0,3}}){{0,3}}"
 )
 _ALONE = re.compile(rf"(?i)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
-_IN_FRONT = re.compile(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?[.):\]]\s{0,5}(?=\S)")
+_IN_FRONT = re.compile(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]\s{0,5}(?=\S)|\((?=\w))")
 # `Option 2: Wait a moment.`, `Number 2 is best.`, `2, because it fits.`, `2 - Wait a moment.`
 _NAMED = re.compile(
-    r"(?i)[^\w\n]{0,6}(?:option|choice|number|utterance|answer)\s?#?(\d{1,6})[*_]{0,2}(?:\s?[.):,–—-]|\sis\b)\s{0,5}(?=\S)"
+    rf"(?i)[^\w\n]{{0,6}}{_CHOOSE}(?:the\s)?(?:option|choice|number|utterance|answer)\s?#?(\d{{1,6}})[*_]{{0,2}}"
+    r"(?:\s?[.):,–—-]|\s(?:is|fits|seems|works|would\sbe|makes)\b)\s{0,5}(?=\S)"
 )
-_REASONED = re.compile(r"(?i)[^\w\n]{0,4}(\d{1,6})[*_]{0,2}(?:,?\s(?:because|since|as it)\b|\s[–—-]\s)")
+_REASONED = re.compile(
+    rf"(?i)[^\w\n]{{0,4}}{_WORDS}(\d{{1,6}})[*_]{{0,2}}(?:,?\s(?:because|since|as it)\b|\s[–—-]\s)"
+)
 _WRAPPED = re.compile(r"(?is)\A<(answer|choice|option|reply|response|number)>(.{0,4000}?)</\1>\Z")
 _LABEL = re.compile(r"\A[*_]{0,3}([^\W\d][^\n:：]{0,40}?)[*_]{0,3}[:：][*_]{0,3}\s{1,3}(?=\S)")
+_ITEM = r"(?:number|option|choice|no\.)\s"
 _SEVERAL = re.compile(
-    r"(?i)[^\w]{0,9}\d{1,3}(?:(?:[^\w]{1,9}|\s(?:or|and)\s)(?:or\s|and\s)?\d{1,3}){1,99}[^\w]{0,9}"
+    rf"(?i)[^\w]{{0,9}}(?:{_ITEM})?\d{{1,3}}(?:(?:[^\w]{{1,9}}|\s(?:or|and)\s)(?:or\s|and\s)?(?:{_ITEM})?\d{{1,3}}){{1,99}}[^\w]{{0,9}}"
 )
 _INLINE = re.compile(r"(?:\A|(?<=[\s|]))(\d{1,3})\s?[.):|]\s{0,3}(?=\w)")
 _CUT_OBJECT = re.compile(r"""\A\s*\{\s*"(?:choice|number|option|answer)"\s*:\s*"?(\d{1,6})"?\s*[,}]""")
@@ -186,7 +191,7 @@ def _recited(said: str, offered: Sequence[str]) -> int:
     whole = _fold(said)
     texts = [_fold(_NUMBER.sub("", line)) for line in said.split("\n") if line.strip()]
     texts = [text for text in texts if len(text) >= _BEGUN] if len(texts) > 1 else []
-    folded = {one for text in offered if (one := _fold(text))}
+    folded = {one for text in offered if (one := _fold(text).rstrip(" .?!"))}
     return sum(
         (len(one) >= _BEGUN and one in whole) or any(one.startswith(text) for text in texts) for one in folded
     )

@@ -296,6 +296,7 @@ def test_a_moderator_who_names_nobody_that_there_is_is_asked_again(tmp_path: Pat
         ('Here it is:\n{"text": "So\nlong"}', Post("So\nlong")),
         ("Write {x} there.", Post("Write {x} there.")),
         ('{"text": "", "same_question": true}', Post("", same_question=True)),
+        ('{"text": "", "votes": []}', Post("")),
     ],
 )  # fmt: skip
 def test_what_a_post_is_read_as(text: str, expected: Post) -> None:

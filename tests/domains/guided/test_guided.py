@@ -106,6 +106,11 @@ def simulated(request: Request) -> str:
     return respond(request.messages, seed=request.seed, protocol=request.protocol).text
 
 
+def in_scene(request: Request) -> str:
+    known = {"protocol": request.protocol, "speakers": request.speakers, "scene": request.scene}
+    return respond(request.messages, seed=request.seed, **known).text  # type: ignore[arg-type]
+
+
 Answer = Callable[[Request], str | Reply]
 
 
@@ -351,14 +356,18 @@ def test_answers_that_cannot_be_read_are_flagged(desk: Path) -> None:
 
 
 def test_the_simulators_ratings_go_with_success() -> None:
-    lesson = parse_job(
-        {**JOB, "space": "lesson_plan", "guided": {"machine": "lesson_plan", "turns": 100}}, "job.yaml"
-    )
-    plan = plan_of(lesson, Reach.of(Path("job.yaml")))
+    def lessons(turns: int) -> Plan:
+        guided = {"machine": "lesson_plan", "turns": turns}
+        return plan_of(
+            parse_job({**JOB, "space": "lesson_plan", "guided": guided}, "job.yaml"),
+            Reach.of(Path("job.yaml")),
+        )
+
+    plans = [lessons(100), lessons(14)]  # the second ends too early
     ratings: dict[bool, list[int]] = {True: [], False: []}
     difficulty: dict[bool, list[int]] = {True: [], False: []}
     for index in range(12):
-        outcome = play(plan, index=index)[0].outcome
+        outcome = play(plans[index % 2], in_scene, index)[0].outcome
         answers = outcome["questionnaire"].values()
         ratings[outcome["success"]] += [said["partner"] for said in answers]
         difficulty[outcome["success"]] += [said["task"] for said in answers]

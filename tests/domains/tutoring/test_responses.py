@@ -104,7 +104,7 @@ def test_alternatives_are_responses_to_the_same_prompt(run: edgen.Run, tmp_path:
     keys = [json.dumps([row["prompt"], row["completion"]]) for row in rows]
     assert len(set(keys)) == len(keys), "no response stands twice behind the same prompt"
     prompts = rows_of(run, "trl-prompts", tmp_path / "prompts", alternatives=True, actions="labels")
-    sets = {json.dumps(row["prompt"]) for row in prompts}
+    sets = {json.dumps([row["id"].rpartition("-")[0], row["prompt"]]) for row in prompts}  # of a scenario
     assert len(sets) == len(prompts)
     plain = rows_of(run, "trl-prompts", tmp_path / "plain")
     assert len(plain) == len(responses_of(run)) < len(prompts), "a prompt for each thing that is to be done"

@@ -1,0 +1,40 @@
+"""Ways to say something: their slots, the items that a text names, and punctuation around what was filled in."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from edgen.space.phrases import SLOT
+
+LONG_ENOUGH = 25  # characters; nobody minds shorter words that are said twice
+_DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
+
+
+@lru_cache(maxsize=4_096)
+def split_way(way: str) -> tuple[tuple[str, ...], str | None]:
+    """Return a way split at its slots, and its longest literal part if that is as long as a sentence."""
+    parts = tuple(SLOT.split(way))
+    longest = max(parts[::2], key=len).strip()
+    return parts, longest if len(longest) >= LONG_ENOUGH else None
+
+
+@lru_cache(maxsize=4_096)
+def read_slot(slot: str) -> tuple[str, str, bool]:
+    """Return the name, the field and whether it begins with a small letter."""
+    name, _, field = slot.removesuffix(":lower").partition(".")
+    return name, field, slot.endswith(":lower")
+
+
+def names_item(text: str, item: str) -> bool:
+    """Return whether a text holds an item, without its last mark, up to the end of a word."""
+    item = item.rstrip(".?!")
+    end = text.find(item) + len(item)
+    return end >= len(item) and not text[end : end + 1].isalnum()
+
+
+def tidy(text: str) -> str:
+    """Return the text without a full stop after another mark, and with a capital."""
+    if "?." in text or "!." in text or ".." in text or "…." in text:
+        text = _DOUBLED.sub(lambda found: found[1] or ".", text)
+    return text if text[:1].isupper() else text[:1].upper() + text[1:]
