@@ -240,7 +240,7 @@ def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
     ]
     if section.struct is Job:
         lines += [
-            f"| `{name}` | [mapping](#{name}) | see there | Settings of `protocol: {name}`. |"
+            f"| `{name}` | [mapping](#{name}) | see below | Settings of `protocol: {name}`. |"
             for name, own in PROTOCOLS.items()
             if own.__struct_fields__
         ]
@@ -274,10 +274,10 @@ def own_fields(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
-        return "needed"
+        return "required"
     default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: ignore[misc]
     if isinstance(default, msgspec.Struct):
-        return "see there"
+        return "see below"
     if isinstance(default, float) and default.is_integer():
         default = int(default)
     if default == "":

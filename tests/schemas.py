@@ -136,7 +136,7 @@ def space_schema() -> _Schema:
     name = {"pattern": "^[A-Za-z][A-Za-z0-9_]{0,39}$"}
     said = sentences(FiveLists) | sentences(OpenSpace)
     value = {
-        "value": {"description": "The text that stands in a scenario, to the letter.", **line},
+        "value": {"description": "The exact text of the value in a scenario.", **line},
         "weight": {"description": "How often it is drawn, relative to the others of its list, where the design is random.", "type": "number", "minimum": 0, "default": 1},
     }  # fmt: skip
     topic = {

@@ -149,7 +149,7 @@ class _Reading:
             return
         key = (found.annotator, (found.id, found.turn))
         if (first := self._seen.setdefault(key, number)) != number:
-            self.problems.append((number, f"this unit stands in line {first} already"))
+            self.problems.append((number, f"this unit is already in line {first}"))
         elif found.labels:
             self.given.append(found)
         else:

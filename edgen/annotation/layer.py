@@ -126,7 +126,8 @@ def read_noted(path: Path, kind: type[T]) -> T | None:
     if not path.exists():
         return None
     require_kept(
-        path, "Move it away, and run the command that made it again with the same options: it writes it anew."
+        path,
+        "Move it away, and run the command that made it again with the same options; it writes the file again.",
     )
     try:
         return msgspec.json.decode(read_regular(path, _MOST_NOTED), type=kind)

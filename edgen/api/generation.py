@@ -265,7 +265,7 @@ class _Generation:
             if measures or arm.ledger.fact(MEASURES) is not None:
                 for changed in note_measure_files(arm.ledger, measures):
                     control.note(
-                        f"{changed}: this file of measures has changed. Conversations made before are not gated anew."
+                        f"{changed}: this file of measures has changed. Conversations made before are not gated again."
                     )
         self._control.require_consent(self._losses(arms))
         if self._whole.arms:

@@ -371,7 +371,7 @@ _HINTS = {
         "human": "",
     },
     "no response by": {
-        "flag": "No turn of this run has a response that was called nonsense, and another one beside it.",
+        "flag": "No turn of this run has a response that was called nonsense, and another one next to it.",
         "judged": "No turn of this run has responses that a judge found best and worst: let one choose them when it generates.",
     },
 }

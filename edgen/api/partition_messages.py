@@ -7,11 +7,10 @@ from pathlib import Path
 import msgspec
 
 from edgen.api.generate_options import GenerateOptions
-from edgen.planning.job_source import JobSource
+from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
-from edgen.runtime.control import Control
+from edgen.runtime.control import Control, Trust
 from edgen.runtime.snapshot import Snapshot
-from edgen.runtime.trust import Trust
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -139,7 +139,7 @@ def _provenance(asker: GrowthAsker, expanded: Expanded, read_from: str) -> str:
         who = f"a simulator ({asker.model}): they are made up, and no model wrote them"
     source = (
         f"{read_from} (content sha256 {content_sha256(space)}), with {len(expanded.kept)} more "
-        f"values of {asker.dimension} behind its own {len(space[asker.dimension].entries)}, by {who}. "
+        f"values of {asker.dimension} after its own {len(space[asker.dimension].entries)}, by {who}. "
         f"Asked for {asker.wanted} with the template {asker.prompt.name} (sha256 {asker.prompt.sha256}), "
         f"seed {asker.job.seed}, in {expanded.answers} answers; dropped: {dropped}. "
         f"edgen {__version__}, {datetime.now(UTC).date().isoformat()}. "

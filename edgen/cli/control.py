@@ -134,7 +134,7 @@ class _Recorder:
             return
         problem = self._metrics.write(self._run, self._unit, self._parts.values(), state, end)
         if problem is not None and not self._unwritten:
-            text = f"{self._metrics.path}: the metrics file cannot be written ({problem}); the run goes on."
+            text = f"{self._metrics.path}: the metrics file cannot be written ({problem}); the run continues."
             self._show(Event("note", text))
         self._unwritten = problem is not None
 

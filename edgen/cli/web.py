@@ -85,7 +85,7 @@ def _serve(
     require_invitations(places, host)
     if not is_loopback(host):
         note(
-            f"edgen: {host} can be reached by other machines, without encryption. Whoever has a link can use it: send "
+            f"edgen: {host} can be reached by other machines, without encryption. Anyone with a link can use it: send "
             "each to one person, and stop the server when nobody answers."
         )
 

@@ -146,7 +146,7 @@ def _fill_in_date(name: Any, source: str) -> Any:
     elif not isinstance(name, str):
         return name
     elif unknown := [field for field in re.findall(r"\{[^{}]*\}?", name) if field != "{date}"]:
-        wrong = f"{unknown[0]} stands for nothing; a name may hold {{date}}, which is today's date as in 2027-01-31"
+        wrong = f"{unknown[0]} is unknown; a name may contain {{date}}, today's date as in 2027-01-31"
     if wrong is not None:
         raise JobError.of(source, [Problem("$.name", wrong)])
     return name.replace("{date}", datetime.now().astimezone().date().isoformat())

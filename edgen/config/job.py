@@ -106,7 +106,7 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     matches: Positive | None = None
     """Pairs judged per scenario; null: all, but at most twice the number of candidates."""
     compare: Literal["conversation", "response"] | None = None
-    """What the judge compares: whole conversations, or the next turns of one side; null: responses in `edgen
+    """Compared texts: whole conversations, or the next turns of one side; null: responses in `edgen
     pairs`, conversations for arms and rewards."""
     min_margin: Share = 0.0
     """Minimum certainty of a label; pairs with less stay unlabelled."""

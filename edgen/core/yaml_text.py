@@ -168,7 +168,7 @@ class _Reader:
         if value is _OPEN:
             _refuse(
                 event,
-                f"the alias '*{_short(event.anchor)}' is recursive: it stands inside of what it repeats",
+                f"the alias '*{_short(event.anchor)}' is recursive: it is inside the value that it repeats",
             )
         return value
 

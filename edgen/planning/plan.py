@@ -248,8 +248,8 @@ class Plan:
         return require_type("protocol", self.job.protocol, found, dict, "a dict of messages from `opening`")  # type: ignore[no-any-return]
 
     def asked(self, scenario: Scenario) -> dict[str, Asked]:
-        """Return the first request of each prompt, by use. Prompts of roles that no backend plays, such as one
-        played by chance, are left out."""
+        """Return the first request of each prompt, by use. Prompts of roles that no backend plays, such as
+        one played by chance, are left out."""
         forms = self.protocol.forms(scenario, self.prompts, self.rules)
         return {
             use: Asked.of(messages, self.prompts[use], forms.get(use))

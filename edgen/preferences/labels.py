@@ -33,7 +33,7 @@ from edgen.core.pair import (
 UNLABELLED: dict[str, str] = {
     "identical": "both sides say the same",
     "turns_left": "fewer turns follow where the two conversations part than were asked for (min_turns_left)",
-    "judge_directed": "a text speaks to whoever judges it",
+    "judge_directed": "a text addresses the judge",
     "not_judged": "the source says nothing about it",
     "abstained": "half or more of an order's verdicts could not be read, or a probability is missing",
     "tie": "the orders disagree, or the source finds both alike",

@@ -219,7 +219,7 @@ def _judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[Orac
             judged = _decode(record)
         except ValueError as problem:
             raise RunError(
-                f"a judge's ledger holds a judgement that is none ({problem}); it is damaged."
+                f"a judge's ledger holds an invalid judgement ({problem}); it is damaged."
             ) from None
         if judged.texts == texts:
             yield judged.signal

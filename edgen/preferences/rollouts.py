@@ -128,7 +128,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
             candidate = self._reader.candidate(index, response.name)
         except (ValueError, msgspec.MsgspecError) as problem:
             raise RunError(
-                f"a ledger of rollouts holds a rollout that is none ({problem}); it is damaged. "
+                f"a ledger of rollouts holds an invalid rollout ({problem}); it is damaged. "
                 f"Restore it from a copy, or remove {self._reader.rundir.rollouts} to have them made again."
             ) from None
         except RunError:  # a conversation that is now missing

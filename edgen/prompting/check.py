@@ -120,7 +120,7 @@ def _blocks(template: nodes.Template) -> Iterator[tuple[int, str]]:
         if block.name not in BLOCKS:
             yield block.lineno, f"there is no block '{shortened(block.name)}' (known: {', '.join(BLOCKS)})"
         elif id(block) not in outside:
-            yield block.lineno, f"the block '{block.name}' stands inside something else; put it outside"
+            yield block.lineno, f"the block '{block.name}' is nested; move it to the top level"
     if not any(block.name == "user" for block in blocks):
         yield blocks[0].lineno, "a prompt with blocks needs {% block user %} … {% endblock %}"
     for node in template.body:

@@ -97,7 +97,7 @@ class RoleWords:
         return self.by_name[found.pop()] if len(found) == 1 else None
 
     def alias(self, name: str) -> str | None:
-        """Return the role that a name stands for which is none of the roles' own."""
+        """Return the role that a name stands for which is not one of the roles' own."""
         return self.aliases.get(name[:40].strip().lower())
 
     def called(self, name: str) -> str | None:

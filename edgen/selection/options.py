@@ -28,7 +28,7 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: Annotated[int, option("Seed of random draws.", metavar="N")] = 0
     """It decides the draws of a cap, a balance and `draw`."""
     split_by: Annotated[
-        str | None, option("Split anew: no value is in both train and test.", metavar="NAME")
+        str | None, option("Split again: no value is in both train and test.", metavar="NAME")
     ] = None
     in_order: Annotated[bool, option("With --split-by: the last values become the test side.")] = False
     test: Annotated[

@@ -66,7 +66,7 @@ def select(
     run.require()
     if not run.ledger.exists() and (arms := [name for name, _ in run.begun_arms() if name]):
         raise UsageError(
-            f"{path}: this run has arms ({', '.join(arms)}), each with conversations of its own. Select of one: "
+            f"{path}: this run has arms ({', '.join(arms)}), each with its own conversations. Select from one: "
             f"edgen select {run.arm(arms[0]).path} …"
         )
     with run.lock_for_reading():
@@ -209,5 +209,5 @@ def refuse_selected(run: RunFolder) -> None:
     if selection is not None:
         raise UsageError(
             f"{run.path}: this run was selected of {selection.run} (`edgen select`), and what was left out of it is not "
-            f"made again. Generate more in {selection.run}, and select anew; or choose another folder with -o."
+            f"made again. Generate more in {selection.run}, and select again; or choose another folder with -o."
         )

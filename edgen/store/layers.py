@@ -33,7 +33,7 @@ _NAME = re.compile(r"[^\W_][\w .:@+-]{0,99}")  # of a layer and of an annotator,
 _MAX_LINE = 1 << 24  # bytes
 _MAX_SCENARIO = 1 << 28  # bytes of lines on one scenario
 _MAX_LAYERS = _MAX_ANNOTATORS = 200
-_AGAIN = "`edgen annotate` with the same labels writes the file anew from what its annotators said."
+_AGAIN = "`edgen annotate` with the same labels writes the file again from its annotators' answers."
 
 
 class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "ellipsis_turn": ("error", "turns that hold nothing but dots"),
     "quote_comma": ("error", 'turns with the debris ", at their end'),
     "doubled_quotes": ("error", "turns with doubled quotation marks"),
-    "stage_tag": ("error", "turns with a stage tag behind the closing quotation mark"),
+    "stage_tag": ("error", "turns with a stage tag after the closing quotation mark"),
     "marker_place": ("error", "end markers elsewhere than at the end of the last turn"),
     "ended_by": ("error", "records whose ended_by does not fit their conversation"),
     "id_mismatch": ("error", "ids that contradict the provenance"),

@@ -64,7 +64,11 @@ def _conversation(
     for i, turn in enumerate(turns):
         role, text = (turn.get("role"), turn.get("text")) if isinstance(turn, dict) else (None, None)
         if roles is not ROLES and isinstance(role, str) and role not in roles:
-            yield "schema", f"$.conversation[{i}].role", f"{quote(role)} is none of the roles of this record"
+            yield (
+                "schema",
+                f"$.conversation[{i}].role",
+                f"{quote(role)} is not one of the roles of this record",
+            )
         if role is not None and role == previous and not begins_anew(turn):
             yield "alternation", f"$.conversation[{i}].role", f"the {role} speaks twice in a row"
         previous = role if role in roles else None
@@ -96,7 +100,7 @@ def _ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterato
             yield (
                 "marker_place",
                 "$.conversation",
-                "an end marker stands in a text; `ended_by` says who ended it",
+                "an end marker is inside a text; `ended_by` states who ended it",
             )
         return
     if "ended_by" not in record:

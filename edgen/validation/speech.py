@@ -70,7 +70,7 @@ def read_turn(text: str) -> TurnText:
 
 def _silence(rest: str, marked: bool) -> tuple[str, str]:
     if marked:
-        return "marker_turn", "the end marker stands as a turn of its own"
+        return "marker_turn", "the end marker is a turn of its own"
     if "." in rest or "…" in rest:
         return "ellipsis_turn", "the turn holds nothing but dots"
     return "empty_turn", "the turn holds no text"
@@ -95,9 +95,7 @@ def _without_tag(body: str, notes: list[tuple[str, str]]) -> str:
     closed = said.endswith(tuple(_CLOSING)) and _is_unpaired(said)
     if not closed or _MARKER.fullmatch(body, start):
         return body
-    notes.append(
-        ("stage_tag", f"the stage tag {quote(body[start:])} stands behind the closing quotation mark")
-    )
+    notes.append(("stage_tag", f"the stage tag {quote(body[start:])} is after the closing quotation mark"))
     return said[:-1].rstrip()
 
 
@@ -110,7 +108,7 @@ def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
     doubled = marks > 1 and said != "" and not said[-1].isspace()
     if not marks or not (doubled or _is_unpaired(quoted)):
         if marks and comma and quoted[0] in '"“':
-            notes.append(("stray_quote", "the text stands in quotation marks, with a comma behind"))
+            notes.append(("stray_quote", "the text is in quotation marks, followed by a comma"))
         return body
     tail = body[len(said) :]
     if doubled:

@@ -128,7 +128,7 @@ class TestGold:
         said = " ".join(ended.err.split())
         for clause in (
             "13 problems in this file of labels",
-            "line 2: this unit stands in line 1 already",
+            "line 2: this unit is already in line 1",
             "line 3: id: this run has no accepted conversation with the id 't-000999-r0'",
             "line 4: turn: there is no turn 99; this conversation has 0 to",
             "line 5: turn: 1 is Student's, and the labels are for turns of Teacher, Tutor",

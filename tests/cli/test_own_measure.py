@@ -286,7 +286,7 @@ class TestAJobsOwn:
         (here / "mine.py").write_text(MINE + "# changed")
         more = command("generate", self.job(here), "-n", "14", "-o", run, *agreed)
         assert more.code == 0, more.err
-        assert "Conversations made before are not gated anew" in more.err
+        assert "Conversations made before are not gated again" in more.err
         monkeypatch.setattr(registry, "_added", {})
         assert command("stats", run, "--only", "shape", *agreed).code == 0
 

@@ -320,7 +320,7 @@ def test_a_table_holds_no_formulas_unless_asked_for(tmp_path: Path, command: Com
     assert f"{changed:,} cells that a spreadsheet would take" in safe.err
     assert f"nobody said: {changed:,} of them" in (tmp_path / "safe" / "README.md").read_text()
     assert "spreadsheet" not in raw.err
-    assert "Texts are kept to the letter." in (tmp_path / "raw" / "README.md").read_text()
+    assert "Texts are kept exactly." in (tmp_path / "raw" / "README.md").read_text()
 
 
 def test_nothing_is_said_of_cells_where_none_was_changed(

@@ -221,7 +221,7 @@ class TestFilesThatCannotBeUsed:
             ("{% block user %}x{% endblock %}\n\nlost", 3, "outside the blocks"),
             ("{% block user %}x{% endblock %}\n{{ topic }}", 2, "outside the blocks"),
             ("{% set a = 1 %}\n{% block user %}{{ a }}{% endblock %}", 1, "outside the blocks"),
-            ("{% if topic %}{% block user %}x{% endblock %}{% endif %}", 1, "stands inside something else"),
+            ("{% if topic %}{% block user %}x{% endblock %}{% endif %}", 1, "is nested; move it"),
             ("{% block user %}x{% endblock %}\n{% block user %}y{% endblock %}", 2, "defined twice"),
             ("a\n{{ level.upper() }}", 2, "'None' has no attribute 'upper'"),
             ("a\n{{ level }}", 2, "this value is empty (None) in this scenario"),

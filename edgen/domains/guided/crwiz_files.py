@@ -57,7 +57,7 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if one["id"] <= number:
                 yield (
                     f"$.logs[{place}].id",
-                    f"{one['id']} stands behind {number}; events are in the order of their numbers",
+                    f"{one['id']} comes after {number}; events must be in the order of their numbers",
                 )
             number = one["id"]
         data = one.get("data")

@@ -195,7 +195,7 @@ class GuidedProtocol(PlayedProtocol):
     def caveats(self, settings: Guided) -> Iterator[str]:
         """How the guided role's turns came about."""
         who = {
-            "model": "a model chose among them by number, or wrote something of its own, which is marked",
+            "model": "a model chose among them by number, or wrote free text, which is marked",
             "chance": "chance chose among them, by the machine's probabilities",
             "likeliest": "the most probable one was taken",
         }[settings.chooser]

@@ -65,7 +65,7 @@ class MsDialog(DataSetReader):
                 if (
                     tag.isupper() and len(tag) <= 2 and tag not in _NAMES
                 ):  # others are of a label set of one's own
-                    yield f"$.utterances[{place}].tags", f"{tag} is none of {', '.join(_NAMES)}"
+                    yield f"$.utterances[{place}].tags", f"{tag} is not one of {', '.join(_NAMES)}"
 
 
 def _turn(one: Any) -> Turn:

@@ -60,4 +60,4 @@ def _problem(example: str, ids: list[str], known: Mapping[str, tuple[str, ...]])
         return "the example has no id"
     if not all(ids):
         return f"an id of a right answer is empty; where no candidate is right, write {NONE}"
-    return f"example {quoted(example)} stands in an earlier line, too" if example in known else None
+    return f"example {quoted(example)} is also in an earlier line" if example in known else None

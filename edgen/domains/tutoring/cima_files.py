@@ -112,7 +112,7 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "$", "this is a row of the table's headings, no exercise"
     image = record.get("img")
     if isinstance(image, str) and image[:1] == '"':
-        yield "$.img", "the path stands in quotation marks of its own"
+        yield "$.img", "the path is in quotation marks"
     rules = record.get("grammarRules")
     if isinstance(rules, str) and (problem := _rules_problem(rules)):
         yield "$.grammarRules", problem
@@ -134,4 +134,4 @@ def _rules_problem(text: str) -> str | None:
     except (ValueError, RecursionError):
         return "the rules are no JSON"
     rest = text[end:].strip()
-    return f"something stands behind the rules: {rest[:40]!r}" if rest else None
+    return f"unexpected text after the rules: {rest[:40]!r}" if rest else None

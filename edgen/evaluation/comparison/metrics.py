@@ -87,11 +87,11 @@ def _outcomes(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     definition = "Answers in the ledger for each settled conversation: further asks, and the turns of two agents, included."
     yield MetricSpec("calls", "calls a conversation", "number", "calls", "settled", definition)
-    definition = "Accepted conversations in which the reader mended anything."
+    definition = "Accepted conversations in which the reader fixed anything."
     yield MetricSpec("repaired", "repaired", "share", "repaired", "accepted", definition)
     for column in _occurring(tables, "repair_"):
         kind = column.removeprefix("repair_")
-        definition = f"Accepted conversations in which the reader mended this: {kind}."
+        definition = f"Accepted conversations in which the reader fixed this: {kind}."
         yield MetricSpec(column, f"repair: {kind}", "share", column, "accepted", definition)
     # Scenarios that gave none count with what they took.
     definition = (
@@ -114,7 +114,7 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     there is one per role."""
     roles = tuple(dict.fromkeys(role for table in tables for role in table.roles))
     leading = roles[:1] if {*roles} == {*ROLES} else roles
-    definition = "Turns of an accepted conversation, without an end marker that stands by itself."
+    definition = "Turns of an accepted conversation, without an end marker that is a turn alone."
     yield MetricSpec("turns", "turns a conversation", "number", "turns", "accepted", definition)
     for role, name in ((role, role.lower()) for role in roles):
         yield MetricSpec(

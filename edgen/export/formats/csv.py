@@ -62,7 +62,7 @@ class CsvFiles(SplitFiles):
     def finish(self) -> Patterns:
         if self.disarmed:
             said = f"{self.disarmed:,} cells that a spreadsheet would take for formulas begin with an apostrophe now"
-            self.remarks = (f"{said}; --no-csv-safe keeps them to the letter.",)
+            self.remarks = (f"{said}; --no-csv-safe keeps them exactly.",)
         return super().finish()
 
     def _cell(self, value: Any) -> Any:
@@ -77,13 +77,13 @@ class CsvFiles(SplitFiles):
     def notes(self) -> Iterator[str]:
         if not self._safe:
             yield (
-                "Texts are kept to the letter. A cell may begin with =, +, - or @, which a spreadsheet takes for a "
+                "Texts are kept exactly. A cell may begin with =, +, - or @, which a spreadsheet takes for a "
                 "formula: import the file as text, do not double-click it."
             )
         elif self.disarmed:
             yield (
                 "Cells that a spreadsheet would take for formulas begin with an apostrophe that nobody said: "
-                f"{self.disarmed:,} of them. All others are kept to the letter; --no-csv-safe keeps these too."
+                f"{self.disarmed:,} of them. All others are kept exactly; --no-csv-safe keeps these too."
             )
 
 

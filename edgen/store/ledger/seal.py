@@ -49,7 +49,7 @@ _NO_OUTCOME = (
 _CHECKSUMS = f"SELECT COUNT(*) FROM meta WHERE name = '{CHECKSUM}{SEAL}'"  # noqa: S608 - ours
 _LASTING = ("sessions", "batches", "outstanding", "returned")  # a later session does not make them again
 _AGAIN = (
-    "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it makes them anew "
+    "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it makes them again "
     "from the stored answers, without a call."
 )
 _COPY = "Restore the ledger from a copy: nothing else in the run says it."

@@ -65,7 +65,7 @@ def test_what_is_wrong_with_a_log_is_told(tmp_path: Path) -> None:
     log["logs"][5]["id"] = 2
     told = dict(findings(log))
     assert told[f"$.logs[{moves[2]}].data.previous_state"].endswith("not in 'elsewhere'")
-    assert "2 stands behind 5" in told["$.logs[5].id"]
+    assert "2 comes after 5" in told["$.logs[5].id"]
     assert list(findings(LOGS[0])) == []
     del log["logs"][3]["user"]
     (tmp_path / "log.json").write_text(json.dumps(log, indent=1))

@@ -169,7 +169,7 @@ def test_a_later_ranking_of_an_example_counts_and_an_answer_twice_counts_once(tm
 @pytest.mark.parametrize(
     ("truth", "ranking", "words"),
     [
-        ("a\tX\tw\na\tY\tw\n", "[]", "line 2: example a stands in an earlier line"),
+        ("a\tX\tw\na\tY\tw\n", "[]", "line 2: example a is also in an earlier line"),
         ("a X\n", "[]", "line 1: expected 'example-id TAB"),
         (
             "a\tX,,Y\tw\n",

@@ -88,7 +88,7 @@ async def test_an_outcome_with_an_impossible_status_is_not_left_out(path: Path) 
     row = "(0, 0, 'f', 'akcepted', NULL, NULL, 7, NULL, 1)"
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"INSERT INTO outcomes VALUES {row}")
-    with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 0 .*made anew"):
+    with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 0 .*made again"):
         [*view.records()]
     async with Ledger(path) as ledger:
         ledger.take_over()

@@ -285,7 +285,7 @@ async def test_what_is_made_of_answers_and_damaged_is_made_again(
         with LedgerReader(path) as view:
             assert not view.is_sound()
     if what in ("record", "reason", "group"):
-        with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 1 .*made anew"):
+        with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 1 .*made again"):
             list(view.settled()), list(view.records())
     with pytest.raises(DamagedError):
         SourceLedger(path, "r", tmp_path)

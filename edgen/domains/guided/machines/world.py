@@ -55,7 +55,7 @@ def fitting(value: Any, variable: Variable) -> Value:
     if not isinstance(value, str):
         raise ValueMismatchError(f"{value!r} is no text; put it in quotes")
     if variable.kind == "choice" and value not in variable.values:
-        raise ValueMismatchError(f"{value!r} is none of {', '.join(variable.values)}")
+        raise ValueMismatchError(f"{value!r} is not one of {', '.join(variable.values)}")
     return value
 
 

@@ -159,7 +159,7 @@ def test_keys_in_their_short_forms(tmp_path: Path) -> None:
         ({"machine.yaml": "name: m\nends: [{reason: x}]\n"}, "machine.yaml $.ends[0]: it needs `when`"),
         ({"machine.yaml": "name: m\nworld: {x: {kind: number, initial: hot}}\n"}, "$.world.x.initial: 'hot' is no number"),
         ({"machine.yaml": "name: m\nworld: {x: {initial: 9, most: 5}}\n"}, "$.world.x.initial: 9 is out of its bounds"),
-        ({"machine.yaml": "name: m\nworld: {x: {values: [a], initial: b}}\n"}, "'b' is none of a"),
+        ({"machine.yaml": "name: m\nworld: {x: {values: [a], initial: b}}\n"}, "'b' is not one of a"),
         ({"machine.yaml": "name: m\nworld: {x: {}}\n"}, "$.world.x: give it a kind"),
         ({"machine.yaml": "name: m\nworld: {x y: 1}\n"}, "a variable's name is letters, digits and _"),
         ({"machine.yaml": "name: m\ntime_limit: 0\n"}, "$.time_limit: expected a number > 0"),

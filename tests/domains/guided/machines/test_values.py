@@ -124,7 +124,7 @@ def test_effects_stay_within_bounds_and_change_only_what_is_other() -> None:
 def test_a_scenarios_value_that_does_not_fit_is_told(drawn: object) -> None:
     with pytest.raises(ValueMismatchError, match=r"fire: .* number"):
         first_world(MACHINE, {"fire": drawn})
-    with pytest.raises(ValueMismatchError, match="robot: 'drone' is none of husky, quad"):
+    with pytest.raises(ValueMismatchError, match="robot: 'drone' is not one of husky, quad"):
         first_world(MACHINE, {"robot": "drone"})
 
 
