@@ -7,6 +7,7 @@ extra. So a hint never installs a foreign package.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
@@ -68,14 +69,20 @@ def _requirements() -> tuple[str, ...]:
 
 
 def _find_metadata(distribution: str) -> Path | None:
-    """Return the `*.dist-info` folder of an installed distribution; None if it has none. It is looked for here
-    first, as importlib.metadata takes 50 ms to import."""
-    wanted = f"{re.sub(r'[-_.]+', '_', distribution).lower()}-"
-    for folder in split_path(sys.path)[0]:
-        for found in folder.glob("*.dist-info"):
-            if re.sub(r"[-_.]+", "_", found.name.partition("-")[0]).lower() + "-" == wanted:
-                return found
-    return None
+    """Return the `*.dist-info` folder of an installed distribution; None if it has none. This comes first:
+    to import importlib.metadata takes 50 ms."""
+    return _list_metadata(tuple(sys.path)).get(_fold_name(distribution))
+
+
+@functools.cache
+def _list_metadata(path: tuple[str, ...]) -> dict[str, Path]:
+    """Return the `*.dist-info` folder of each distribution; the first on `path` counts."""
+    folders = [found for folder in split_path(path)[0] for found in folder.glob("*.dist-info")]
+    return {_fold_name(found.name.partition("-")[0]): found for found in reversed(folders)}
+
+
+def _fold_name(distribution: str) -> str:
+    return distribution.replace("-", "_").replace(".", "_").lower()
 
 
 def require_extra(extra: str, what: str, *modules: str) -> None:
@@ -94,7 +101,7 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
     package requires it."""
     requirements = _requirements() if installation is None else installation.requirements
     wrong = []
-    for requirement in _packages(extra, requirements):
+    for requirement in _packages(extra, requirements) if requirements else ():
         name, bounds = _read_requirement(requirement)
         installed = _installed_version(name)
         if installed is not None and not all(_is_within(installed, *bound) for bound in bounds):
