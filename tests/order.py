@@ -2,6 +2,9 @@
 
 pytest-xdist gives each worker one stretch of the list. Left in the order of their folders, the tests of `execution`,
 which sit out time limits, kills and outages, would all run at the same time.
+
+Files that import the same large library stand next to each other, so that one worker imports it, and not each of them:
+litellm takes five CPU seconds.
 """
 
 from __future__ import annotations
@@ -15,16 +18,25 @@ import pytest
 from tests import ROOT
 
 WAITING = "execution"
+IMPORTING = (
+    "test_frameworks.py",
+    "test_keys.py",
+    "test_litellm.py",
+    "test_litellm_jobs.py",
+    "test_litellm_keys.py",
+)
 
 
 def spread(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The same tests, file by file as before, the files of `WAITING` evenly between the others."""
+    """The same tests, file by file as before, the files of `WAITING` evenly between the others, those of `IMPORTING`
+    where the first of them is."""
     files: dict[bool, dict[Path, list[pytest.Item]]] = {True: defaultdict(list), False: defaultdict(list)}
     for item in items:
         files[item.path.is_relative_to(ROOT / "tests" / WAITING)][item.path].append(item)
-    placed = [
-        (position / len(group), tests)
-        for group in files.values()
-        for position, tests in enumerate(group.values())
-    ]
+    placed = []
+    for group in files.values():
+        importing = [place for place, path in enumerate(group) if path.name in IMPORTING]
+        for place, (path, tests) in enumerate(group.items()):
+            position = importing[0] if path.name in IMPORTING else place
+            placed.append((position / len(group), tests))
     return [item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests]

@@ -21,7 +21,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         pytest.skip("Sphinx is not installed here: it is in the group `docs`")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", tmp_path / "cache", ROOT / "docs", tmp_path / "site"],
-        capture_output=True, text=True, timeout=180, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=900, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert "ConversationProtocol" in (tmp_path / "site" / "reference.html").read_text()

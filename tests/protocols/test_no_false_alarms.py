@@ -1,4 +1,4 @@
-"""A thousand simulated conversations of the shipped jobs: none of their answers is called a placeholder or an echo."""
+"""Four hundred simulated conversations of the shipped jobs: none of their answers is called a placeholder or an echo."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgen.simulator.text import respond
 from tests import ROOT
 
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
-EACH = -(-1_000 // len(JOBS))
+EACH = -(-400 // len(JOBS))
 HOLLOW = {"placeholder", "echo"}  # a loop may be a real one
 
 

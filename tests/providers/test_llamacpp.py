@@ -110,8 +110,8 @@ async def test_calls_that_wait_for_a_slot_do_not_time_out(build: Build) -> None:
     began = time.monotonic()
     await slow.complete(request("hi"))
     once = time.monotonic() - began
-    it = build(**counted, timeout=20 * once + 2)
-    many = int(30 + 3 / once)  # one and a half times as long
+    it = build(**counted, timeout=10 * once + 0.5)
+    many = int(15 + 0.75 / once)  # one and a half times as long
     replies = await asyncio.gather(*(it.complete(request("hi", seed=seed)) for seed in range(many)))
     assert len(replies) == many
 

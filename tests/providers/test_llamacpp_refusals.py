@@ -136,5 +136,7 @@ class _Without:
 def test_without_the_library(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", [_Without(), *sys.meta_path])
     monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
-    with pytest.raises(InputError, match=r"need xllamacpp, of the extra 'local'.* pip install .*local"):
+    with pytest.raises(
+        InputError, match=r"need xllamacpp, of the extra 'local'.* (pip install|uv sync) .*local"
+    ):
         make(LlamaCppConfig(path=str(weights)), timeout=1, connections=1, environ={})
