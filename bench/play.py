@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,7 +107,7 @@ def play(folder: Path, pairs: int, pause: float = 1.0, kills: int = 0, seed: int
 
     def work(player: Player, rng: random.Random) -> None:
         confirmed: set[str] = set()
-        while (state := player.look()) != "over":
+        while not world.over.is_set() and (state := player.look()) != "over":
             looks.append(player.browser.times[-1])
             if state != "answer":
                 time.sleep(_POLLED)
@@ -126,11 +126,10 @@ def play(folder: Path, pairs: int, pause: float = 1.0, kills: int = 0, seed: int
     with ThreadPoolExecutor(len(players) + 1) as pool:
         killing = pool.submit(world.kill, random.Random(seed), kills)
         working = [pool.submit(work, player, random.Random(seed + n)) for n, player in enumerate(players)]
-        try:
-            for one in working:
-                one.result()
-        finally:
-            world.over.set()
+        wait(working, return_when=FIRST_EXCEPTION)
+        world.over.set()
+        for one in working:
+            one.result()
         killed = killing.result()
     seconds = time.monotonic() - began
     try:
