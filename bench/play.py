@@ -12,6 +12,7 @@ import argparse
 import http.client
 import random
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import edgen
-from tests.web.players import SELFPLAY, Browser, Pages, Player, generate
+from tests.web.players import SELFPLAY, Browser, Pages, Player
 
 _TURNS = 6
 _POLLED = 0.4  # seconds between two looks, as the page's script has it
@@ -60,7 +61,10 @@ class _World:
         self.over = threading.Event()
 
     def _generate(self) -> subprocess.Popen[str]:
-        return generate(SELFPLAY, self._run, *self._settings, people=("teacher", "student"))
+        people = (f"backends.{role}={{type: human}}" for role in ("teacher", "student"))
+        options = [part for setting in (*people, *self._settings) for part in ("--set", setting)]
+        command = [sys.executable, "-m", "edgen", "generate", str(SELFPLAY), "-o", str(self._run), *options]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def kill(self, rng: random.Random, kills: int) -> int:
         """Kill the server or the run at random moments; return how often."""
@@ -133,7 +137,8 @@ def play(folder: Path, pairs: int, pause: float = 1.0, kills: int = 0, seed: int
         killed = killing.result()
     seconds = time.monotonic() - began
     try:
-        assert world.making.wait(240) == 0
+        _, told = world.making.communicate(timeout=240)
+        assert world.making.returncode == 0, f"{world.making.returncode}: {told[-2_000:]}"
     finally:
         world.making.kill()
         world.pages.end()
