@@ -12,16 +12,17 @@ import argparse
 import http.client
 import random
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
 
 import edgen
-from tests.web.players import SELFPLAY, Browser, Pages, Player, generate
+from tests.web.players import SELFPLAY, Browser, Pages, Player
 
 _TURNS = 6
 _POLLED = 0.4  # seconds between two looks, as the page's script has it
@@ -60,7 +61,10 @@ class _World:
         self.over = threading.Event()
 
     def _generate(self) -> subprocess.Popen[str]:
-        return generate(SELFPLAY, self._run, *self._settings, people=("teacher", "student"))
+        people = (f"backends.{role}={{type: human}}" for role in ("teacher", "student"))
+        options = [part for setting in (*people, *self._settings) for part in ("--set", setting)]
+        command = [sys.executable, "-m", "edgen", "generate", str(SELFPLAY), "-o", str(self._run), *options]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def kill(self, rng: random.Random, kills: int) -> int:
         """Kill the server or the run at random moments; return how often."""
@@ -107,7 +111,7 @@ def play(folder: Path, pairs: int, pause: float = 1.0, kills: int = 0, seed: int
 
     def work(player: Player, rng: random.Random) -> None:
         confirmed: set[str] = set()
-        while (state := player.look()) != "over":
+        while not world.over.is_set() and (state := player.look()) != "over":
             looks.append(player.browser.times[-1])
             if state != "answer":
                 time.sleep(_POLLED)
@@ -126,15 +130,15 @@ def play(folder: Path, pairs: int, pause: float = 1.0, kills: int = 0, seed: int
     with ThreadPoolExecutor(len(players) + 1) as pool:
         killing = pool.submit(world.kill, random.Random(seed), kills)
         working = [pool.submit(work, player, random.Random(seed + n)) for n, player in enumerate(players)]
-        try:
-            for one in working:
-                one.result()
-        finally:
-            world.over.set()
+        wait(working, return_when=FIRST_EXCEPTION)
+        world.over.set()
+        for one in working:
+            one.result()
         killed = killing.result()
     seconds = time.monotonic() - began
     try:
-        assert world.making.wait(240) == 0
+        _, told = world.making.communicate(timeout=240)
+        assert world.making.returncode == 0, f"{world.making.returncode}: {told[-2_000:]}"
     finally:
         world.making.kill()
         world.pages.end()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgen.core.files import write_lines
+from edgen.core.page_parts import PAGE_PARTS, STYLE
 from edgen.core.text import (
     dollars,
     escape_invisible,
@@ -99,7 +100,7 @@ def page(report: Report) -> str:
             whole=_totals(report.arms),
             sections=list(sections(report)),
             tiles=_tiles(report),
-            style=(_HERE / "report.css").read_text("utf-8"),
+            style=STYLE.read_text("utf-8") + (_HERE / "report.css").read_text("utf-8"),
             generator=_GENERATOR,
             facts=list(_merged(report.arms, _facts)),
             digests=list(_merged(report.arms, lambda arm: _digests(arm.job, report.edgen))),
@@ -122,7 +123,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         autoescape=True,
-        loader=FileSystemLoader(_HERE),
+        loader=FileSystemLoader((_HERE, PAGE_PARTS)),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -16,7 +16,7 @@ from edgen.core.errors import EdgenError, UsageError
 from edgen.web import browse, conversation, runs
 from edgen.web.answers import problem_page
 from edgen.web.guard import VISITOR, Route
-from edgen.web.rendering import STATIC
+from edgen.web.rendering import static_file
 
 log = logging.getLogger(__name__)
 _NOT_NOW = (
@@ -27,11 +27,10 @@ _NOT_NOW = (
 
 async def static(request: web.Request) -> web.Response:
     """Return a file that pages load."""
-    known = STATIC.get(request.match_info["name"])
+    known = await asyncio.to_thread(static_file, request.match_info["name"])
     if known is None:
         return problem_page("There is no such file.", 404)
-    kind, path = known
-    return web.Response(body=await asyncio.to_thread(path.read_bytes), content_type=kind, charset="utf-8")
+    return web.Response(body=known[1], content_type=known[0], charset="utf-8")
 
 
 @web.middleware

@@ -11,14 +11,16 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from edgen.core.page_parts import PAGE_PARTS, STYLE
 from edgen.core.text import safe
 
 _HERE = Path(__file__).parent
-STATIC = {
-    path.name: ({".css": "text/css", ".js": "text/javascript"}[path.suffix], path)
-    for path in sorted((_HERE / "static").glob("*.*s"))
+_TYPES = {".css": "text/css", ".js": "text/javascript"}
+STATIC: dict[str, tuple[str, tuple[Path, ...]]] = {
+    path.name: (_TYPES[path.suffix], (path,)) for path in sorted((_HERE / "static").glob("*.*s"))
 }
-"""The files that pages load, by name, with their types. Nothing else can be asked for."""
+"""The files that pages load, by name: the type, and the files that make it up. There are no others."""
+STATIC["style.css"] = (_TYPES[".css"], (STYLE, *STATIC["style.css"][1]))
 
 
 def _shown(value: Any) -> Any:
@@ -59,13 +61,20 @@ def page_name(identifier: str) -> str:
 
 _environment = Environment(
     autoescape=True,
-    loader=FileSystemLoader(_HERE / "templates"),
+    loader=FileSystemLoader((_HERE / "templates", PAGE_PARTS)),
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
     finalize=_shown,
 )
 _environment.filters |= {"count": _count, "dollars": _dollars, "link": _link, "list_link": _list_link}
+
+
+def static_file(name: str) -> tuple[str, bytes] | None:
+    """Return a file that pages load, with its type; None if there is none of that name."""
+    if (known := STATIC.get(name)) is None:
+        return None
+    return known[0], b"\n".join(path.read_bytes() for path in known[1])
 
 
 def render(template: str, **values: Any) -> str:

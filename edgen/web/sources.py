@@ -182,6 +182,7 @@ class Sources:
     def __init__(self, paths: Sequence[Path]) -> None:
         """Raise UsageError for a path that does not exist, and DataError for a file of an unknown layout."""
         self._known: dict[Path, IndexedRun] = {}
+        self._looking = threading.Lock()
         self._look_again = 0.0
         self.data = [found for path in paths if (found := _data_at(path)) is not None]
         self._paths = [
@@ -215,13 +216,14 @@ class Sources:
         An unknown name may be that of a new run: the folders are read again, but not more often than once a
         second, since anybody can ask.
         """
-        for _ in range(2):
-            known = {one.slug: one for one in (*self.data, *self._known.values())}
-            if slug in known or time.monotonic() < self._look_again:
-                return known.get(slug)
-            self._look_again = time.monotonic() + _PAUSE
-            self.runs()
-        return None
+        with self._looking:  # right after a start, all but the first wait for its look
+            for _ in range(2):
+                known = {one.slug: one for one in (*self.data, *self._known.values())}
+                if slug in known or time.monotonic() < self._look_again:
+                    return known.get(slug)
+                self._look_again = time.monotonic() + _PAUSE
+                self.runs()
+            return None
 
 
 def _data_at(path: Path) -> IndexedFiles | None:

@@ -15,7 +15,7 @@ from edgen.core.errors import RunError, UsageError
 from edgen.core.text import quantity
 from edgen.store.conversation_index import ConversationIndex, Query
 from edgen.web.conversation import conversation_page
-from edgen.web.rendering import STATIC, page_name, render
+from edgen.web.rendering import page_name, render, static_file
 from edgen.web.sources import IndexedRun, Sources
 
 _HERE = "./"
@@ -53,7 +53,8 @@ def export_site(paths: Sequence[Path], folder: Path) -> Site:
         part.mkdir(parents=True)
         for name, text in _pages(run, index):
             (part / name).write_text(text, encoding="utf-8")
-        (part / "style.css").write_bytes(STATIC["style.css"][1].read_bytes())
+        _, style = static_file("style.css") or ("", b"")
+        (part / "style.css").write_bytes(style)
         (part / _MARK).touch()
         shutil.rmtree(folder, ignore_errors=True)
         part.replace(folder)

@@ -177,7 +177,9 @@ class Player:
 
     @property
     def state(self) -> str:
-        return next(state for state, sign in _STATES.items() if sign in self.page)
+        found = next((state for state, sign in _STATES.items() if sign in self.page), None)
+        assert found is not None, f"{self.name} sees an unknown page: {self.page}"
+        return found
 
     def until(self, *states: str, seconds: float = 30.0) -> str:
         """Load the page until the person stands at one of these."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -165,12 +166,11 @@ def _take_into_a_file(run: Path) -> None:
     with People(run) as kept:
         ((_unit, person), answer), *_ = kept.latest("label teacher_moves").items()
     assert person == "lea"
-    rows = [
-        json.loads(line)
-        for file in sorted((run.parent / "labelled").rglob("*.jsonl"))
-        for line in file.read_text("utf-8").splitlines()
+    tables = [
+        pyarrow.parquet.read_table(file) for file in sorted((run.parent / "labelled").rglob("*.parquet"))
     ]
-    labels = [one for row in rows for one in row["labels.teacher_moves"] if one]
+    rows = [turns for table in tables for turns in table["labels.teacher_moves"].to_pylist()]
+    labels = [one for turns in rows for one in turns or () if one]
     assert len(labels) == 1
     assert answer.value["labels"][0] in json.dumps(labels)
 

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -360,3 +361,14 @@ def test_a_run_that_changes_while_it_is_shown(tmp_path: Path, cache: Path) -> No
     assert [one.name for one, _ in sources.runs()] == ["moved"]
     with pytest.raises(EdgenError):
         conversation_page(run, "0")
+
+
+@pytest.mark.integration
+def test_requests_right_after_a_start_all_find_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "outputs" / "run"
+    assert call("generate", ROOT / "jobs" / "quickstart.yaml", "-n", 2, "-o", run) in (0, 3)
+    slug = Sources([tmp_path / "outputs"]).runs()[0][0].slug
+    for _ in range(5):
+        sources = Sources([tmp_path / "outputs"])
+        with ThreadPoolExecutor(8) as pool:
+            assert None not in [*pool.map(sources.find, [slug] * 8)]

@@ -1,0 +1,137 @@
+"""The pages on published set-ups, followed literally in a fresh folder: each command as it stands there."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+from tests.web.players import Pages, Player, token_in
+from tests.web.test_play import wait_for_mailbox
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    for name in ("jobs", "questionnaires", "preference_space", "prompts", "machines"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)  # by this a project is known
+    return tmp_path
+
+
+def _commands(page: str) -> list[list[str]]:
+    """Return the commands of a page in their order, in the words of a shell."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    return [shlex.split(line) for block in blocks for line in block.splitlines() if line.strip()]
+
+
+def _run(command: list[str], folder: Path, typed: str = "") -> str:
+    made = subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, input=typed, capture_output=True, text=True, check=False, timeout=300
+    )  # fmt: skip
+    assert made.returncode in (0, 3), (command, made.stdout, made.stderr)
+    return made.stdout
+
+
+@contextlib.contextmanager
+def _waiting(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a command that waits for people."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("page", "role", "typed", "exported"),
+    [
+        (
+            "setup_student.md",
+            "student",
+            "y\n4\n2\n" + "Is it “di”, number {}?\n1\n" * 8 + "7\n7\nFine.\n",
+            "cima",
+        ),
+        ("setup_wizard.md", "dispatcher", "y\n" + "1\n" * 60, "crwiz"),
+    ],
+)
+def test_a_person_plays_and_the_data_is_exported(
+    page: str, role: str, typed: str, exported: str, fresh: Path
+) -> None:
+    commands = _commands(page)
+    for number, command in enumerate(one for one in commands if one[1] == "play"):
+        if number == 0:
+            said = _run(command, fresh, typed.format(*range(99)))
+            assert "The conversation" in said
+    (generate,) = (one for one in commands if one[1] == "generate")
+    (web,) = (one for one in commands if one[1] == "web")
+    run = fresh / web[2]
+    with _waiting(generate, fresh) as making:
+        wait_for_mailbox(run)
+        with Pages(run) as pages:
+            ann = Player.enter("ann", pages.port, pages.invite(role, "ann")["ann"])
+            for turn in range(200):
+                if making.poll() is not None:
+                    break
+                state = ann.until("paper", "answer", "over", seconds=120)
+                if state == "paper":
+                    ann.send_paper(
+                        {
+                            f"f:{name}": "3"
+                            for name in ("experience", "tutors", "helpful", "natural", "remarks")
+                        }
+                    )
+                elif state == "answer":
+                    ann.say(f"Is it thing number {turn}?")
+                else:
+                    ann.page = ann.browser.post("/play/next", {"token": token_in(ann.page)})
+                    if making.poll() is None and ann.state == "lobby":
+                        break
+        out, _ = making.communicate(timeout=120)
+        assert making.returncode in (0, 3), out
+    for command in commands[commands.index(web) + 1 :]:
+        _run(command, fresh)
+    assert [*(fresh / exported).rglob("*.json*")]
+    assert (run / "inputs" / "consent.md").exists()
+
+
+def test_people_rate_pairs(fresh: Path) -> None:
+    generate, web, *rest = _commands("setup_rater.md")
+    _run(generate, fresh)
+    with _waiting([*web, "--no-browser"], fresh) as serving:
+        assert serving.stdout is not None
+        told = ""
+        while told.count("/enter?key=") < 3:
+            line = serving.stdout.readline()
+            assert line, told
+            told += line
+        links = re.findall(r"http://127\.0\.0\.1:(\d+)(/enter\?key=\S+)", told)
+        raters = [Player.enter("rater", int(port), path) for port, path in links if "." in path]
+        assert len(raters) == 2
+        for rater in raters:
+            for _ in range(12):
+                page = rater.browser.get("/vote")
+                hidden = dict(
+                    re.findall(r'type="hidden" name="(token|form|unit|since)" value="([^"]*)"', page)
+                )
+                if "unit" not in hidden:
+                    break
+                rater.browser.post("/vote", hidden | {"choice": "first"})
+    for command in rest:
+        _run(command, fresh)
+    assert [*(fresh / "rated").rglob("*.json*")]
