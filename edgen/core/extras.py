@@ -27,6 +27,7 @@ _MODULES = {
     "bleu": ("sacrebleu",),
     "bertscore": ("bert_score",),
     "local": ("xllamacpp",),
+    "pictures": ("resvg_py",),
 }
 
 

@@ -5,6 +5,7 @@ Both detectors are pure, raise on no text, and work in time linear in its length
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
@@ -46,6 +47,7 @@ MIN_WORDS = 4  # a turn of fewer may well be said twice: "Yes, I see."
 MIN_SENTENCE = 3
 MIN_LONG = 12  # words of a turn that may nearly equal another
 SAME = 0.9
+_REMEMBERED = 4_000  # characters of a turn whose words are kept
 MAX_COMPARED = 1000  # words compared in order, behind what both texts start with
 
 
@@ -96,21 +98,31 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
     words must equal the last two), if it nearly equals the last one (at least 90% the same words in the same
     order, and the same numbers), or if it says one sentence three times.
     """
-    said = words(text)
+    said = _known_words(text)
     if not said:
         return _equals_last_two(text.split(), [other.split() for other in earlier[-2:]])
     if len(said) < MIN_WORDS:
-        return _equals_last_two(said, [words(other) for other in earlier[-2:]])
-    if any(said == words(other) for other in earlier):
+        return _equals_last_two(said, [_known_words(other) for other in earlier[-2:]])
+    if any(said == _known_words(other) for other in earlier):
         return True
-    if earlier and _nearly(said, words(earlier[-1])):
+    if earlier and _nearly(said, _known_words(earlier[-1])):
         return True
     sentences = (tuple(words(part)) for part in _SENTENCE.split(text))
     counts = Counter(sentence for sentence in sentences if len(sentence) >= MIN_SENTENCE)
     return any(count >= 3 for count in counts.values())
 
 
-def _equals_last_two(words: list[str], last: list[list[str]]) -> bool:
+def _known_words(text: str) -> tuple[str, ...]:
+    """Return `words` of a turn, which later turns are held against again and again."""
+    return _remembered_words(text) if len(text) <= _REMEMBERED else tuple(words(text))
+
+
+@functools.lru_cache(maxsize=2048)  # turns of the conversations at work
+def _remembered_words(text: str) -> tuple[str, ...]:
+    return tuple(words(text))
+
+
+def _equals_last_two(words: Sequence[str], last: Sequence[Sequence[str]]) -> bool:
     return bool(words) and len(last) == 2 and last[0] == words == last[1]
 
 
@@ -166,7 +178,7 @@ def spoken(words: Iterable[str]) -> str:
     return f" {' '.join(words)} "
 
 
-def _nearly(a: list[str], b: list[str]) -> bool:
+def _nearly(a: Sequence[str], b: Sequence[str]) -> bool:
     """Return whether two long texts hold mostly the same words in the same order, and the same numbers.
     Behind what both start with, a thousand words are compared: enough for any turn, at a bounded cost."""
     most = max(len(a), len(b))
@@ -183,7 +195,7 @@ def _nearly(a: list[str], b: list[str]) -> bool:
     return wanted <= 0 or (allowed >= 0 and _edits(a, b, allowed) <= allowed)
 
 
-def _edits(a: list[str], b: list[str], most: int) -> int:
+def _edits(a: Sequence[str], b: Sequence[str], most: int) -> int:
     """How many words must be taken out or put in to make b of a; most + 1 if more than `most`. The greedy algorithm of
     Myers (An O(ND) difference algorithm, Algorithmica 1, 1986)."""
     reach = {1: 0}

@@ -54,6 +54,10 @@ class SpaceSection:
         """Return the image files that the section names: (path in the space, name of the file)."""
         return ()
 
+    def drawings(self, space: Space) -> Iterable[tuple[str, str, str]]:  # noqa: ARG002
+        """Return the pictures that the section draws for models: (path in the space, name of a file, SVG)."""
+        return ()
+
     @abstractmethod
     def check(self, space: Space) -> None:
         """Raise SpaceError if the section does not fit the rest of the space."""

@@ -1,4 +1,4 @@
-"""Pictures of a space: image files in its folder that its entries and sections name.
+"""Pictures of a space: image files in its folder that its entries and sections name, and drawings of sections.
 
 An entry's field `picture` that is the name of an image file is that picture. Templates get its mark
 (`edgen.core.pictures`), and content digests include its digest. A run keeps the pictures of its space in
@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import Problem, SpaceError
+from edgen.core.errors import Problem, SpaceError, UsageError
+from edgen.core.extras import require_extra
 from edgen.core.files import read_regular
 from edgen.core.pictures import MOST_BYTES, PromptPicture, read_picture
 from edgen.core.yaml_values import read_text, shortened
@@ -55,6 +56,9 @@ def with_pictures(space: Space, path: Path, problems: list[Problem]) -> Space:
     if named:
         found = {**found, **_load(named, path, problems)}
         space = msgspec.structs.replace(space, pictures=found)
+    if drawn := [one for section, _ in sections_of(space) for one in section.drawings(space)]:
+        found = {**found, **_draw(drawn, path, space.name, problems)}
+        space = msgspec.structs.replace(space, pictures=found)
     if sum(len(one.data) for one in found.values()) > MOST_TOTAL:
         problems.append(
             Problem("$", f"its pictures have more than {MOST_TOTAL:,} bytes together; make them smaller")
@@ -91,6 +95,36 @@ def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]
         if len(problems) >= _MOST_SHOWN:
             break
     return found
+
+
+def _draw(
+    drawn: Iterable[tuple[str, str, str]], space: Path, name: str, problems: list[Problem]
+) -> dict[str, PromptPicture]:
+    """Return the pictures that a section draws. A run keeps them, so that another version of the library that
+    draws changes none of its requests."""
+    kept = _read_kept(space.parent / kept_file(name))
+    found: dict[str, PromptPicture] = {}
+    for path, file, svg in drawn:
+        try:
+            found[file] = read_picture(kept[file] if file in kept else draw_png(svg))
+        except (UsageError, ValueError) as problem:
+            problems.append(Problem(path, f"it cannot be drawn as a picture for models: {problem}"))
+            break
+    return found
+
+
+def draw_png(svg: str) -> bytes:
+    """Return an SVG picture as PNG. Raises UsageError without the extra `pictures`, ValueError for an invalid
+    one.
+
+    Texts need fonts, which differ from machine to machine, so pictures with texts are refused.
+    """
+    if "<text" in svg:
+        raise ValueError("it has words (a card or a label), and fonts differ from machine to machine")
+    require_extra("pictures", "Drawings that are sent to models")
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True))
 
 
 def _read_file(name: str, space: Path) -> bytes:

@@ -1,8 +1,9 @@
 """Checks of the notes in a ledger whose process was killed: its sessions and batches.
 
-A ledger at rest is covered by its seal. In one without a seal, a session's beginning has noted a checksum of all
-earlier sessions, which change no more, and of what is fixed of its own; its sums must equal those of the replies
-stored since. Each note of a batch has a checksum. An older edgen noted neither, and nothing is checked then.
+A ledger at rest is covered by its seal. In one without a seal, a session's beginning has noted a checksum of
+all earlier sessions, which change no more, and of what is fixed of its own; its sums must equal those of the
+replies stored since. Each note of a batch has a checksum. An older edgen noted neither, and nothing is
+checked then.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _FORGET = (
 
 
 class _Begun(msgspec.Struct, frozen=True):
-    """The ledger at the beginning of a session: the number of the session, the last reply, and the checksum."""
+    """The ledger at the beginning of a session: the session's number, the last reply, and the checksum."""
 
     session: Natural
     replies: Natural

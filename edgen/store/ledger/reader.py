@@ -18,7 +18,6 @@ from edgen.store.ledger.checked_reader import (
     OUTCOMES,
     REPLIES,
     WITH_ANY_RECORDS,
-    WITH_RECORDS,
     Amount,
     AnsweredRow,
     CheckedReader,
@@ -109,7 +108,7 @@ class Outcomes:
     def records(self) -> Generator[tuple[int, Any, int, bytes], None, None]:
         """(scenario, task, group hash, record) of what was accepted."""
         self._book.require_statuses()
-        query = f"{WITH_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
+        query = f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
         for row in self._paged(query, OutcomeRow, _RECORDS):
             self._book.require_sound(row)
             yield row.scenario, row.task, row.grp, self._book.record(row)
@@ -138,8 +137,8 @@ class Outcomes:
     def candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
         """Yield (scenario, task, record) of outcomes accepted, or rejected for one of these reasons with a
         kept record."""
-        for row in self._paged(f"{WITH_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS):
-            if row.status is Status.ACCEPTED or row.reason in reasons:
+        for row in self._paged(f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS):
+            if row.status is Status.ACCEPTED or (row.reason in reasons and row.data is not None):
                 self._book.require_sound(row)
                 yield row.scenario, row.task, self._book.record(row)
 
@@ -152,7 +151,7 @@ class Outcomes:
         """Return the additional values of a task's record, by name."""
         first = beside_task(task, "")
         found = {}
-        query = f"{WITH_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER BY task"
+        query = f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER BY task"
         values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + BESIDE)
         for row in self._book.rows(query, OutcomeRow, values):
             self._book.require_sound(row)
@@ -227,7 +226,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         if beyond or not plan.first <= scenario < plan.scenarios:
             return None
         row = self._book.row(
-            f"{WITH_RECORDS} WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND o.fingerprint = ?",
+            f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND o.fingerprint = ?",
             OutcomeRow,
             (scenario, task, plan.fingerprint),
         )

@@ -4,7 +4,8 @@ Rows of replies, outcomes and records have checksums of their own. The seal cove
 tables whose rows change while a process works. A process removes the seal before it writes, and puts a new
 one at its end and whenever its writer has had nothing to write for a while (`IdleSeal`), as during the wait
 for a batch. A process that is killed between two writes leaves none. Ledgers of an older edgen have none.
-`find_unsealed` checks what it can in a ledger without a seal (see `notes`), and `is_sealed` says whether there is one.
+`find_unsealed` checks what it can in a ledger without a seal (see `notes`), and `is_sealed` says whether
+there is one.
 """
 
 from __future__ import annotations

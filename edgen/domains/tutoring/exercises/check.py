@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator
 
 from edgen.domains.tutoring.exercises.answers import is_right
+from edgen.domains.tutoring.exercises.drawing import draw_exercise, drawing_name
 from edgen.domains.tutoring.exercises.grammar import Grammar, RuleError
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.plugin import Problem
@@ -141,6 +142,18 @@ def picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
             with contextlib.suppress(RuleError, TemplateError):
                 if names_picture(picture := tier.make(values).picture):
                     yield f"$.exercises.tiers.{name}.picture", str(picture)
+
+
+def drawn_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
+    """Yield the drawing of each exercise that is sent as a picture: (path in the space, name of the file, SVG)."""
+    for name, tier in grammar.tiers.items():
+        if tier.tier.send != "drawing":
+            continue
+        for values in all_values(grammar, name):
+            with contextlib.suppress(RuleError, TemplateError):
+                exercise = tier.make(values)
+                if (svg := draw_exercise(exercise)) is not None:
+                    yield f"$.exercises.tiers.{name}.draw", drawing_name(exercise), svg
 
 
 def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:

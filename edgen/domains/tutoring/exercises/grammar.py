@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.drawing import thing_problem
+from edgen.domains.tutoring.exercises.drawing import drawing_name, thing_problem
 from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, exercises_of
 from edgen.plugin import Problem, Scenario, Space
 from edgen.plugin.errors import SpaceError, TemplateError
@@ -283,7 +283,7 @@ class _CompiledTier:
         told = [rule.point(place, variables) for rule, place in points]
         rules = told + [point.render(variables) for point in self._points if point.is_general]
         told += [point.render(variables) for point in self._points]
-        return Exercise(
+        made = Exercise(
             tier=self.name,
             concepts={name: values[name].value for name in self.tier.concepts},
             question=self._question.render(variables),
@@ -292,8 +292,14 @@ class _CompiledTier:
             rules=tuple(dict.fromkeys(one for one in rules if one)),
             picture=None if self._picture is None else self._picture_of(variables),
             mistake=(None if self._mistake is None else self._mistake.render(variables)) or None,
-            drawing=tuple(made for thing in self._things if (made := thing.make(variables)) is not None),
+            drawing=tuple(thing for one in self._things if (thing := one.make(variables)) is not None),
         )
+        return made if self.tier.send == "words" else self._with_drawing(made)
+
+    def _with_drawing(self, made: Exercise) -> Exercise:
+        """Return the exercise with the mark of its drawing, once it is drawn."""
+        image = self._grammar.space.pictures.get(drawing_name(made))
+        return made if image is None else msgspec.structs.replace(made, picture=image.mark)
 
     def _picture_of(self, variables: Mapping[str, Any]) -> str:
         """Return what the picture shows, or the mark of the image file that it is."""

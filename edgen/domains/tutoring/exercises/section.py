@@ -76,6 +76,16 @@ class ExercisesSection(SpaceSection):
             with contextlib.suppress(SpaceError):  # `check` reports it
                 yield from picture_files(Grammar(space))
 
+    def drawings(self, space: Space) -> Iterator[tuple[str, str, str]]:
+        """Yield what `draw` draws of each exercise of the tiers that send it."""
+        grammar: Exercises = space.sections[self.name]
+        if any(tier.send == "drawing" for tier in grammar.tiers.values()):
+            from edgen.domains.tutoring.exercises.check import drawn_pictures
+            from edgen.domains.tutoring.exercises.grammar import Grammar
+
+            with contextlib.suppress(SpaceError):  # `check` reports it
+                yield from drawn_pictures(Grammar(space))
+
     def check(self, space: Space) -> None:
         """Make every exercise once. Raises SpaceError."""
         from edgen.domains.tutoring.exercises.check import check_exercises

@@ -75,6 +75,11 @@ def picture_name(exercise: Exercise) -> str:
     return f"{plain}.svg" if exact else f"{plain}_{digest}.svg"
 
 
+def drawing_name(exercise: Exercise) -> str:
+    """Return the name of the same picture as it is sent to models."""
+    return picture_name(exercise).removesuffix(".svg") + ".png"
+
+
 def draw(things: Sequence[Thing], title: str = "") -> str:
     """Return a picture of things, none of which has a `thing_problem`. `title` is its text alternative."""
     groups = [Group.of(placed) for placed in _groups(things)]
