@@ -30,6 +30,7 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.online import OpenAIBackend
 
 _CONTEXT = 4096  # tokens
+_PADDED = 256  # tokens: llama.cpp's contexts are multiples
 _MOST_TEMPLATE = 1 << 20  # bytes
 _TEMPLATES = (".jinja", ".j2")
 
@@ -74,7 +75,9 @@ class LlamaCppBackend:
                 reply = await while_computing(service.complete(request), self._link.timeout, self._note_work)
         except CallError as failure:
             if failure.kind is FailureKind.CONTEXT_OVERFLOW:
-                failure.message += f". The backend has `context: {self._settings.context}`; raise it"
+                context = self._settings.context
+                more = f", rounded up to a multiple of {_PADDED}" if context % _PADDED else ""
+                failure.message += f". The backend has `context: {context}`{more}; raise it"
             raise
         return msgspec.structs.replace(reply, model=self.model)
 
