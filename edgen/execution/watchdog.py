@@ -69,8 +69,8 @@ class Watchdog:
 
 
 class _ClientSilence:
-    """A client's state: its answers and signs of work at the last check, seconds of silence since they changed,
-    and of these the seconds since it concerned more than one call."""
+    """A client's state: its answers and signs of work at the last check, seconds of silence since they
+    changed, and of these the seconds since it concerned more than one call."""
 
     def __init__(self, client: ModelClient) -> None:
         self.client = client
