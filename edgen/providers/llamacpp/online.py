@@ -1,11 +1,12 @@
 """Calls of an embedded model: llama.cpp's server, on a loopback port of this process.
 
-The model is loaded at the first call. A call waits for a free slot without a time limit, since it waits for
-edgen's own calls. Its answer has none either while it is computed, since it would only be computed again: the
-limit is for time in which the process does not work. A JSON Schema becomes a grammar without optional white space,
-which small models otherwise repeat until `max_tokens`. Log probabilities are the model's own, from before the
-grammar: llama.cpp's `post_sampling_probs` are those after top-k and temperature (1.0 at temperature 0), and
-exclude what the grammar forbids only where the first draw was forbidden.
+The model is loaded at the first call. A call waits for a free slot without a time limit, since it waits
+for edgen's own calls. Its answer has none either while it is computed, since it would only be computed
+again: the limit is for time in which the process does not work. A JSON Schema becomes a grammar without
+optional white space, which small models otherwise repeat until `max_tokens`. Log probabilities are the
+model's own, from before the grammar: llama.cpp's `post_sampling_probs` are those after top-k and
+temperature (1.0 at temperature 0), and exclude what the grammar forbids only where the first draw was
+forbidden.
 """
 
 from __future__ import annotations
