@@ -23,7 +23,7 @@ from edgen.execution.client.budget import Budget, Spending
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.purse import Purse
-from edgen.execution.online_scheduler import Watchdog
+from edgen.execution.watchdog import Watchdog
 from edgen.providers import Backend, make
 from edgen.store.budget_book import BudgetBook
 

@@ -103,7 +103,8 @@ class KeyRequest(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Connection settings: seconds per attempt (0: no limit), maximum open connections, environment for proxies.
+    """Connection settings: seconds per attempt (0: no limit), maximum open connections, environment for
+    proxies.
 
     `people`: how people are asked; None where nobody can be.
     """

@@ -58,6 +58,7 @@ _PHRASES = compile_later(
     rf"|(?:insert|enter|type)\s(?:(?:your|the|some|a|an)\s)?(?:own\s)?{_NOUN}(?:\shere)?"
     rf"|(?:sample|example|dummy|placeholder)\s{_NOUN}|(?:student|teacher|tutor|user|assistant)s?\s(?:text|message|response|utterance|turn)"
     rf"|(?:write|put|fill in|give)\s(?:(?:your|the|a|an|my)\s)?(?:own\s)?{_NOUN}\s(?:in\s)?here"
+    r"|(?:(?:this|here)\sis\s)?(?:an?|one|another|the)\s(?:possible|sample|example|typical|suggested)\s(?:response|reply|turn|message|utterance|text)"
     rf"|(?:reply|respond|answer)\sto\s(?:the|your)\s{_WHO}|(?:the\s)?{_WHO}s?['’ ]?s\s(?:(?:next|first|last|own)\s)?{_NOUN}"
     rf"|(?:message|reply|turn|utterance|response|text)\s\d{{1,3}}"
     rf"|(?:an?\s|the\s)?(?:short\s|brief\s)?{_NOUN}\s(?:to|about|of|from|for|by)\s(?:the|a|your)\s(?:question|topic|conversation|lesson|prompt|{_WHO})"
@@ -111,6 +112,9 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
         "dummy",
         "placeholder",
         "what",
+        "this",
+        "here",
+        "another",
         "write",
         "put",
         "fill",

@@ -1,4 +1,4 @@
-"""Ways to say something: their slots, the items that a text names, and punctuation around what was filled in."""
+"""Ways to say something: their slots, the items that a text names, and marks around what was filled in."""
 
 from __future__ import annotations
 

@@ -14,13 +14,14 @@ PLACEHOLDERS = [
     "Write your reply here", "Put the text here.", "Escribe tu respuesta aquí", "écrivez votre réponse", "Ihre Antwort…",
     "Введите ответ здесь", "the student's next turn", "Student's reply", "Reply to the student.", "Message 1",
     "a question about the topic", "Answer to the question", "(1-3 sentences)", "<one to three sentences>",
-    "[student replies]", "[The teacher continues]", "null", "undefined", "[object Object]", "Your answer...",
+    "[student replies]", "[The teacher continues]", "null", "undefined", "[object Object]", "Your answer...", "This is a possible response...", "Another sample reply",
 ]  # fmt: skip
 OWN = [
     "A question about the topic: why do we add?", "Answer to the question? I have none.", "What is the student's answer?",
     "Two or three words.", "Write your answer on the board.", "The teacher answers.", "Respond to the teacher's question, please.",
     "The student's answer is 5.", "Message 3 is right.", "Undefined, since we divide by 0.", "None.", "Null is a number.",
-    "Your answer… is right.", "Add the text here.", "Text me later.",
+    "Your answer… is right.", "Add the text here.", "Text me later.", "Here is an example question.",
+    "This is a possible response to her letter.",
 ]  # fmt: skip
 SHARED = [
     "Right.\nStudent - But why is that?", "Good.\n\nStudent\nBut why is that?", "Good.\n--- Student ---\nBut why?",

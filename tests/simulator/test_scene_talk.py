@@ -136,3 +136,23 @@ def test_nobody_says_a_turn_twice_where_a_talk_is_longer_than_what_there_is_to_s
         for role in ("Doctor", "Patient"):
             said = [turn for turn in turns if turn.startswith(role)]
             assert not [turn for i, turn in enumerate(said) if loops(turn, said[:i])], turns
+
+
+def test_answers_with_facts_for_some_scenarios_also_in_the_last_turn(tmp_path: Path) -> None:
+    phrases = """phrases:
+  facts: {complaint: {a sore knee: {advice: rest it}, a dry cough: {advice: drink a lot}}}
+  roles:
+    Doctor: {opens: [Where does it hurt?], says: [What did you do about it?]}
+    Patient:
+      says: [I have something.]
+      answers:
+        - {to: did you do, when: {complaint: a sore knee}, says: "For my knee, I {complaint.advice}."}
+        - {to: did you do, says: "I {complaint.advice}."}
+      closes: [Goodbye.]
+"""
+    said = conversations(tmp_path / "own", phrases, selfplay="{first: doctor, max_turns: 4}")
+    assert {values["complaint"] for values, _ in said} == {"a sore knee", "a dry cough"}
+    for values, turns in said:
+        knee = values["complaint"] == "a sore knee"
+        assert turns[1] == "Patient: I have something."
+        assert turns[3].startswith(f"Patient: {'For my knee, I rest it' if knee else 'I drink a lot'}.")

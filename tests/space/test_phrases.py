@@ -61,6 +61,12 @@ def test_phrases_are_no_content() -> None:
     unknown_key=("  roles: {Doctor: {sings: [Hello.]}}\n", "sings"),
     empty_way=("  roles: {Doctor: {says: [['']]}}\n", "is empty"),
     no_mapping=("  roles: [Doctor]\n", "expected"),
+    impossible=(
+        "  roles: {Doctor: {answers: [{to: hm, says: Yes., when: {manner: calm}}]}}\n",
+        "manner has no such value",
+    ),
+    unknown_when=("  roles: {Doctor: {answers: [{to: hm, says: Yes., when: {mood: calm}}]}}\n", "names mood"),
+    unknown_fact=("  facts: {manner: {calm: {word: Fine.}}}\n", "there is no value 'calm'"),
     a_number=("  roles: {Doctor: {says: [[7]]}}\n", "expected"),
 )
 def test_what_cannot_be_said_is_refused(part: str, told: str) -> None:

@@ -1,7 +1,7 @@
-"""The time limit of an answer that this process computes itself: it counts while nothing is computed.
+"""The time limit of an answer that this process computes: it counts while nothing is computed.
 
-An answer that is cut off would only be computed again. llama.cpp shows no token while it reads a prompt, which
-takes minutes on a busy machine, so the CPU time of the process is the sign of its work.
+An answer that is cut off would only be computed again. llama.cpp shows no token while it reads a prompt,
+which takes minutes on a busy machine, so the CPU time of the process is the sign of its work.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Calls of an embedded model: llama.cpp's server, on a loopback port of this process.
 
-The model is loaded at the first call. A call waits for a free slot without a time limit, since it waits for
-edgen's own calls. Its answer has none either while it is computed, since it would only be computed again: the
-limit is for time in which the process does not work. A JSON Schema becomes a grammar without optional white space,
-which small models otherwise repeat until `max_tokens`. Log probabilities are the model's own, from before the
-grammar: llama.cpp's `post_sampling_probs` are those after top-k and temperature (1.0 at temperature 0), and
-exclude what the grammar forbids only where the first draw was forbidden.
+The model is loaded at the first call. A call waits for a free slot without a time limit, since it waits
+for edgen's own calls. Its answer has none either while it is computed, since it would only be computed
+again: the limit is for time in which the process does not work. A JSON Schema becomes a grammar without
+optional white space, which small models otherwise repeat until `max_tokens`. Log probabilities are the
+model's own, from before the grammar: llama.cpp's `post_sampling_probs` are those after top-k and
+temperature (1.0 at temperature 0), and exclude what the grammar forbids only where the first draw was
+forbidden.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.online import OpenAIBackend
 
 _CONTEXT = 4096  # tokens
+_PADDED = 256  # tokens: llama.cpp's contexts are multiples
 _MOST_TEMPLATE = 1 << 20  # bytes
 _TEMPLATES = (".jinja", ".j2")
 
@@ -74,7 +76,9 @@ class LlamaCppBackend:
                 reply = await while_computing(service.complete(request), self._link.timeout, self._note_work)
         except CallError as failure:
             if failure.kind is FailureKind.CONTEXT_OVERFLOW:
-                failure.message += f". The backend has `context: {self._settings.context}`; raise it"
+                context = self._settings.context
+                more = f", rounded up to a multiple of {_PADDED}" if context % _PADDED else ""
+                failure.message += f". The backend has `context: {context}`{more}; raise it"
             raise
         return msgspec.structs.replace(reply, model=self.model)
 
