@@ -25,7 +25,7 @@ from pathlib import Path
 from bench.canned_server import canned
 from bench.measure import ROOT
 
-SHORT, LONG, IN_FLIGHT, PORT = 500, 4_500, 256, 6421
+SHORT, LONG, IN_FLIGHT, PORT = 500, 2_500, 256, 6421
 _JOB = str(ROOT / "jobs" / "quickstart.yaml")
 _TICK = os.sysconf("SC_CLK_TCK")
 
