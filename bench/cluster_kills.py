@@ -146,6 +146,7 @@ async def _attack(one: _Campaign, scratch: Path, workers: int, heads: int, rng: 
                 _signal_family(frozen, signal.SIGSTOP)
                 await asyncio.sleep(15)
                 _signal_family(frozen, signal.SIGCONT)
+            one.server.latency = LATENCY
             await one.look()
             print(
                 f"  {number + 1:2}. {act}: {one.server.asked.total()} calls so far, most at once {one.server.most}",

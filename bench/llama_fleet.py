@@ -3,7 +3,7 @@
 The same self-play of 12 turns, with SmolLM2 (`make .venv/.local`), on a fleet of three servers as edgen routes, on the
 same fleet with calls routed at random, and on one server with room for every conversation. A server keeps the state
 of what its slots saw last; `llamacpp:prompt_tokens_total` of its metrics counts the tokens that it had to evaluate.
-The answers are greedy, so that all make nearly the same conversations.
+Every call has a seed, so that all make nearly the same conversations.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def _play(run: Path, urls: list[str], count: int, *, at_random: bool = False) ->
     base: str | list[str] = [f"{url}/v1" for url in urls]
     backend = {
         "type": "openai", "model": "smollm2", "base_url": base, "known_as": "http://fleet/v1", "max_tokens": WORDS,
-        "temperature": 0,
+        "temperature": 1.0, "seed": "auto",
     }  # fmt: skip
     job = {
         "name": "llama", "seed": 7, "conversations": count, "space": "education_dialogue", "design": "even",
         "protocol": "selfplay", "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
         "selfplay": {"first": "teacher", "max_turns": TURNS}, "backends": {"default": backend}, "forms": "prose",
-        "limits": {"in_flight": 6, "timeout": 300}, "stop_when_useless": False, "asks": 1,
+        "limits": {"in_flight": 6, "timeout": 300}, "stop_when_useless": False, "asks": 20,
     }  # fmt: skip
     run.with_suffix(".yaml").write_text(json.dumps(job))
     before = _evaluated(urls)

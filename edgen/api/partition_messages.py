@@ -14,8 +14,8 @@ from edgen.runtime.snapshot import Snapshot
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a partition: a note, its state, or its end (`done`) with the error, the exit code and the
-    reason; empty if all was made."""
+    """One message of a partition: a note, its state, or its end (`done`) with the error, the exit code
+    and the reason; empty if all was made."""
 
     note: str = ""
     snapshot: Snapshot | None = None

@@ -15,8 +15,10 @@ Via = Literal["online", "batch"]
 
 
 class Way(msgspec.Struct, frozen=True):
-    """The way in which calls are made: singly or in batches, here or `on` a cluster (`ray`, `ray://ADDRESS`; `here`; None:
-    as the job says) with so many `workers`, None for one a core."""
+    """The way in which calls are made: singly or in batches, here or `on` a cluster.
+
+    `on`: `ray`, `ray://ADDRESS` or `here`; None: as the job says. `workers`: their number, None for one a
+    core."""
 
     via: Via = "online"
     on: str | None = None

@@ -64,6 +64,15 @@ class ShowsProgress(Protocol):
 
 
 @runtime_checkable
+class CountsLoad(Protocol):
+    """A backend whose server may report the calls that it has from anybody; optional."""
+
+    async def load(self) -> int | None:
+        """Return the calls that the server works on or has in its queue; None if it does not say. Never
+        raises."""
+
+
+@runtime_checkable
 class HearsEnds(Protocol):
     """A backend that hears when nothing more is asked about a task, such as a conversation; optional."""
 

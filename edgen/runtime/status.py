@@ -181,11 +181,12 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
     aside for what is out; `servers`: calls to each of a backend's several servers; `workers`:
-    those of the last start on a cluster; `unanswered`: what is charged for calls without a kept answer; `budget`: the one that it shares with other runs; `lost_replies`:
-    those that were stored once, and are missing from the ledger; `last`: what the last session of a run that
-    is not complete ended with; `judges`: how each judge of its pairs stands; `rollouts`: how those stand that
-    labels of its pairs rest on; `annotators`: how those of its layers stand; `layers`: those that have
-    labels; `writers`: how those of its candidates stand; `asked`: how other askers stand.
+    those of the last start on a cluster; `unanswered`: what is charged for calls without a kept answer;
+    `budget`: the one that it shares with other runs; `lost_replies`: those that were stored once, and are
+    missing from the ledger; `last`: what the last session of a run that is not complete ended with;
+    `judges`: how each judge of its pairs stands; `rollouts`: how those stand that labels of its pairs
+    rest on; `annotators`: how those of its layers stand; `layers`: those that have labels; `writers`: how
+    those of its candidates stand; `asked`: how other askers stand.
     """
 
     run: str

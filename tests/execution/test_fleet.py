@@ -302,3 +302,32 @@ def test_half_of_a_prompt_counts_as_seen_and_old_marks_are_forgotten() -> None:
     prefixes.note(said("c" * 6000), "second")
     assert prefixes.seen_by(said("a" * 2000)) == set()
     assert said("short") == []
+
+
+class BusyServer(SlottedServer):
+    """A vLLM whose other users keep most of its queue busy, as its metrics report."""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/metrics":
+            self.looked_at["/metrics"] += 1
+            ours = self._inside
+            return web.Response(
+                text=f'vllm:num_requests_running{{model_name="m"}} {ours + 8}.0\n'
+                'vllm:num_requests_waiting{model_name="m"} 40.0\n'
+            )
+        return await super().handle(request)
+
+
+@pytest.mark.integration
+async def test_the_queue_of_others_counts(tmp_path: Path) -> None:
+    """Of two equally fast servers, the one with others' calls in its queue gets fewer of ours."""
+    async with (
+        serve(BusyServer(slots=64, latency=0.2)) as busy,
+        serve(SlottedServer(slots=64, latency=0.2)) as idle,
+    ):
+        job = fleet_job(tmp_path, [busy.url, idle.url], conversations=300, limits={"in_flight": 24})
+        made = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+        assert made.code == 0, made.err
+        assert busy.looked_at["/metrics"] >= 2  # for slots, then for the load
+        assert busy.asked.total() + idle.asked.total() == 300
+        assert idle.asked.total() >= busy.asked.total() + 30  # of 48 calls of others at the busy one

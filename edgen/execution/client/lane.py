@@ -40,6 +40,7 @@ class Lane:
         self.queue: OrderedDict[asyncio.Future[Ticket], Waiting] = OrderedDict()
         self.running = self.admitted = self.answers = self.failures = 0
         self.knows_slots = self.asked = False
+        self.others = 0  # calls of other programs at the server, as it reported last
         self._learning: asyncio.Task[None] | None = None
         self._latency: float | None = None  # running mean, seconds
         self._heard = 0.0  # the moment of the last answer, or since when calls run
@@ -61,7 +62,7 @@ class Lane:
         latency = usual if self._latency is None else self._latency
         if self.running:
             latency = max(latency, now - self._heard)
-        return latency * (self.running + len(self.queue) + 1) / self.window.size
+        return latency * (self.running + self.others + len(self.queue) + 1) / self.window.size
 
     @property
     def latency(self) -> float | None:

@@ -15,7 +15,9 @@ from edgen.execution.client.prefixes import mark
 from edgen.execution.client.retry import complete_once, count_slots
 from edgen.execution.client.same_model import SameModel
 from edgen.providers import Backend
-from edgen.providers.base import CountsSlots, servers_of
+from edgen.providers.base import CountsLoad, CountsSlots, servers_of
+
+_LOOK_EVERY = 1.0  # seconds between two looks at the servers' load
 
 
 class Servers:
@@ -32,6 +34,9 @@ class Servers:
             lane: backend for lane, backend in self._backends.items() if isinstance(backend, CountsSlots)
         }
         self._same = SameModel(each, backend.model) if len(each) > 1 else None
+        self._loaded = {lane: one for lane, one in self._backends.items() if isinstance(one, CountsLoad)}
+        self._next_look = 0.0  # at the load
+        self._looking: asyncio.Task[None] | None = None
         self._looks: dict[Lane, asyncio.Task[None]] = {}
         self._tried: set[Lane] = set()  # asked once, though perhaps not up
 
@@ -47,7 +52,28 @@ class Servers:
             await self.learn_of(self.lanes[0])
         elif new := [lane for lane in self.lanes if lane not in self._tried]:
             await asyncio.gather(*map(self.learn_of, new))
+            await self._ask_load()  # before the first calls choose their queues
             self._tried.update(new)
+        if self._same is not None and self._loaded:
+            self._look_at_load()
+
+    def _look_at_load(self) -> None:
+        """Ask each server of a fleet for its load, about once a second while calls are made."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_look and (self._looking is None or self._looking.done()):
+            self._next_look = now + _LOOK_EVERY
+            self._looking = asyncio.create_task(self._ask_load())
+
+    async def _ask_load(self) -> None:
+        async def ask(lane: Lane, backend: CountsLoad) -> None:
+            before = lane.running
+            load = await backend.load()
+            if load is None:
+                self._loaded.pop(lane, None)  # it does not say, or is away: the window and the circuit do
+            else:
+                lane.others = max(0, load - max(before, lane.running))
+
+        await asyncio.gather(*(ask(*one) for one in list(self._loaded.items())))
 
     async def learn_of(self, lane: Lane) -> None:
         """Ask a server, unless it has answered."""

@@ -13,7 +13,7 @@ from edgen.execution.client.form_support import Way
 from edgen.execution.cluster.messages import Permit, Unit
 from edgen.execution.cluster.pool import Pool, WorkerLink
 from edgen.providers import Backend
-from edgen.providers.base import CountsSlots, servers_of
+from edgen.providers.base import CountsLoad, CountsSlots, servers_of
 from edgen.providers.fleet import Fleet
 
 
@@ -88,6 +88,10 @@ class _RemoteBackend:
     async def slots(self) -> int | None:
         """Return how many calls the server answers at once; None if it does not say. Raises CallError."""
         return await self._backend.slots() if isinstance(self._backend, CountsSlots) else None
+
+    async def load(self) -> int | None:
+        """Return the calls that the server has from anybody; None if it does not say."""
+        return await self._backend.load() if isinstance(self._backend, CountsLoad) else None
 
     async def aclose(self) -> None:
         """Close the connections of the head."""

@@ -26,7 +26,7 @@ from edgen.plugin.providers import (
 )
 from edgen.providers.openai.config import ServiceConfig
 from edgen.providers.openai.headers import named_variables, write_headers
-from edgen.providers.openai.slots import find_slots
+from edgen.providers.openai.slots import find_load, find_slots
 
 log = logging.getLogger("edgen")
 
@@ -64,6 +64,12 @@ class ServiceBackend(HttpBackend):
         if not (self._is_open and is_local(self.base.host or "")):
             return None
         return await find_slots(self.base, self._http.get)
+
+    async def load(self) -> int | None:
+        """Return how many calls of anybody a server here has; see `edgen.providers.base.CountsLoad`."""
+        if not (self._is_open and is_local(self.base.host or "")):
+            return None
+        return await find_load(self.base, self._http.get)
 
     def unknown_reason(self, body: bytes) -> str | None:
         """Return the finish reason if it is unknown."""

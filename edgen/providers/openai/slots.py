@@ -44,6 +44,19 @@ async def find_slots(base: URL, get: Get) -> int | None:
     return None
 
 
+async def find_load(base: URL, get: Get) -> int | None:
+    """Return how many calls, of anybody, the server works on or has in its queue, by the metrics of vLLM,
+    SGLang and llama.cpp; None if it does not say."""
+    root = base.with_path(base.path.rstrip("/").removesuffix("/v1") or "/")
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            body = await get(append_path(root, "metrics"))
+    except (CallError, TimeoutError):
+        return None
+    found = [_number(value) for value in _LOAD.findall(body)]
+    return int(sum(found)) if found and 0 <= sum(found) <= _MOST else None
+
+
 class _Props(msgspec.Struct):
     total_slots: int
 
@@ -67,6 +80,12 @@ _INFO = msgspec.json.Decoder(_Info)
 _SAMPLE = re.compile(
     rb"^(?:(?:vllm|sglang)[:_](max_num_seqs|max_running_requests)|[a-zA-Z_][\w:]*)"
     rb"(?:\{((?:[^\"}\n]|\"(?:[^\"\\\n]|\\.)*\")*)\})?[ \t]+([-+.\deE]{1,24})(?:[ \t]+\d{1,16})?[ \t\r]*$",
+    re.M,
+)
+# Each engine or rank has a sample of its own.
+_LOAD = re.compile(
+    rb"^(?:vllm:num_requests_(?:running|waiting)|sglang[:_]num_(?:running|queue)_reqs|"
+    rb"llamacpp:requests_(?:processing|deferred))(?:\{[^}\n]*\})?[ \t]+([-+.\deE]{1,24})",
     re.M,
 )
 _LABEL = re.compile(rb'max_num_seqs="(\d{1,6})"')
