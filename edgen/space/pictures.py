@@ -1,4 +1,4 @@
-"""Pictures of a space: image files in its folder that its entries and sections name, and drawings of sections.
+"""Pictures of a space: image files in its folder that its entries and sections name, and their drawings.
 
 An entry's field `picture` that is the name of an image file is that picture. Templates get its mark
 (`edgen.core.pictures`), and content digests include its digest. A run keeps the pictures of its space in
