@@ -10,6 +10,7 @@ CPU is counted as the difference between a long and a short run, so that starts 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -219,16 +220,25 @@ def partitions_memory(folder: Path, count: int, partitions: int) -> None:
 
 def main(arguments: list[str]) -> None:
     """Run what the arguments say."""
-    if "--kills" in arguments:
-        from bench.cluster_kills import campaign
+    parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
+    parser.add_argument("--conversations", type=int, help="make so many, in partitions or under kills")
+    parser.add_argument(
+        "--kills", action="store_true", help="kill nodes and heads; see bench/cluster_kills.py"
+    )
+    parser.add_argument("--workers", type=int, default=20, help="worker nodes to kill")
+    parser.add_argument("--heads", type=int, default=10, help="heads to kill")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    if asked.kills:
+        from bench.cluster_kills import kill_nodes
 
-        campaign(arguments)
+        count = asked.conversations or (asked.workers + asked.heads + 1) * 60
+        kill_nodes(asked.workers, asked.heads, count, asked.seed)
         return
     folder = Path(tempfile.mkdtemp(prefix="edgen-bench-"))
     try:
-        if "--conversations" in arguments:
-            count = int(arguments[arguments.index("--conversations") + 1])
-            partitions_memory(folder, count, 4)
+        if asked.conversations:
+            partitions_memory(folder, asked.conversations, 4)
         else:
             cluster(folder)
     finally:

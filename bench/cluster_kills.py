@@ -193,16 +193,10 @@ async def _campaign(workers: int, heads: int, count: int, seed: int) -> None:
             assert server.most <= IN_FLIGHT
 
 
-def campaign(arguments: list[str]) -> None:
-    """Run the campaign that the arguments describe."""
-
-    def number(name: str, usual: int) -> int:
-        return int(arguments[arguments.index(name) + 1]) if name in arguments else usual
-
-    workers, heads = number("--workers", 20), number("--heads", 10)
-    count = number("--conversations", (workers + heads + 1) * 60)
+def kill_nodes(workers: int, heads: int, count: int, seed: int) -> None:
+    """Kill so many worker nodes and heads while so many conversations are made."""
     print(
         f"  {workers} worker nodes and {heads} heads killed, one node frozen; {count:,} conversations",
         flush=True,
     )
-    asyncio.run(_campaign(workers, heads, count, number("--seed", 1)))
+    asyncio.run(_campaign(workers, heads, count, seed))

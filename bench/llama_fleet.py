@@ -8,6 +8,7 @@ Every call has a seed, so that all make nearly the same conversations.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib.util
 import json
@@ -127,10 +128,12 @@ def llama_fleet(folder: Path, count: int = 8) -> None:
 
 def main(arguments: list[str]) -> None:
     """Run what the arguments say."""
-    count = int(arguments[arguments.index("--conversations") + 1]) if "--conversations" in arguments else 8
+    parser = argparse.ArgumentParser(prog="python -m bench llama_fleet", description=__doc__)
+    parser.add_argument("--conversations", type=int, default=8)
+    asked = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="edgen-bench-"))
     try:
-        llama_fleet(folder, count)
+        llama_fleet(folder, asked.conversations)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
