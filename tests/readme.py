@@ -3,11 +3,13 @@
 python -m tests.readme     rewrites the outputs in them (make docs)
 
 A block is fenced as ```console; a line `$ command` is run, what follows is its standard output. A
-line `…` stands for any lines, and stays as it is when the outputs are rewritten.
+line `…` stands for any lines, also when the outputs are rewritten.
 """
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import os
 import re
 import subprocess
@@ -35,6 +37,29 @@ class Step:
     def matches(self, output: str) -> bool:
         pattern = "".join(r"(?:.*\n)*" if line == "…" else re.escape(line) + "\n" for line in self.shown)
         return re.fullmatch(pattern, output) is not None
+
+    def renewed(self, output: str) -> str:
+        """The output, with the parts left out that `…` stands for: each part that is shown becomes the lines of the
+        output, further down than the part before, that are most like it."""
+        if "…" not in self.shown:
+            return output
+        lines, at, kept = output.splitlines(), 0, []
+        for left_out, part in itertools.groupby(self.shown, "…".__eq__):
+            if left_out:
+                kept.append("…")
+                continue
+            part = "\n".join(part)
+            size = part.count("\n") + 1
+            places = range(at, max(at, len(lines) - size) + 1) if kept else [0]
+            place = max(places, key=lambda i: likeness("\n".join(lines[i : i + size]), part))
+            kept += lines[place : place + size]
+            at = place + size
+        return "\n".join(kept) + "\n"
+
+
+def likeness(one: str, other: str) -> float:
+    """From 0 to 1; numbers may differ."""
+    return difflib.SequenceMatcher(None, re.sub(r"\d", "0", one), re.sub(r"\d", "0", other)).ratio()
 
 
 def blocks(text: str) -> Iterator[tuple[int, int, list[Step]]]:
@@ -71,7 +96,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def rewrite(text: str) -> str:
-    """A document with every output as it is now; blocks with `…` are left alone where they match."""
+    """A document with every output as it is now, and the same parts left out."""
     pieces, position = [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = sandbox(Path(name))
@@ -80,7 +105,7 @@ def rewrite(text: str) -> str:
             for step in steps:
                 output = run(step.command, folder)
                 shown = "\n".join(step.shown) + "\n" if step.shown else ""
-                body += f"$ {step.command}\n" + (shown if step.matches(output) else output)
+                body += f"$ {step.command}\n" + (shown if step.matches(output) else step.renewed(output))
             pieces += [text[position:start], body]
             position = end
     return "".join(pieces) + text[position:]
