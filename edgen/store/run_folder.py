@@ -20,7 +20,6 @@ be foreign: if any of edgen's files in it is a link, a pipe or a device, the run
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -42,6 +41,7 @@ from edgen.core.kept_files import (
 )
 from edgen.core.system import require_locks
 from edgen.store import locks
+from edgen.store.near_runs import find_near_runs
 
 _IN_PLACE = (
     "run.lock",
@@ -256,30 +256,16 @@ class RunFolder:
                 f"{self.path}: this is a job file, not a run. Its run is the folder outputs/<name>, with the name "
                 f"in the job; `edgen generate {self.path}` makes it."
             )
+        meant = " or ".join(map(str, find_near_runs(self.path)[:3]))
         raise RunError(
-            f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one.{self._suggest()}"
+            f"{self.path}: there is no run here; `edgen generate JOB -o {self.path}` makes one."
+            + (f" Did you mean {meant}?" if meant else "")
         )
 
     def _is_project(self) -> bool:
         """Return whether a person wrote the job here: no file of a run lies next to it."""
         parts = (self.ledger, self.lock, self.shards, self.inputs, self.arms_folder, self.path / DIGESTS)
         return self.job.exists() and not any(part.exists() for part in parts)
-
-    def _suggest(self) -> str:
-        """Return ` Did you mean x?` with a run in this path, around it, or next to it with the closest name;
-        else nothing."""
-        try:
-            inside = sorted(path.parent for path in self.path.glob("*/job.yaml"))
-            around = [self.path.parent] if (self.path.parent / "job.yaml").exists() else []
-            others = sorted(path.parent.name for path in self.path.parent.glob("*/job.yaml"))
-        except OSError:
-            return ""
-        near = [self.path.with_name(name) for name in difflib.get_close_matches(self.path.name, others, n=1)]
-        return (
-            f" Did you mean {' or '.join(map(str, found[:3]))}?"
-            if (found := inside or around or near)
-            else ""
-        )
 
     def prepare(self, *, arms: bool = False) -> None:
         """Create the folder. Raises RunError if it is something else or another program's. `arms`: it is for
