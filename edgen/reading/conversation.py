@@ -80,7 +80,7 @@ def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
     if (known := layouts.read(text)) is not None:
         return known
     repairs: list[str] = []
-    answer = _without_thinking(text, repairs, roles)
+    answer = drop_thinking(text, repairs, roles)
     if repairs and (known := layouts.read(answer)) is not None and Repair.ROLE_ALIAS not in known.repairs:
         return noted(known, first=repairs)
     result = read_unknown(text, roles)
@@ -150,12 +150,7 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
         text = text.replace("\r", "\n")
     if "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
-    text = _without_thinking(text.removeprefix("\ufeff"), repairs, roles)
-    return without_markup(text, roles) if "<" in text else text
-
-
-def _without_thinking(text: str, repairs: list[str], roles: RoleWords) -> str:
-    return drop_thinking(text, repairs, roles) if "<" in text or "[/" in text else text
+    return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
 
 
 def _explained(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:

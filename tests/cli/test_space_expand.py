@@ -107,7 +107,7 @@ def test_where_it_comes_from_is_said(command: Command, here: Path) -> None:
     for said in (
         content_sha256(load_space(here / "small.yaml")),
         facts["template"]["sha256"],
-        "4 more values of student_preference behind its own 3, by a simulator (edgen-simulator)",
+        "4 more values of student_preference after its own 3, by a simulator (edgen-simulator)",
         "no model wrote them",
         *[f"{reason} {count}" for reason, count in facts["dropped"].items()],
         "The source of the space before: Written for this test",

@@ -95,8 +95,9 @@ def test_what_was_exported(command: Command, run: Path, tmp_path: Path) -> None:
     for name, more, code, said in (
         ("hf", ("--files", "jsonl"), 0, "40 (34 train, 6 test)"),
         ("ed", (), 0, "40 (34 train, 6 test)"),
-        ("trl-sft", (), 2, "`--to ed` and `--to hf --files jsonl` write files that are"),
+        ("trl-sft", (), 0, "40 (34 train, 6 test)"),
         ("convokit", (), 2, "none of the layouts that edgen reads: chat messages, CIMA, CRWIZ"),
+        ("trl-prompts", (), 2, "`--to ed` and `--to hf --files jsonl` write files that are"),
     ):
         assert command("export", run, "--to", name, "-o", tmp_path / name, *more).code == 0
         ended = command("stats", tmp_path / name, "--only", "overview")

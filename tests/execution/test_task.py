@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from edgen.core.values import Reply
+from edgen.core.values import Address, Reply, Request
 from edgen.protocols.task import Spent
 
 pytestmark = pytest.mark.unit
+
+ASKED = Request(Address(0, 0), (), 1)
 
 
 def test_a_models_name_is_one_line_without_controls() -> None:
@@ -15,7 +17,7 @@ def test_a_models_name_is_one_line_without_controls() -> None:
     spent.add(
         Reply("text", model="m\n---\nsource: x\x1b[31m\u202e" + "y" * 500),
         b"key",
-        "default",
+        ASKED,
         "openai",
         "asked",
     )
@@ -27,5 +29,5 @@ def test_a_models_name_is_one_line_without_controls() -> None:
 
 def test_a_reply_without_a_name_has_the_one_that_was_asked_for() -> None:
     spent = Spent()
-    spent.add(Reply("text"), b"key", "default", "openai", "asked")
+    spent.add(Reply("text"), b"key", ASKED, "openai", "asked")
     assert spent.by_role["default"].model == "asked"

@@ -255,5 +255,5 @@ def test_of_a_run_with_arms_one_arm_is_selected(command: Command, tmp_path: Path
     edgen.generate(job, output=tmp_path / "run")
     ended = command("select", tmp_path / "run", "--draw", "3", "-o", tmp_path / "new")
     assert ended.code == 2
-    assert "this run has arms (a, b), each with conversations of its own. Select of one" in ended.err
+    assert "this run has arms (a, b), each with its own conversations. Select from one" in ended.err
     assert edgen.select(tmp_path / "run" / "arms" / "b", tmp_path / "new", draw=3).status.accepted == 3

@@ -29,7 +29,7 @@ def run(plan: Plan, index: int) -> Settled:
             reply = respond(request.messages, seed=request.seed, protocol=request.protocol)
             assert reply == respond(request.messages, seed=request.seed)
             assert reply.simulated
-            spent.add(reply, b"key", request.role, "simulator", "edgen-simulator")
+            spent.add(reply, b"key", request, "simulator", "edgen-simulator")
             request = task.protocol.send(reply)
     except StopIteration as end:
         return task.settled(end.value, spent)
