@@ -75,7 +75,7 @@ async def make_partitions(
         if folder.exists():  # a kill came after the merge
             await run_in_thread(shutil.rmtree, folder)
         elif source.job.partitions and run.ledger.exists():
-            control.note(f"{run.path}: this run began with one ledger, and goes on with it.")
+            control.note(f"{run.path}: this run began with one ledger, and keeps it.")
         return
     check_divisible(source.job, options, control)
     with explain_os_errors(folder):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def find_near_runs(path: Path) -> list[Path]:
-    """Return the folders of runs in this folder; else of the run that it is a part of; else of the run next to
-    it whose name is closest."""
+    """Return the folders of runs in this folder; else of the run that it is a part of; else of the run next
+    to it whose name is closest."""
     try:
         if inside := sorted(job.parent for job in path.glob("*/job.yaml")):
             return inside

@@ -1,4 +1,4 @@
-"""What can be wrong about a cluster: one sentence, an exit code, nothing lost."""
+"""Each fault of a cluster is one sentence with an exit code, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--on` without Ray: what is missing is one sentence, before anything is made."""
+"""`--on` without Ray: one sentence names what is missing, before anything is made."""
 
 from __future__ import annotations
 

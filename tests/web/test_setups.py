@@ -1,4 +1,4 @@
-"""The pages on published set-ups, followed literally in a fresh folder: each command as it stands there."""
+"""The pages on published set-ups, followed literally in a fresh folder, command by command."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def has_half(prefix: str, text: str) -> bool:
 
 
 def unadorned(line: RoleLine, text: str, roles: RoleWords) -> str:
-    """What a line introduces without the other half of the marks that stand before the role."""
+    """Return the text that a line introduces, without the other half of the marks before the role."""
     prefix = line.prefix.rstrip()
     if prefix.endswith("|") and text.startswith(">"):
         text = text[1:]

@@ -71,7 +71,7 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     draw: tuple[Thing, ...] = ()
     """What is drawn as its picture, the nearest to the front last."""
     send: Literal["words", "drawing"] = "words"
-    """What models get as `picture`: its words, or what `draw` draws, as a PNG picture. Drawings need the extra
+    """The `picture` that models get: its words, or what `draw` draws, as a PNG picture. Drawings need the extra
     `pictures`, and have neither cards nor labels."""
     mistake: str | None = None
     """What a learner answers who has the scenario's misconception, a template."""

@@ -196,7 +196,7 @@ def _spread_list(cases: Any) -> Any:
 
 
 def _problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem]:
-    """What is wrong with names and numbers of things."""
+    """Return the problems of names and numbers of things."""
     for name in SHOWN:
         if name in dimensions:
             message = f"every exercise has a {name} of its own; give this dimension another name"
