@@ -34,7 +34,6 @@ from edgen.web.sources import IndexedRun, Sources
 from edgen.web.static_site import export_site
 from tests import ROOT
 from tests.cli.command import call
-from tests.domains.retrieval.test_reading import TALK, UBUNTU, dialog, example
 
 HOSTILE = "<script>alert(1)</script>\u202egnp.exe\x1b[31m&amp;"
 
@@ -206,61 +205,6 @@ def test_chats_open_in_the_same_pages_and_are_measured(
         assert "Be brief." in page
         assert index.find(Query(facets={"source": ("forum",)}, words="scattering"), 0, 9).total == 2
     assert call("stats", file) == 0
-
-
-@pytest.mark.integration
-def test_published_layouts_open_in_the_same_pages(tmp_path: Path, cache: Path) -> None:
-    assert cache
-    lines = "OQ\tWhere is it?\tUser\nPA\tIn the settings.\tAgent\n\nOQ\tAnd now?\tUser\nPA_FD\tTry again.\tAgent\n"
-    (tmp_path / "intents.tsv").write_text(lines, "utf-8")
-    (data,) = Sources([tmp_path / "intents.tsv"]).data
-    index = data.wait()
-    assert index is not None, data.problem
-    found = index.find(Query(), 0, 9)
-    assert found.total == 2
-    assert "label" in found.facets
-    for one in found.entries:
-        assert "User" in conversation_page(data, one.id)
-
-
-@pytest.mark.integration
-def test_files_as_msdialog_and_dstc7_publish_them_open_in_the_same_pages(tmp_path: Path, cache: Path) -> None:
-    assert cache
-    (tmp_path / "MSDialog-Complete.json").write_text(
-        json.dumps({"1": dialog(*TALK), "2": dialog(*TALK)}), "utf-8"
-    )
-    ubuntu = [example(1, *UBUNTU), example(2, *UBUNTU[:2])]
-    (tmp_path / "ubuntu_train_subtask_1.json").write_text(json.dumps(ubuntu), "utf-8")
-    _open_in_pages(tmp_path / "MSDialog-Complete.json", "lamp", "Is the bulb loose?")
-    _open_in_pages(tmp_path / "ubuntu_train_subtask_1.json", "disk", "Turn it off first.")
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("job", "layout", "said"), [("tutoring", "cima", "Tutor"), ("incident_response", "crwiz", "Operator")]
-)
-def test_files_in_the_layouts_of_cima_and_crwiz_open_in_the_same_pages(
-    job: str, layout: str, said: str, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cache
-    assert call("generate", ROOT / "jobs" / f"{job}.yaml", "-n", 2, "-o", tmp_path / "run") in (0, 3)
-    assert call("export", tmp_path / "run", "--to", layout, "-o", tmp_path / "files") == 0
-    capsys.readouterr()
-    _open_in_pages(tmp_path / "files", "", said)
-
-
-def _open_in_pages(path: Path, word: str, said: str) -> None:
-    """Find the conversations of a data set by a word, and read one."""
-    (data,) = Sources([path]).data
-    index = data.wait()
-    assert index is not None, data.problem
-    found = index.find(Query(words=word), 0, 9)
-    assert found.total > 0
-    assert found.facets
-    for one in found.entries[:3]:
-        page = conversation_page(data, one.id)
-        assert '<li class="turn' in page
-        assert said.lower() in page.lower()
 
 
 @pytest.mark.unit

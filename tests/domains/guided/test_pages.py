@@ -1,0 +1,26 @@
+"""Files in the layout of CRWIZ in the pages of `edgen web`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+from tests.cli.command import call
+from tests.web.data_pages import open_in_pages
+
+pytestmark = pytest.mark.integration
+
+
+def test_exported_files_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert call("generate", ROOT / "jobs" / "incident_response.yaml", "-n", 2, "-o", tmp_path / "run") in (
+        0,
+        3,
+    )
+    assert call("export", tmp_path / "run", "--to", "crwiz", "-o", tmp_path / "files") == 0
+    capsys.readouterr()
+    open_in_pages(tmp_path / "files", "", "Operator")
