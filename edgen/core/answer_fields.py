@@ -137,31 +137,32 @@ def _said(given: Mapping[str, Sequence[str]], name: str) -> str:
 
 def _read(field: Field, said: Sequence[str]) -> Any:
     text = said[0].strip() if said else ""
+    label = field.label.removesuffix("?")
     if field.kind == "text":
         if len(text) < field.least:
-            raise UsageError(f"{field.label}: write something first.")
+            raise UsageError(f"{label}: write something first.")
         if len(text) > field.most:
-            raise UsageError(f"{field.label}: this has {len(text)} characters; at most {field.most} fit.")
+            raise UsageError(f"{label}: this has {len(text)} characters; at most {field.most} fit.")
         return text
     if field.kind == "number":
         if not (text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) < 12):
-            raise UsageError(f"{field.label}: give a whole number from {field.least} to {field.most}.")
+            raise UsageError(f"{label}: give a whole number from {field.least} to {field.most}.")
         if not field.least <= int(text) <= field.most:
-            raise UsageError(f"{field.label}: give a whole number from {field.least} to {field.most}.")
+            raise UsageError(f"{label}: give a whole number from {field.least} to {field.most}.")
         return int(text)
     if field.kind == "json":
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            raise UsageError(f"{field.label}: this is not JSON.") from None
+            raise UsageError(f"{label}: this is not JSON.") from None
     named = {msgspec.json.encode(one.value).decode(): one.value for one in field.choices}
     if any(one not in named for one in said):
-        raise UsageError(f"{field.label}: choose what is offered.")
+        raise UsageError(f"{label}: choose what is offered.")
     if field.kind == "choice":
         if not said:
-            raise UsageError(f"{field.label}: choose one.")
+            raise UsageError(f"{label}: choose one.")
         return named[said[0]]
     chosen = list(dict.fromkeys(named[one] for one in said))
     if not field.least <= len(chosen) <= field.most:
-        raise UsageError(f"{field.label}: choose {field.least} to {field.most}.")
+        raise UsageError(f"{label}: choose {field.least} to {field.most}.")
     return chosen
