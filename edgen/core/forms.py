@@ -60,8 +60,8 @@ class Form(NamedTuple):
         return msgspec.structs.replace(reply, text=held) if isinstance(held, str) else reply
 
     def added_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the messages with the sentence at the end of the last one; of a `spoken` form at the end of
-        the system message, if there is one. Small models talk about a sentence that ends the partner's turn."""
+        """Return the messages with the sentence at the end of the last one, or for a `spoken` form at the end
+        of the system message. Small models talk about a sentence that ends the partner's turn."""
         if self.spoken and len(messages) > 1 and messages[0].role == "system":
             brief, *said = messages
             return Message("system", f"{brief.content}\n\n{self.words}"), *said
