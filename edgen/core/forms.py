@@ -38,12 +38,14 @@ _MOST_TEXT = 1_000  # characters of one text, unless a form says otherwise
 class Form(NamedTuple):
     """The form of one answer. `words` asks for it in a sentence. `required`: the answer is not asked for in
     another form if the service takes no schema. `holds`: the property that is read in place of the whole
-    answer; empty: the reader takes the object."""
+    answer; empty: the reader takes the object. `spoken`: the answer is a turn, so the last message may be the
+    partner's turn, which is left as it was said."""
 
     schema: bytes
     words: str
     required: bool = False
     holds: str = ""
+    spoken: bool = False
 
     def content(self, reply: Reply) -> Reply:
         """Return the reply as its reader takes it: with the text that it `holds`, if it is the object that
@@ -58,7 +60,11 @@ class Form(NamedTuple):
         return msgspec.structs.replace(reply, text=held) if isinstance(held, str) else reply
 
     def added_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the messages with the sentence at the end of the last one."""
+        """Return the messages with the sentence at the end of the last one, or for a `spoken` form at the end
+        of the system message. Small models talk about a sentence that ends the partner's turn."""
+        if self.spoken and len(messages) > 1 and messages[0].role == "system":
+            brief, *said = messages
+            return Message("system", f"{brief.content}\n\n{self.words}"), *said
         *before, last = messages
         return *before, Message(last.role, f"{last.content}\n\n{self.words}")
 
@@ -81,7 +87,7 @@ def _form(schema: bytes) -> Form:
 
 def turn_form(longest: int = _MOST_TEXT) -> Form:
     """Return the form of one turn: an object with its text."""
-    return form(text=text(longest))._replace(holds="text")
+    return form(text=text(longest))._replace(holds="text", spoken=True)
 
 
 def text(most: int = _MOST_TEXT, *, least: int = 1) -> Part:

@@ -81,6 +81,15 @@ def test_the_words_end_the_last_message() -> None:
     assert VERDICT.words == 'Answer with one JSON object and nothing else. It has "better" (1 or 2).'
 
 
+def test_the_words_leave_a_partner_s_turn_as_it_was_said() -> None:
+    before = (Message("system", "You are a tutor."), Message("user", "What is 2 + 2?"))
+    for turn in (turn_form(), acted_form(("Guess", "Question"))):
+        system, user = turn.added_to(before)
+        assert system == Message("system", f"You are a tutor.\n\n{turn.words}")
+        assert user == before[1]
+        assert turn.added_to(before[1:]) == (Message("user", f"What is 2 + 2?\n\n{turn.words}"),)
+
+
 @pytest.mark.parametrize(
     ("text", "finish", "read_as"),
     [

@@ -21,8 +21,8 @@ from edgen.plugin import Message, Simulation
 from edgen.plugin.protocols import CONTINUED
 from edgen.protocols.labelling_simulated import true_labels
 
-_ACTIONS = re.compile(r'"actions"\s*:')
-_TEXT = re.compile(r'"text"\s*:')
+_ACTIONS = re.compile(r'"actions"')
+_TEXT = re.compile(r'"text"')
 _LISTED = re.compile(r"(?m)^\s*[-*]\s+([A-Z][\w -]{0,39}):\s")
 _ANSWER = re.compile(r"(?mi)^(?:the )?right answer:\s*(.+)$")
 _MISTAKE = re.compile(r"(?mi)^your first answer:\s*(.+)$")

@@ -39,7 +39,8 @@ def acted_form(actions: Collection[str], most: int = 3) -> Form:
     """Return the form of a turn with one to `most` of these actions; of its text alone if there are none."""
     if not actions:
         return turn_form()
-    return form(text=text_of(), actions=listed(one_of(actions), 1, min(most, len(actions))))
+    parts = {"text": text_of(), "actions": listed(one_of(actions), 1, min(most, len(actions)))}
+    return form(**parts)._replace(spoken=True)
 
 
 def read_acted_turn(

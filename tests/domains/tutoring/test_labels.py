@@ -68,7 +68,7 @@ def test_a_turn_and_the_responses_to_it_are_labelled_in_one_request() -> None:
 def test_in_the_place_of_the_speaker_nobody_else_is_asked_for_actions() -> None:
     session, asked = some({"labelled_by": "labeller"})
     briefs = {one.messages[0].content for one in asked if one.role != "labeller"}
-    assert all('{"text": "what you say"}' in brief and '"actions"' not in brief for brief in briefs)
+    assert all('"text"' in brief and '"actions"' not in brief for brief in briefs)
     turns = [
         one for turn in session.turns for one in (turn, *turn.alternatives) if "exercise" not in one.data
     ]
@@ -383,14 +383,14 @@ def test_with_bad_replies_nothing_is_lost(tmp_path: Path) -> None:
     """Every third reply is garbage: each session still has its outcome, and what is missing is told."""
     settings = {"student_turns": 4, "labelled_by": "both", "choose": "judge"}
     backends = {"default": {"type": "simulator", "faults": "garbage=0.3"}}
-    job = {**JOB, "conversations": 12, "asks": 2, "tutoring": settings, "backends": backends}
-    with pytest.raises(ShortError, match=r"of 12 conversations were accepted \(no_actions "):
+    job = {**JOB, "conversations": 20, "asks": 2, "tutoring": settings, "backends": backends}
+    with pytest.raises(ShortError, match=r"of 20 conversations were accepted \(no_actions "):
         edgen.generate(job, output=tmp_path / "run", progress=False)
     run = edgen.open(tmp_path / "run")
     status = run.status
-    assert status.accepted + sum(status.rejected.values()) == 12
+    assert status.accepted + sum(status.rejected.values()) == 20
     assert {*status.rejected} <= {"no_actions", "empty", "no_turns"}
-    assert 0 < status.accepted < 12
+    assert 0 < status.accepted < 20
     told = [json.loads(line) for line in (run.folder / "rejected.jsonl").read_text().splitlines()]
     assert len(told) == sum(status.rejected.values())
     assert all(one["detail"] for one in told)
