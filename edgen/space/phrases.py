@@ -123,21 +123,11 @@ def _listed(key: str, value: Any) -> Any:
 
 def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
     for name, said in found.said.items():
-        values = [*space[name].values]
-        yield from (
-            Problem(f"$.phrases.said.{name}", f"there is no value {value!r}{nearest(value, values)}")
-            for value in said
-            if value not in values
-        )
+        yield from _unknown(f"$.phrases.said.{name}", said, space[name].values)
         yield from _empty(f"$.phrases.said.{name}", said.values())
         yield from _unfilled(f"$.phrases.said.{name}", said.values(), space)
     for name, facts in found.facts.items():
-        values = [*space[name].values]
-        yield from (
-            Problem(f"$.phrases.facts.{name}", f"there is no value {value!r}{nearest(value, values)}")
-            for value in facts
-            if value not in values
-        )
+        yield from _unknown(f"$.phrases.facts.{name}", facts, space[name].values)
     roles = [role.name for role in space.roles]
     for name, one in found.roles.items():
         path = f"$.phrases.roles.{name}"
@@ -152,6 +142,16 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
         yield from _unfilled(path, steps, space)
 
 
+def _unknown(path: str, named: Iterable[str], values: Iterable[str]) -> Iterator[Problem]:
+    """Yield the values that a dimension lacks."""
+    known = [*values]
+    return (
+        Problem(path, f"there is no value {value!r}{nearest(value, known)}")
+        for value in named
+        if value not in known
+    )
+
+
 def _impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[Problem]:
     """Yield the conditions that no scenario fulfils."""
     for name, values in when.items():
@@ -160,12 +160,7 @@ def _impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[P
                 path, f"`when` names {name}, and there is no such dimension{nearest(name, space.names)}"
             )
             continue
-        known = [*space[name].values]
-        yield from (
-            Problem(path, f"`when` names {value!r}, and {name} has no such value{nearest(value, known)}")
-            for value in values
-            if value not in known
-        )
+        yield from _unknown(f"{path}.when.{name}", values, space[name].values)
 
 
 def _unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Problem]:

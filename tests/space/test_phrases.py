@@ -63,7 +63,7 @@ def test_phrases_are_no_content() -> None:
     no_mapping=("  roles: [Doctor]\n", "expected"),
     impossible=(
         "  roles: {Doctor: {answers: [{to: hm, says: Yes., when: {manner: calm}}]}}\n",
-        "manner has no such value",
+        "answers.when.manner: there is no value 'calm'",
     ),
     unknown_when=("  roles: {Doctor: {answers: [{to: hm, says: Yes., when: {mood: calm}}]}}\n", "names mood"),
     unknown_fact=("  facts: {manner: {calm: {word: Fine.}}}\n", "there is no value 'calm'"),

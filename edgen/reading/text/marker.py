@@ -40,7 +40,7 @@ _SHORT = re.compile(
 _QUOTE = re.compile('["“”]')
 # What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
-# A separator stands behind each turn. One inside a turn parts it in two, and of plain parts a plain turn is made.
+# A separator follows each turn. One inside a turn splits it in two; plain parts are joined to a plain turn.
 _ALL_PLAIN = re.compile(r"(?>(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?])?\x1f)+)")
 
 
