@@ -125,7 +125,8 @@ def role_problem(name: str) -> str | None:
 def _shape(name: str) -> str | None:
     if _NAME.fullmatch(name):
         return None
-    return "a name is up to 40 letters, digits and _, a letter first, as in teacher_move"
+    shape = "a name is up to 40 letters from a to z, digits and _, a letter first, as in teacher_move"
+    return f"{shape}; values may be in any script"
 
 
 def _taken(name: str, taken: frozenset[str], whose: str) -> str | None:
