@@ -1,4 +1,4 @@
-"""A Python function as a backend: `async def answer(request) -> str | Reply`.
+"""A Python function as a backend: `async def answer(request) -> str | Reply`, or the same without `async`.
 
 Its identity is the function's qualified name with its attribute `version`, if it has one: after a change of
 either, every request is sent again. A function has no batch service, key or list price.
@@ -7,8 +7,11 @@ either, every request is sent again. A function has no batch service, key or lis
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import functools
 import inspect
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
@@ -29,7 +32,10 @@ from edgen.plugin import (
 from edgen.plugin.errors import EdgenError
 from edgen.plugin.providers import clean_message, scrub
 
-AnswerFunction = Callable[[Request], Awaitable[str | Reply]]
+AnswerFunction = Callable[[Request], str | Reply | Awaitable[str | Reply]]
+
+
+_MOST_THREADS = 256
 
 
 class FunctionConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="function"):
@@ -42,7 +48,7 @@ class FunctionConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
 
 
 class FunctionBackend:
-    """Backend that calls a function. `timeout` is seconds for one answer."""
+    """Backend that calls an asynchronous function. `timeout` is seconds for one answer."""
 
     def __init__(self, function: AnswerFunction, config: FunctionConfig, timeout: float) -> None:
         self.model = config.model
@@ -51,13 +57,12 @@ class FunctionBackend:
         self._timeout = timeout
 
     def __repr__(self) -> str:
-        return f"FunctionBackend({self.model})"
+        return f"{type(self).__name__}({self.model})"
 
     async def complete(self, request: Request) -> Reply:
         """Call the function once. Raises its own CallError, and one for any other exception."""
         try:
-            async with asyncio.timeout(self._timeout):
-                answer: object = await self._function(request)
+            answer = await self._call(request)
         except (CallError, EdgenError):
             raise
         except Exception as problem:
@@ -83,8 +88,66 @@ class FunctionBackend:
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""
 
+    async def _call(self, request: Request) -> object:
+        """Return what the function returns, or raise what it raises."""
+        async with asyncio.timeout(self._timeout):
+            answer: Any = self._function(request)
+            return await answer
+
     def _describe(self, problem: Exception) -> str:
         return clean_message(f"the function {self.model} raised {type(problem).__name__}: {problem}")
+
+
+class ThreadedFunctionBackend(FunctionBackend):
+    """A backend that calls a plain function in threads: as many at once as its attribute `threads` says,
+    else one.
+
+    A thread cannot be stopped, so an answer has no time limit.
+    """
+
+    def __init__(self, function: AnswerFunction, config: FunctionConfig, timeout: float) -> None:
+        super().__init__(function, config, timeout)
+        self._threads: int = getattr(function, "threads", 1)
+        self._free = asyncio.Semaphore(self._threads)
+
+    async def slots(self) -> int | None:
+        """Return how many calls run at once."""
+        return self._threads
+
+    async def _call(self, request: Request) -> object:
+        await self._free.acquire()
+        loop = asyncio.get_running_loop()
+        called: asyncio.Future[Callable[[], object]] = loop.create_future()
+
+        def settle(outcome: Callable[[], object]) -> None:
+            self._free.release()
+            if not called.done():  # else the caller was cancelled
+                called.set_result(outcome)
+
+        def work() -> None:
+            outcome = _outcome_of(self._function, request)
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+                loop.call_soon_threadsafe(settle, outcome)
+
+        # A daemon, so that a call that hangs does not keep the process.
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(work,), name=self.model, daemon=True).start()
+        answer = (await called)()
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+def _outcome_of(function: AnswerFunction, request: Request) -> Callable[[], object]:
+    """Call a function, and return another one that returns or raises the same."""
+    try:
+        answer = function(request)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - raised anew for its caller
+        failed = problem if isinstance(problem, Exception) else RuntimeError(type(problem).__name__)
+
+        def fail() -> object:
+            raise failed
+
+        return fail
+    return lambda: answer
 
 
 def _kind_of(problem: Exception) -> FailureKind:
@@ -93,18 +156,43 @@ def _kind_of(problem: Exception) -> FailureKind:
     return FailureKind.CONNECTION if isinstance(problem, ConnectionError) else FailureKind.BAD_REQUEST
 
 
+def backend_of(function: AnswerFunction, config: FunctionConfig, timeout: float) -> FunctionBackend:
+    """Return the backend that a function is. `timeout`: seconds for one answer of an asynchronous one."""
+    kind = FunctionBackend if _is_asynchronous(function) else ThreadedFunctionBackend
+    return kind(function, config, timeout)
+
+
 def config_of(function: AnswerFunction) -> FunctionConfig:
-    """Return a job's configuration for a function. Raises UsageError unless it is asynchronous."""
-    inner: Any = function.func if isinstance(function, functools.partial) else function
+    """Return a job's configuration for a function. Raises UsageError for what cannot be called, has no name,
+    or has another `threads` than a number."""
+    inner = _inner(function)
     named = inner if hasattr(inner, "__qualname__") else type(inner)
     name = f"{named.__module__}.{named.__qualname__}"
-    if not (inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)):
+    if not callable(function):
         raise UsageError(
-            f"the backend {name} is not an asynchronous function: write `async def`, take one request, and return the "
-            "answer as a text."
+            f"the backend {name} is no function: write one that takes a request and returns a text."
+        )
+    if name.endswith("<lambda>"):
+        raise UsageError(
+            "a backend is a lambda, which has no name to know its answers by: write it with `def`, under a name."
+        )
+    threads = getattr(function, "threads", 1)
+    if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
+        raise UsageError(
+            f"the attribute `threads` of the backend {name} is {threads!r}: it is the number of calls at once, "
+            f"from 1 to {_MOST_THREADS}."
         )
     version = getattr(function, "version", None)
     return FunctionConfig(model=name, version=None if version is None else str(version))
+
+
+def _inner(function: AnswerFunction) -> Any:
+    return function.func if isinstance(function, functools.partial) else function
+
+
+def _is_asynchronous(function: AnswerFunction) -> bool:
+    inner = _inner(function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
 
 
 class FunctionProvider(Provider):

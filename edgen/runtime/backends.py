@@ -95,9 +95,9 @@ async def open_backends(
             stack.push_async_callback(people.close)
         for name, config in configs.items():
             if (function := (functions or {}).get(name)) is not None:
-                from edgen.providers.function import FunctionBackend, config_of
+                from edgen.providers.function import backend_of, config_of
 
-                backends[name] = FunctionBackend(function, config_of(function), limits.timeout)
+                backends[name] = backend_of(function, config_of(function), limits.timeout)
             else:
                 backends[name] = make(
                     config,

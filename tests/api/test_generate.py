@@ -284,12 +284,17 @@ class TestFunctions:
             edgen.generate(JOB, backends={"default": fail}, output=tmp_path / "run")
         assert edgen.open(tmp_path / "run").status.accepted == 0
 
-    def test_a_function_that_is_not_asynchronous_is_refused(self, tmp_path: Path) -> None:
-        def answer(_request: edgen.Request) -> str:
-            return ""
+    def test_a_plain_function_answers_too(self, tmp_path: Path) -> None:
+        asked = []
 
-        with pytest.raises(UsageError, match="not an asynchronous function"):
-            edgen.generate(JOB, backends={"default": answer}, output=tmp_path / "run")
+        def answer(request: edgen.Request) -> str:
+            from edgen.simulator.text import respond
+
+            asked.append(request)
+            return respond(request.messages, seed=request.address.scenario, max_tokens=None).text
+
+        run = edgen.generate(JOB, backends={"default": answer}, output=tmp_path / "run")
+        assert run.status.accepted == len(asked) == 6
 
     def test_a_loop_that_is_closed_is_named(self, tmp_path: Path) -> None:
         loop = asyncio.new_event_loop()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
+import time
+from collections.abc import Awaitable
+from typing import Any
 
 import pytest
 
@@ -11,7 +15,8 @@ from edgen.core.errors import CallError, FailureKind, InputError, UsageError
 from edgen.core.registry import find
 from edgen.core.values import Reply, Request
 from edgen.providers import make
-from edgen.providers.function import AnswerFunction, FunctionBackend, FunctionConfig, config_of
+from edgen.providers.base import CountsSlots
+from edgen.providers.function import AnswerFunction, FunctionBackend, FunctionConfig, backend_of, config_of
 from tests.providers.fakes import request
 
 
@@ -27,7 +32,7 @@ class Answers:
 
 
 def backend(function: AnswerFunction, timeout: float = 5.0) -> FunctionBackend:
-    return FunctionBackend(function, config_of(function), timeout)
+    return backend_of(function, config_of(function), timeout)
 
 
 async def test_a_text_or_a_reply_is_an_answer() -> None:
@@ -76,9 +81,84 @@ async def test_another_answer_is_a_failure() -> None:
         await backend(number).complete(request("x"))
 
 
-def test_it_has_to_be_asynchronous() -> None:
-    with pytest.raises(UsageError, match="async def"):
-        config_of(lambda _: "x")  # type: ignore[arg-type,return-value]
+def plain(asked: Request) -> str:
+    return f"{asked.messages[0].content} in {threading.current_thread().name}"
+
+
+def plain_that_fails(_: Request) -> str:
+    raise SystemExit(3)
+
+
+def plain_that_returns_a_coroutine(asked: Request) -> Awaitable[str | Reply]:
+    return hello(asked)
+
+
+class TestPlainFunctions:
+    async def test_one_runs_in_a_thread(self) -> None:
+        assert (await backend(plain).complete(request("x"))).text == f"x in {__name__}.plain"
+
+    async def test_what_it_raises_is_a_failed_call(self) -> None:
+        with pytest.raises(CallError, match="raised RuntimeError: SystemExit"):
+            await backend(plain_that_fails).complete(request("x"))
+
+    async def test_a_coroutine_that_it_returns_is_awaited(self) -> None:
+        assert (await backend(plain_that_returns_a_coroutine).complete(request("x"))).text.startswith("hello")
+
+    @pytest.mark.parametrize("threads", [1, 3])
+    async def test_as_many_calls_run_at_once_as_it_has_threads(self, threads: int) -> None:
+        at_once, most, lock = 0, 0, threading.Lock()
+
+        def count(_: Request) -> str:
+            nonlocal at_once, most
+            with lock:
+                at_once += 1
+                most = max(most, at_once)
+            time.sleep(0.02)
+            with lock:
+                at_once -= 1
+            return "x"
+
+        count.threads = threads  # type: ignore[attr-defined]
+        counting = backend(count, timeout=0.001)  # an answer of a thread has no time limit
+        await asyncio.gather(*(counting.complete(request("x")) for _ in range(9)))
+        assert most == threads
+        assert isinstance(counting, CountsSlots)
+        assert await counting.slots() == threads
+
+    async def test_a_cancelled_call_holds_its_place_until_it_has_ended(self) -> None:
+        go_on, began = threading.Event(), []
+
+        def wait(asked: Request) -> str:
+            began.append(asked.messages[0].content)
+            go_on.wait(10)
+            return "x"
+
+        waiting = backend(wait)
+        first = asyncio.create_task(waiting.complete(request("first")))
+        while not began:
+            await asyncio.sleep(0.001)
+        first.cancel()
+        second = asyncio.create_task(waiting.complete(request("second")))
+        await asyncio.sleep(0.02)
+        assert began == ["first"]
+        go_on.set()
+        assert (await second).text == "x"
+        assert began == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda _: "x", "a lambda, which has no name"),
+        ("x", "is no function"),
+        (functools.partial(plain), "`threads`"),
+    ],
+)
+def test_what_cannot_be_a_backend_is_refused(function: Any, message: str) -> None:
+    if isinstance(function, functools.partial):
+        function.threads = 0  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match=message):
+        config_of(function)
 
 
 def test_a_job_cannot_bring_one() -> None:
