@@ -119,8 +119,8 @@ def generate(call: _Call) -> Run:
     `job` is the path of a job file, a dict of its keys, or an `edgen.Job`; `overrides` are keys in the place
     of its own. `backends` may hold functions, asynchronous or not, which take a request and return the
     answer as a text. Started again, it resumes and makes no call twice; `resume="never"` refuses a folder
-    with a run. `scenarios` makes only those of a range; `yes` agrees to everything that is undone or paid for again;
-    `trust_hosts` are in the form of `--trust-host`, `trust_code` in that of `--trust-code`.
+    with a run. `scenarios` makes only those of a range; `yes` agrees to everything that is undone or paid
+    for again; `trust_hosts` are in the form of `--trust-host`, `trust_code` in that of `--trust-code`.
 
     >>> job = {
     ...     "name": "few",
