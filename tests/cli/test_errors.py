@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
 
 from edgen.cli.errors import End, at_end, run_guarded
 from edgen.core.errors import SignalError
@@ -47,6 +49,23 @@ def test_a_second_one_while_the_first_is_heeded_does_not_break_that_off() -> Non
 
     assert run_guarded(work) == 143
     assert done == [True]
+
+
+@pytest.mark.crash
+def test_a_signal_while_the_arguments_are_read_ends_with_its_own_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """typer takes it for Ctrl-C there, and ends without a sentence."""
+    app = typer.Typer()
+
+    @app.command()
+    def work(
+        _: Annotated[str, typer.Option("--word", callback=lambda _: os.kill(os.getpid(), signal.SIGTERM))],
+    ) -> None:
+        raise AssertionError("the signal came before")
+
+    assert run_guarded(lambda: app(["--word", "x"])) == 143
+    assert "terminated" in capsys.readouterr().err
 
 
 @pytest.mark.crash
