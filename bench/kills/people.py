@@ -22,7 +22,7 @@ async def answer_requests(run: Path) -> None:
     with Mailbox(run) as mailbox:
         while True:
             for one in (one.request for role in _ROLES for one in mailbox.waiting(role)):
-                mailbox.answer(one.key, _answer(one), "ann", 1.0, time.time())
+                mailbox.answer(one.key, _answer(one), "ann", time.time())
             await asyncio.sleep(_PAUSE)
 
 

@@ -30,8 +30,7 @@ from edgen.preferences.choice import PairChoice
 from edgen.preferences.credit import credited
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pair_sets import SetComparison, compare_pair_sets
-from edgen.preferences.pairs import PairCounts, write_pairs
-from edgen.preferences.response_pairs import write_response_pairs
+from edgen.preferences.pairs import PairCounts, write_pairs, write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
 from edgen.protocols.oracle import votes_of
@@ -174,10 +173,11 @@ class PairMaking:
         if self.options.by in OF_RESPONSES:
             return self._make_of_responses(report=report)
         reader, options, pairs = self.reader, self.options, self.job.pairs
-        scenarios = self.require_comparable()
         if options.human is not None:
             self._take_votes(options.human)
         votes = stored_votes(reader.rundir)
+        on_responses = options.by == "human" and any(a == b for a, b in votes)
+        scenarios = self._scenarios() if on_responses else self.require_comparable()
         if options.by == "human" and not votes:
             raise UsageError(
                 f"{options.human or self.run.path}: there are no votes. Name a file with --people FILE, with one vote a line, as in "
@@ -217,15 +217,18 @@ class PairMaking:
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
         """Pairs of responses to one turn, by what the run says itself of them."""
-        reader = self.reader
-        scenarios = sum(1 for _ in reader.scenarios())
-        if not scenarios:
-            raise self._nothing_accepted()
-        made = write_response_pairs(reader, self._rules())
+        reader, scenarios = self.reader, self._scenarios()
+        made = write_response_pairs(reader, self._rules(), stored_votes(reader.rundir))
         made.simulated |= reader.simulated
         bias = bias_of_run(reader) if report else None
         about = (self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0)
         return PairedRun(*about, made=made, bias=bias, name=self.name)
+
+    def _scenarios(self) -> int:
+        """Return the number of scenarios with a conversation. Raises RunError if there is none."""
+        if scenarios := sum(1 for _ in self.reader.scenarios()):
+            return scenarios
+        raise self._nothing_accepted()
 
     def _rules(self, judge: str | None = None) -> LabelRules:
         """Return the rules of labels; `judge`: the one whose verdicts count."""

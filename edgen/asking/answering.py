@@ -78,13 +78,25 @@ async def open_answering(
     *,
     send: bool,
     functions: Mapping[str, Function | None] | None = None,
+    run: Path | None = None,
+    arm: str = "",
+    together: Iterable[str] = (),
 ) -> AsyncIterator[Answering]:
     """Open backends of a job. Without `send` they have no keys and send nothing: they only say who they are.
 
-    `functions`: the caller's functions that are backends, by name. Raises what `open_backends` raises.
+    `functions`: the caller's functions that are backends, by name. `run`, `arm` and `together` are about
+    people, as in `open_backends`. Raises what that raises.
     """
     trust = control.trust if send else None
-    async with open_backends(configs, job.limits, trust, functions=functions) as backends:
+    async with open_backends(
+        configs,
+        job.limits,
+        trust,
+        functions=functions,
+        run=run if send else None,
+        arm=arm,
+        together=together,
+    ) as backends:
         if not send:
             yield Answering(backends)
             return
@@ -105,7 +117,7 @@ async def open_answerers(
     send: bool,
 ) -> AsyncIterator[dict[str, tuple[Job, Answering]]]:
     """Open backends that all answer under `role`, with one template. Equal ones share a backend and its
-    connections.
+    connections, except those of people, who answer for each apart.
 
     Returns, by the names of `chosen`, the run's job with the backend, and the backend. Without `send` they
     send nothing. Raises what `job_with`, `open_backends` and `open_scheduler` raise.
@@ -113,7 +125,8 @@ async def open_answerers(
     jobs = {name: job_with(job, role, one.config, prompt, run.job) for name, one in chosen.items()}
     first: dict[str, str] = {}  # whose backend it is, by name
     for name, one in chosen.items():
-        first[name] = next((other for other in first if chosen[other] == one), name)
+        alike = (other for other in first if chosen[other] == one and not one.config.BY_PEOPLE)
+        first[name] = next(alike, name)
     configs = {name: chosen[name].config for name in first.values()}
     functions = {name: chosen[name].function for name in configs}
     trust = control.trust if send else None
@@ -126,6 +139,7 @@ async def open_answerers(
                 arms=len(chosen),
                 functions=functions,
                 run=run.path if send else None,
+                arm=None,
             )
         )
         found: dict[str, tuple[Job, Answering]] = {}

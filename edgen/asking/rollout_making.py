@@ -119,7 +119,15 @@ class RolloutMaking:
         """Open the agents of an arm, which send nothing unless they are to `send`."""
         plan, control = self._plans[arm], self._control
         async with open_answering(
-            plan.job, configs_of(plan), control, self._asked.way, send=send, functions=control.functions
+            plan.job,
+            configs_of(plan),
+            control,
+            self._asked.way,
+            send=send,
+            functions=control.functions,
+            run=self._choice.reader.rundir.path,
+            arm=arm,
+            together=[role for role in plan.speaking if plan.rules.by_people(role)],
         ) as answering:
             backends = answering.backends
             identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}

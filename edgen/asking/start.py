@@ -16,7 +16,7 @@ from edgen.asking.options import AskOptions
 from edgen.asking.places import Place, hold_ledger
 from edgen.asking.work import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
-from edgen.core.errors import EdgenError
+from edgen.core.errors import EdgenError, UsageError
 from edgen.core.options import Way
 from edgen.core.threads import run_in_thread
 from edgen.prompting import Prompt
@@ -102,6 +102,8 @@ def ask_for_file(
     that file. Raises the error that stopped the asker, with a note on where its answers are.
     """
     place, job = Place(asker.out.parent), asker.job
+    if any(config.BY_PEOPLE for config in job.backends.values()):
+        raise UsageError("people answer within a run, and this asks about none: name a model's backend.")
     ledger = place.ledger(asker)
     functions = {name: one for name, one in control.functions.items() if name == "default"}
 

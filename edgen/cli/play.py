@@ -84,8 +84,8 @@ def _play(game: Game, screen: Screen, papers: Papers) -> None:
             if mailbox is not None and waiting:
                 papers.keep()
                 pending = waiting[0].request
-                text, seconds = screen.answer(pending)
-                mailbox.answer(pending.key, text, PLAYER, seconds, time.time())
+                mailbox.note_seen(pending.key, time.time())
+                mailbox.answer(pending.key, screen.answer(pending), PLAYER, time.time())
     except (Left, KeyboardInterrupt):
         performance.interrupt()
         performance.join()

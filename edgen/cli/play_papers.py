@@ -64,7 +64,7 @@ class Papers:
 
     def _ask(self, paper: Paper) -> Any:
         assert paper.request is not None
-        text, _ = self._screen.answer(paper.request, title="Some questions")
+        text = self._screen.answer(paper.request, title="Some questions")
         return msgspec.json.decode(text)
 
     def _answered(self) -> dict[str, Answer]:

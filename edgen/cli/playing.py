@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -148,9 +147,9 @@ class Screen:
 
     # -- what is written
 
-    def answer(self, pending: PersonRequest, title: str = "") -> tuple[str, float]:
-        """Return the person's answer to a request, and the seconds that it took. `title` stands above
-        questions that belong to no conversation. Raises Left."""
+    def answer(self, pending: PersonRequest, title: str = "") -> str:
+        """Return the person's answer to a request. `title` stands above questions that belong to no
+        conversation. Raises Left."""
         if title:
             self._panel(Text(_lines(pending.view.text)), title, _OWN)
         else:
@@ -158,7 +157,7 @@ class Screen:
         if pending.again:
             reason = pending.again.replace("_", " ").replace(":", ": ")
             self.note(f"Your answer could not be used ({reason}). Say it in another way.", "yellow")
-        fields, began = fields_of(pending), time.monotonic()
+        fields = fields_of(pending)
         while True:
             given, closing = self._fill(fields, pending.view)
             if closing:
@@ -169,7 +168,7 @@ class Screen:
                 self.note(str(problem), "yellow")
                 continue
             self._echo(given, fields, pending.view)
-            return text, round(time.monotonic() - began, 1)
+            return text
 
     def _fill(self, fields: Sequence[Field], view: View) -> tuple[dict[str, list[str]], bool]:
         given: dict[str, list[str]] = {}

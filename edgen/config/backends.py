@@ -91,7 +91,9 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
     LISTS: ClassVar[frozenset[str]] = frozenset()  # keys whose value may also be a list of such values
-    ALWAYS_SEEDED: ClassVar[bool] = False  # a call's own seed shapes its answer at any settings
+    ALWAYS_SEEDED: ClassVar[bool] = (
+        False  # equal calls are answered anew, by a seed or by people, at any settings
+    )
     FILES: ClassVar[Mapping[str, Literal["questionnaires", "text"]]] = {}
     """Settings that name text files, with the kind of each. A run keeps copies of them."""
     BY_PEOPLE: ClassVar[bool] = False  # people answer: no limit, price or retry of services applies

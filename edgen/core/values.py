@@ -217,23 +217,29 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     top: tuple[tuple[str, float], ...] = ()
 
 
-class Given(msgspec.Struct, frozen=True, array_like=True):
-    """The time at which a person gave an answer, in seconds since the epoch, and the seconds from the page to
-    the answer; None if the page did not count them."""
+class Given(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Times of a person's answer, in seconds since the epoch by the clocks of edgen's processes: when it was
+    asked for, first `seen`, `typed` (its writing began) and given (`at`), in this order. `seconds`: from seen
+    to given. None where nobody noted it, such as the first key without JavaScript."""
 
     at: float
     seconds: float | None = None
+    asked: float | None = None
+    seen: float | None = None
+    typed: float | None = None
 
 
 class AnswerTime(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The time of a person's answer. `answered`: in seconds since the epoch; `seconds`: from the page to the
-    answer, None if the page did not count them."""
+    """Times of a person's answer, as in `Given`. `answered`: when it was given."""
 
     role: str
     step: int
     attempt: int
     answered: float
     seconds: float | None = None
+    asked: float | None = None
+    seen: float | None = None
+    typed: float | None = None
 
 
 class Reply(msgspec.Struct, frozen=True):

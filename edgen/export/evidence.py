@@ -27,8 +27,8 @@ Part = Literal["conversations", "labels"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a preference. `judge`, `model` and `compare` are a judge's; `by` is None if a source
-    has only ties. `simulated` are the simulated parts. `rollouts`: number per response, if the preference
+    """The evidence of a preference. `judge` and `model` are a judge's; `compare` is a judge's or people's;
+    `by` is None if a source has only ties. `simulated` are the simulated parts. `rollouts`: number per response, if the preference
     uses them."""
 
     by: Source | None
@@ -54,6 +54,8 @@ def evidence_of(compared: Compared, label: Label | None) -> Evidence:
     if isinstance(signal, RolloutSignal):
         compare: Compare | None = None if signal.judge is None else "conversation"
         return Evidence(by, signal.judge, signal.model, compare, simulated, k)
+    if by == "human" and compared.pair.a.response is not UNSET:
+        return Evidence(by, None, None, "response", simulated, k)
     said = signal or label
     if said is None:
         return Evidence(by, None, None, None, simulated, k)
@@ -114,6 +116,7 @@ def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str |
         return _of_rollouts(level, often)
     if marks := {one.by for one in found if one.by is not None} & OF_RESPONSES:
         return " ".join(_OF_MARKS[by] for by in sorted(marks))
+    who = "People" if {one.by for one in found} == {"human"} else "The judge"
     rows: dict[Compare, int] = {"conversation": 0, "response": 0}
     for one, count in found.items():
         if one.by is not None or one.compare is not None:
@@ -121,8 +124,8 @@ def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str |
     if level is None or not any(rows.values()):
         return None
     if level == "turn":
-        return _of_turns(rows)
-    return _of_conversations(rows)
+        return _of_turns(rows, who)
+    return _of_conversations(rows, who)
 
 
 def _of_rollouts(level: Level, often: int) -> str:
@@ -140,13 +143,13 @@ def _of_rollouts(level: Level, often: int) -> str:
     )
 
 
-def _of_turns(rows: Mapping[Compare, int]) -> str:
+def _of_turns(rows: Mapping[Compare, int], who: str) -> str:
     if not rows["response"]:
         return "The labels were given to whole conversations; a row holds the turn at which they part."
     if not rows["conversation"]:
         return (
-            "The judge compared single responses, at the turn where the two conversations part, and a row "
-            "holds that turn. It did not see what followed."
+            f"{who} compared single responses, at the turn where the two conversations part, and a row "
+            "holds that turn. What followed was not shown."
         )
     return (
         f"The labels of {rows['conversation']} rows were given to whole conversations, those of {rows['response']} "
@@ -154,12 +157,12 @@ def _of_turns(rows: Mapping[Compare, int]) -> str:
     )
 
 
-def _of_conversations(rows: Mapping[Compare, int]) -> str:
+def _of_conversations(rows: Mapping[Compare, int], who: str) -> str:
     if not rows["response"]:
         return "The labels were given to whole conversations."
     which = f" in {rows['response']} of {sum(rows.values())} rows" if rows["conversation"] else ""
     return (
-        f"**The judge compared single responses{which}, not whole conversations.** Such a label says which side "
+        f"**{who} compared single responses{which}, not whole conversations.** Such a label says which side "
         "has the better response at the turn where the two part, and nothing about the turns after it, which "
         "stand here too."
     )

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
-from edgen.core.pair import Pair
+from edgen.core.pair import Pair, Side, response_at
 from edgen.core.text import number, percent
 from edgen.preferences.bias import round_values
 from edgen.stats.agreement import agreement
@@ -83,15 +84,18 @@ def _facts(reader: RunReader, name: str, pairs: dict[Place, Pair]) -> SetFacts:
     for pair in pairs.values():
         assert pair.label is not None
         labelled[pair.label.by] = labelled.get(pair.label.by, 0) + 1
-        ahead = _words(reader, pair.a.id) - _words(reader, pair.b.id)
+        ahead = _words(reader, pair.a) - _words(reader, pair.b)
         if ahead:
             longer.append((float((ahead > 0) == (pair.label.chosen == "a")), pair.scenario))
     first = [(float(_sign(pair) > 0), pair.scenario) for pair in pairs.values()]
     return SetFacts(name=name, labelled=labelled, longer=_share(longer), side_a=_share(first))
 
 
-def _words(reader: RunReader, identifier: str) -> int:
-    return sum(len(turn.text.split()) for turn in reader.named(identifier).turns)
+def _words(reader: RunReader, side: Side) -> int:
+    said = reader.named(side.id)
+    if side.response is not UNSET:
+        said = response_at(said, side.response)
+    return sum(len(turn.text.split()) for turn in said.turns)
 
 
 def _share(rows: list[tuple[float, int]]) -> Estimate | None:

@@ -31,6 +31,7 @@ from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
 from edgen.preferences.judge_directed import first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
+from edgen.preferences.response_pairs import response_pairs
 from edgen.preferences.rollout_signals import Outcomes, rollout_signals
 from edgen.preferences.rollouts import PlayedRollouts, Response
 from edgen.preferences.signals import human_signal, probability_signal
@@ -74,13 +75,24 @@ def write_pairs(
         partners: dict[str, list[str]] = defaultdict(list)
         for a, b in votes:
             partners[a].append(b)
-        known = _Known(choice, votes, partners, views, rules.judge, played, Counter())
-        counts = write_labelled(reader, rules, known.pairs)
+        of_responses = any(a == b for a, b in votes)
+        known = _Known(choice, votes, partners, views, rules.judge, played, Counter(), of_responses)
+        counts = _write_labelled(reader, rules, known.pairs)
     counts.stale_votes = sum(map(len, votes.values())) - known.held.total()
     return counts
 
 
-def write_labelled(
+def write_response_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> PairCounts:
+    """Write pairs.jsonl in the run's folder, in place of an earlier one: pairs of responses to one turn."""
+
+    def pairs(index: int, names: Sequence[str]) -> Iterator[Pair]:
+        for name in names:
+            yield from response_pairs(reader, reader.candidate(index, name), votes)
+
+    return _write_labelled(reader, rules, pairs)
+
+
+def _write_labelled(
     reader: RunReader, rules: LabelRules, pairs: Callable[[int, list[str]], Iterable[Pair]]
 ) -> PairCounts:
     """Write pairs.jsonl: the pairs of each scenario, given its index and the names of its conversations, each
@@ -101,7 +113,7 @@ def write_labelled(
 class _Known(NamedTuple):
     """All that is known of pairs. `partners`: of an id, those that come after it in a vote on both; `views`
     are the judges' ledgers by their names; `judge` is the one that labels. `held` counts the votes on present
-    texts."""
+    texts; `of_responses`: some are on responses to one turn."""
 
     choice: PairChoice
     votes: Votes
@@ -110,12 +122,26 @@ class _Known(NamedTuple):
     judge: str | None
     played: PlayedRollouts | None
     held: Counter[str]
+    of_responses: bool
 
     def pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
-        """Yield the pairs of one scenario with all signals: those that some source was asked about, or would
-        have been asked about but for the turns that are left; or all pairs."""
-        if len(names) < 2:
-            return
+        """Yield the pairs of one scenario with all signals: those of conversations, then those of responses
+        to one turn that people voted on."""
+        if len(names) > 1:
+            yield from self._of_conversations(index, names)
+        seen: set[str] = set()  # equal responses are one pair
+        for name in names if self.of_responses else ():
+            for pair in response_pairs(
+                self.choice.reader, self.choice.reader.candidate(index, name), self.votes
+            ):
+                if pair.signals.human is not None and pair.texts not in seen:
+                    seen.add(pair.texts)
+                    self.held["votes"] += len(pair.signals.human.votes)
+                    yield pair
+
+    def _of_conversations(self, index: int, names: list[str]) -> Iterator[Pair]:
+        """Yield the pairs that some source was asked about, or would have been asked about but for the turns
+        that are left; or all pairs."""
         reader, least = self.choice.reader, self.choice.wanted.min_turns_left
         outcomes = {judge: view.outcomes(index) for judge, view in self.views.items()}
         chosen = {*self.choice.names(index, names)}
@@ -145,7 +171,7 @@ class _Known(NamedTuple):
         names = {one.id: name for name, one in candidates.items()}
         for identifier, name in names.items():
             for other in self.partners.get(identifier, ()):
-                if other in names:
+                if other in names and other != identifier:
                     yield name, names[other]
 
     def _signals(

@@ -1,4 +1,5 @@
-"""Pairs of responses to one turn, by the marks in the run's own records; no model is asked.
+"""Pairs of responses to one turn, by the marks in the run's own records and by people's votes; no model is
+asked.
 
 Several responses to a turn share all previous turns exactly. A response that the student called nonsense is
 paired with each other response to that turn (`flag`); the student did not see those. The response that a
@@ -9,7 +10,7 @@ judge of the run found best is paired with the worst one (`judged`). Both marks 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -28,36 +29,37 @@ from edgen.core.pair import (
 from edgen.core.values import Turn
 from edgen.core.version import __version__
 from edgen.preferences.judge_directed import first_directed
-from edgen.preferences.labels import LabelRules
-from edgen.preferences.pairs import PairCounts, write_labelled
+from edgen.preferences.signals import human_signal
 from edgen.store.run_reader import RunReader
+from edgen.store.votes import Votes, votes_that_hold
 
 _NO_PROBABILITY = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
 
 
-def write_response_pairs(reader: RunReader, rules: LabelRules) -> PairCounts:
-    """Write pairs.jsonl in the run's folder, in place of an earlier one: all pairs of responses that a mark
-    distinguishes."""
-
-    def pairs(index: int, names: Sequence[str]) -> Iterator[Pair]:
-        for name in names:
-            yield from _pairs_of(reader, reader.candidate(index, name))
-
-    return write_labelled(reader, rules, pairs)
+Places = tuple[ResponsePlace, ResponsePlace]
 
 
-def _pairs_of(reader: RunReader, candidate: Candidate) -> Iterator[Pair]:
-    """Yield the pairs of a conversation."""
+def response_places(candidate: Candidate) -> Iterator[Places]:
+    """Yield every two responses to one turn of a conversation."""
     for at, turn in enumerate(candidate.turns):
-        responses = enumerate((turn, *turn.alternatives))
-        for (one, first), (other, second) in itertools.combinations(responses, 2):
-            flag, judged = _by_flag(first, second), _by_judge(first, second)
-            if flag.p is None and judged.p is None:
-                continue
-            places = ResponsePlace(at, one), ResponsePlace(at, other)
-            yield _pair(
-                reader, candidate, places, Signals(probability=_NO_PROBABILITY, flag=flag, judged=judged)
-            )
+        numbers = range(1 + len(turn.alternatives))
+        for one, other in itertools.combinations(numbers, 2):
+            yield ResponsePlace(at, one), ResponsePlace(at, other)
+
+
+def response_pairs(reader: RunReader, candidate: Candidate, votes: Votes) -> Iterator[Pair]:
+    """Yield the pairs of a conversation's responses that a mark distinguishes, or that people voted on."""
+    for places in response_places(candidate):
+        a, b = (response_at(candidate, place) for place in places)
+        first, second = a.turns[-1], b.turns[-1]
+        human = human_signal(votes_that_hold(votes, a, b))
+        flag, judged = _by_flag(first, second), _by_judge(first, second)
+        signals = Signals(probability=_NO_PROBABILITY, human=human)
+        if flag.p is not None or judged.p is not None:
+            signals = msgspec.structs.replace(signals, flag=flag, judged=judged)
+        elif human is None:
+            continue
+        yield _pair(reader, (a, b), places, signals)
 
 
 def _by_flag(a: Turn, b: Turn) -> MarkSignal:
@@ -79,11 +81,9 @@ def _signal(marks: list[str | None], worth: dict[str | None, int]) -> MarkSignal
     return MarkSignal(a=marks[0], b=marks[1], p=p, tie=False, abstain=not says)
 
 
-def _pair(
-    reader: RunReader, candidate: Candidate, places: tuple[ResponsePlace, ResponsePlace], signals: Signals
-) -> Pair:
+def _pair(reader: RunReader, sides: tuple[Candidate, Candidate], places: Places, signals: Signals) -> Pair:
     """Return a pair without a label."""
-    a, b = (response_at(candidate, place) for place in places)
+    a, b = sides
     directed = [first_directed([one.turns[-1].text]) for one in (a, b)]
     if directed != [None, None]:
         said = JudgeDirected(a=directed[0], b=directed[1])
@@ -91,19 +91,19 @@ def _pair(
     at = places[0].turn
     same = a.turns[-1].text.strip() == b.turns[-1].text.strip()
     return Pair(
-        id=f"{candidate.id}-t{at}-{places[0].number}-{places[1].number}",
-        scenario=candidate.scenario,
-        split=reader.split(reader.scenario(candidate.scenario)),
+        id=f"{a.id}-t{at}-{places[0].number}-{places[1].number}",
+        scenario=a.scenario,
+        split=reader.split(reader.scenario(a.scenario)),
         origin="responses",
-        a=_side(candidate, places[0]),
-        b=_side(candidate, places[1]),
+        a=_side(a, places[0]),
+        b=_side(b, places[1]),
         prefix_turns=at,
         differs_at=a.turns[-1].role,
         texts=texts_digest(a, b),
         signals=signals,
         label=None,
         left_out="identical" if same else None,
-        provenance={"run": reader.name, "edgen": __version__, "simulated": candidate.simulated},
+        provenance={"run": reader.name, "edgen": __version__, "simulated": a.simulated},
     )
 
 

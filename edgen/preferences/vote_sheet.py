@@ -24,7 +24,7 @@ from edgen.core.yaml_values import read_text, shortened
 from edgen.preferences.vote_units import VotePair, first_side, texts_of, vote_pairs
 from edgen.protocols.base import transcript_of
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import HumanChoice, Votes
+from edgen.store.votes import HumanChoice, Votes, ordered_vote
 
 COLUMNS = ("pair", "before", "first", "second", "choice", "rater", "comment")
 _NEEDED = ("pair", "choice")
@@ -100,7 +100,7 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
     and its line."""
     source = str(path)
     known = {pair.key: pair for pair in vote_pairs(reader)}
-    found: dict[tuple[str, str], dict[str, HumanVote]] = {}
+    found: dict[tuple[str, str], list[HumanVote]] = {}
     seen: dict[tuple[str, str], int] = {}
     problems: list[tuple[int, str]] = []
     stale = 0
@@ -121,22 +121,19 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
             stale += 1
         else:
             names, vote = _vote(known[key], said, rater)
-            found.setdefault(names, {})[rater] = vote
+            found.setdefault(names, []).append(vote)
     refuse_lines(source, "sheet of votes", problems)
     if not found and not stale:
         raise DataError(source, "it holds no votes: the column `choice` is empty. Write 1, 2 or tie into it.")
-    return SheetVotes({names: tuple(votes.values()) for names, votes in found.items()}, stale)
+    return SheetVotes({names: tuple(votes) for names, votes in found.items()}, stale)
 
 
 def _vote(pair: VotePair, said: str, rater: str) -> tuple[tuple[str, str], HumanVote]:
     """Return a row's pair, in alphabetical order, and its vote."""
-    a, b = sorted((pair.a, pair.b))
     choice: HumanChoice = "tie"
     if said != "tie":
-        first = pair.a if first_side(pair.unit, _SHEET) == "a" else pair.b
-        second = pair.b if first == pair.a else pair.a
-        choice = "a" if (first if said == "1" else second) == a else "b"
-    return (a, b), HumanVote(rater=rater, choice=choice, texts=pair.texts)
+        choice = "a" if (said == "1") == (first_side(pair.unit, _SHEET) == "a") else "b"
+    return ordered_vote(pair.a, pair.b, HumanVote(rater=rater, choice=choice, texts=pair.texts))
 
 
 def _table(text: str, source: str) -> Iterator[tuple[int, Mapping[str, str] | str]]:

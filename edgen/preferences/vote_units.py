@@ -1,21 +1,24 @@
 """Pairs of a run that people vote on: which ones, what is shown of each, and on which side.
 
-People see the pairs of pairs.jsonl, or, before a judge was asked, those that a judge would be asked about.
-Pairs of equal texts, and of several responses to one turn, are left out.
+People see the pairs of pairs.jsonl. Before there are any, they see the pairs of conversations that a judge
+would be asked about; in a run without such pairs, all pairs of responses to one turn. Pairs of equal texts
+are left out.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET
 
 from edgen.core.errors import RunError
-from edgen.core.pair import SideName, texts_digest
+from edgen.core.pair import Candidate, ResponsePlace, SideName, response_at, texts_digest
 from edgen.core.values import Turn
 from edgen.preferences.choice import PairChoice, Parting
+from edgen.preferences.response_pairs import response_places
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import vote_unit
@@ -24,12 +27,14 @@ Choice = Literal["a", "b", "tie"]
 
 
 class VotePair(NamedTuple):
-    """A pair to vote on: two ids, by their places in the run, and the digest of the texts."""
+    """A pair to vote on: two ids, by their places in the run, and the digest of the texts. `responses`: of one
+    conversation, the two responses that are compared."""
 
     a: str
     b: str
     texts: str
     scenario: int
+    responses: tuple[ResponsePlace, ResponsePlace] | None = None
 
     @property
     def unit(self) -> str:
@@ -65,17 +70,34 @@ def first_side(unit: str, person: str) -> SideName:
     return "a" if drawn("side", unit, person) % 2 == 0 else "b"
 
 
-def vote_pairs(reader: RunReader) -> Iterator[VotePair]:
-    """Yield the pairs that people vote on, in the order of the run. Raises RunError."""
+def vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[VotePair]:
+    """Yield the pairs that people vote on, in the order of the run, each once: responses to a turn may be
+    equal. `most` as in `has_vote_pairs`. Raises RunError."""
+    scenario, seen = -1, set[str]()
+    for pair in _all_pairs(reader, most):
+        if pair.scenario != scenario:
+            scenario, seen = pair.scenario, set()
+        if pair.unit not in seen:
+            seen.add(pair.unit)
+            yield pair
+
+
+def _all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
     if not reader.rundir.pairs.exists():
-        yield from _chosen(reader)
+        chosen = _chosen(reader)
+        first = next(chosen, None)
+        yield from _of_responses(reader, most) if first is None else itertools.chain((first,), chosen)
         return
     for pair in read_pairs(reader.rundir):
-        if pair.a.response is UNSET and pair.left_out != "identical":
-            yield VotePair(pair.a.id, pair.b.id, pair.texts, pair.scenario)
+        if pair.left_out != "identical":
+            one, other = pair.a.response, pair.b.response
+            responses = None if one is UNSET or other is UNSET else (one, other)
+            yield VotePair(pair.a.id, pair.b.id, pair.texts, pair.scenario, responses)
 
 
 def _chosen(reader: RunReader) -> Iterator[VotePair]:
+    if reader.origin == "replicates" and reader.job.replicates == 1:
+        return  # known without reading
     choice = PairChoice(reader, reader.job.pairs)
     for index, names in reader.scenarios():
         if len(names) > 1:
@@ -85,24 +107,38 @@ def _chosen(reader: RunReader) -> Iterator[VotePair]:
                     yield VotePair(parting.a.id, parting.b.id, texts, index)
 
 
-def has_vote_pairs(reader: RunReader) -> bool:
-    """Return whether there is a pair to vote on."""
-    single = reader.origin == "replicates" and reader.job.replicates == 1
-    if single and not reader.rundir.pairs.exists():
-        return False  # known without reading
-    return any(True for _ in vote_pairs(reader))
+def _of_responses(reader: RunReader, most: int | None) -> Iterator[VotePair]:
+    for candidate in itertools.islice(reader.candidates(), most):
+        for places in response_places(candidate):
+            a, b = (response_at(candidate, place) for place in places)
+            if a.turns[-1].text.strip() != b.turns[-1].text.strip():
+                yield VotePair(candidate.id, candidate.id, texts_digest(a, b), candidate.scenario, places)
+
+
+def has_vote_pairs(reader: RunReader, most: int | None = None) -> bool:
+    """Return whether there is a pair to vote on. `most`: conversations in which several responses to a turn
+    are looked for; None: all."""
+    return any(True for _ in vote_pairs(reader, most))
 
 
 def texts_of(reader: RunReader, pair: VotePair) -> VoteTexts | None:
     """Return what is shown of a pair; None if the run has other texts now."""
     try:
-        a, b = reader.named(pair.a), reader.named(pair.b)
-    except RunError:
+        a, b = _sides(reader, pair)
+    except (RunError, IndexError):
         return None
     if texts_digest(a, b) != pair.texts:
         return None
     prefix = Parting.of(a, b).prefix
     return VoteTexts(_plain(a.turns[:prefix]), _plain(a.turns[prefix:]), _plain(b.turns[prefix:]))
+
+
+def _sides(reader: RunReader, pair: VotePair) -> tuple[Candidate, Candidate]:
+    """Return the two sides of a pair. Raises RunError and IndexError where the run has them no more."""
+    a, b = reader.named(pair.a), reader.named(pair.b)
+    if pair.responses is None:
+        return a, b
+    return response_at(a, pair.responses[0]), response_at(b, pair.responses[1])
 
 
 def _plain(turns: Sequence[Turn]) -> tuple[Turn, ...]:

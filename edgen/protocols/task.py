@@ -47,7 +47,9 @@ class Spent(msgspec.Struct):
         self.by_role[asked.role] = Answered(backend, _one_line(reply.model or model))
         if (given := reply.given) is not None:
             place = asked.address
-            self.times.append(AnswerTime(asked.role, place.step, place.attempt, given.at, given.seconds))
+            self.times.append(
+                AnswerTime(asked.role, place.step, place.attempt, *msgspec.structs.astuple(given))
+            )
 
 
 def _one_line(name: str) -> str:

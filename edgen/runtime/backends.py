@@ -73,15 +73,16 @@ async def open_backends(
     at_once: int = 1,
     functions: Mapping[str, Callable[..., Any] | None] | None = None,
     run: Path | None = None,
-    arm: str = "",
+    arm: str | None = "",
     together: Iterable[str] = (),
 ) -> AsyncIterator[dict[str, Backend]]:
     """Open a backend for each configuration; without `trust` they send nothing and have no keys.
 
     The backends of so many `arms` are open at once, of which `at_once` are active. `functions`: those that
-    are backends, by their names. `run`: the folder of the run that people answer for, in this arm.
-    `together`: the roles that people play in one conversation. Raises ProviderError for a missing key,
-    InputError for a key that may not be sent to the backend's server."""
+    are backends, by their names. `run`: the folder of the run that people answer for, in this arm; without
+    an `arm` each backend is answered apart, as several annotators are. `together`: the roles that people play
+    in one conversation. Raises ProviderError for a missing key, InputError for a key that may not be sent to
+    the backend's server."""
     if trust is not None:
         check_budget(configs, limits)
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
@@ -89,11 +90,14 @@ async def open_backends(
     backends: dict[str, Backend] = {}
     consents = Consents() if trust is None else trust.settle(configs.values())
     async with contextlib.AsyncExitStack() as stack:
-        people = None
-        if run is not None and any(config.BY_PEOPLE for config in configs.values()):
-            people = Desk(run, arm, tuple(together))
-            stack.push_async_callback(people.close)
+        desks: dict[str, Desk] = {}
         for name, config in configs.items():
+            people = None
+            if run is not None and config.BY_PEOPLE:
+                place = name if arm is None else arm
+                if (people := desks.get(place)) is None:
+                    people = desks[place] = Desk(run, place, tuple(together))
+                    stack.push_async_callback(people.close)
             if (function := (functions or {}).get(name)) is not None:
                 from edgen.providers.function import backend_of, config_of
 

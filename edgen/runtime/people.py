@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from pathlib import Path
 
 import msgspec
 
+from edgen.core.answer_fields import fields_of
 from edgen.core.person_requests import PersonAnswer, PersonRequest
 from edgen.core.threads import run_in_thread
 from edgen.core.values import TaskId
@@ -19,7 +21,8 @@ _OVERDUE = 1.0  # seconds between two looks for people who left
 
 class Desk:
     """A desk that puts requests into the mailbox of the run in `folder`, and waits for their answers. The
-    mailbox is made with the first request. `together`: the roles that people play in one conversation."""
+    mailbox is made with the first request. `arm`: the arm of the run, or the judge or annotator, for which
+    people answer: each is answered apart. `together`: the roles that people play in one conversation."""
 
     def __init__(self, folder: Path, arm: str = "", together: tuple[str, ...] = ()) -> None:
         self._folder, self._arm, self._together = folder, arm, together
@@ -31,7 +34,10 @@ class Desk:
         """Wait for the answer to a request; return None if the person left."""
         if self._mailbox is None:
             self._mailbox = Mailbox(self._folder)
-        request = msgspec.structs.replace(request, arm=self._arm, together=self._together)
+        key = hashlib.sha256(f"{self._arm}/{request.key}".encode()).hexdigest() if self._arm else request.key
+        request = msgspec.structs.replace(request, key=key, arm=self._arm, together=self._together)
+        if any(field.kind == "json" for field in fields_of(request)):
+            request = msgspec.structs.replace(request, schema=b"")  # nobody writes JSON: prose is read, too
         if await run_in_thread(self._mailbox.has_left, Conversation.of(request), request.role):
             return None
         await run_in_thread(self._mailbox.put, request, time.time())

@@ -6,6 +6,9 @@ A request is put in once, under a key of all that shapes its answer, and answere
 disk before the page confirms it, and stays until the run's ledger has it. So a kill of either process loses
 nothing, and nobody is asked the same thing twice. A person gets a seat in a conversation, and answers all its
 requests to the role.
+
+A conversation that ended may be asked about again, by a run that resumes it or a judge with another question.
+That is another sitting, with seats of its own.
 """
 
 from __future__ import annotations
@@ -22,6 +25,16 @@ from edgen.core.values import TaskId
 from edgen.store.shared_book import SharedBook, as_json
 
 _decode = msgspec.json.Decoder(PersonRequest).decode
+_SITTINGS = """
+CREATE TABLE IF NOT EXISTS seats (
+    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, sitting INTEGER NOT NULL, role TEXT NOT NULL,
+    person TEXT NOT NULL, token TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (arm, scenario, task, sitting, role)
+);
+CREATE INDEX IF NOT EXISTS seats_by_person ON seats (person, role, at);
+CREATE TABLE IF NOT EXISTS ends (
+    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, sitting INTEGER NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (arm, scenario, task, sitting)
+);"""
 
 
 class Conversation(NamedTuple):
@@ -37,32 +50,34 @@ class Conversation(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A request without an answer; `since`: when it was put in, in seconds since the epoch."""
+    """A request without an answer. `seen`: it was shown to its person; `typed`: who began to write."""
 
     request: PersonRequest
-    since: float
+    seen: bool
+    typed: bool
 
 
 class Given(NamedTuple):
-    """The answer to a request. `text` is None if the person left. Times are in seconds since the epoch;
-    `seconds`: between page and answer."""
+    """The answer to a request, and the game token of its seat, empty without one. `text` is None if the
+    person left."""
 
     request: PersonRequest
     text: str | None
     person: str
-    since: float
-    at: float
-    seconds: float | None
+    token: str
+    times: values.Given
 
 
 class Seat(NamedTuple):
-    """A person's place in a conversation. `token`: a word for the game, the same for all its seats."""
+    """A person's place in a sitting of a conversation. `token`: a word for the game, the same for all its
+    seats."""
 
     conversation: Conversation
     role: str
     person: str
     token: str
     at: float
+    sitting: int
 
 
 class Mailbox(SharedBook):
@@ -71,50 +86,58 @@ class Mailbox(SharedBook):
     NAME: ClassVar[str] = "waiting.db"
     ABOUT: ClassVar[str] = "edgen's mailbox of a run"
     APPLICATION_ID: ClassVar[int] = 0x65646D62  # "edmb"
-    TABLES: ClassVar[str] = """
+    TABLES: ClassVar[str] = f"""
 CREATE TABLE IF NOT EXISTS requests (
     n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE NOT NULL, role TEXT NOT NULL,
     arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, together TEXT NOT NULL,
     request TEXT NOT NULL, put REAL NOT NULL,
-    answer TEXT, person TEXT, seconds REAL, done REAL
+    answer TEXT, person TEXT, seconds REAL, done REAL,
+    sitting INTEGER NOT NULL DEFAULT 0, seen REAL, typed REAL
 );
 CREATE INDEX IF NOT EXISTS waiting_requests ON requests (role, n) WHERE done IS NULL;
 CREATE INDEX IF NOT EXISTS answered_requests ON requests (done) WHERE done IS NOT NULL;
 CREATE INDEX IF NOT EXISTS requests_of_conversations ON requests (arm, scenario, task);
-CREATE TABLE IF NOT EXISTS seats (
-    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, role TEXT NOT NULL,
-    person TEXT NOT NULL, token TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (arm, scenario, task, role)
-);
-CREATE INDEX IF NOT EXISTS seats_by_person ON seats (person, role, at);
-CREATE TABLE IF NOT EXISTS ends (
-    arm TEXT NOT NULL, scenario INTEGER NOT NULL, task TEXT NOT NULL, at REAL NOT NULL,
-    PRIMARY KEY (arm, scenario, task)
-);
+{_SITTINGS}
 CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came REAL NOT NULL, seen REAL NOT NULL,
     PRIMARY KEY (role, person));
 """
+    CHANGES: ClassVar[tuple[str, ...]] = (
+        f"""  -- sittings, and when a request was seen and its answer begun
+ALTER TABLE requests ADD COLUMN sitting INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE requests ADD COLUMN seen REAL;
+ALTER TABLE requests ADD COLUMN typed REAL;
+DROP INDEX seats_by_person;
+ALTER TABLE seats RENAME TO old_seats;
+ALTER TABLE ends RENAME TO old_ends;
+{_SITTINGS}
+INSERT INTO seats SELECT arm, scenario, task, 0, role, person, token, at FROM old_seats ORDER BY rowid;
+INSERT INTO ends SELECT arm, scenario, task, 0, at FROM old_ends;
+DROP TABLE old_seats;
+DROP TABLE old_ends;
+""",  # noqa: S608
+    )
 
     # -- the side that asks
 
     def put(self, request: PersonRequest, now: float) -> None:
         """Put a request in, unless it is there."""
-        row = (*_place(Conversation.of(request)), request.key, request.role, as_json(request.together))
+        place = _place(Conversation.of(request))
+        row = (*place, request.key, request.role, as_json(request.together), as_json(request), now)
         with self._writing() as book:
             book.execute(
-                "INSERT OR IGNORE INTO requests (arm, scenario, task, key, role, together, request, put)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*row, as_json(request), now),
+                "INSERT INTO requests (arm, scenario, task, key, role, together, request, put, sitting)"  # noqa: S608
+                f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, {_NEXT_SITTING})"
+                " ON CONFLICT (key) DO UPDATE SET sitting = excluded.sitting WHERE done IS NULL",
+                (*row, *place),
             )
 
     def done(self, key: str) -> tuple[bool, PersonAnswer | None]:
         """Return whether a request is done, and its answer; None if the person left."""
-        rows = self._read(
-            "SELECT answer, done, seconds FROM requests WHERE key = ? AND done IS NOT NULL", key
-        )
+        rows = self._read(f"SELECT answer, {_TIMES} FROM requests WHERE key = ? AND done IS NOT NULL", key)  # noqa: S608
         if not rows:
             return False, None
-        text, at, seconds = rows[0]
-        return True, None if text is None else PersonAnswer(text, values.Given(at, seconds or None))
+        text, *times = rows[0]
+        return True, None if text is None else PersonAnswer(text, values.Given(*times))
 
     def version(self) -> int:
         """Return a number that changes whenever another process or connection changed the mailbox."""
@@ -123,7 +146,8 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
     def overdue(self, now: float) -> list[str]:
         """Return the keys of requests whose person has had longer than the request's `wait`."""
         rows = self._read(
-            "SELECT request, max(put, at) FROM requests JOIN seats USING (arm, scenario, task, role) WHERE done IS NULL"
+            "SELECT request, max(put, at) FROM requests JOIN seats USING (arm, scenario, task, sitting, role)"
+            " WHERE done IS NULL"
         )
         requests = [(_decode(request), since) for request, since in rows]
         return [request.key for request, since in requests if now > since + request.wait]
@@ -134,71 +158,88 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
             book.execute("UPDATE requests SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
     def has_left(self, conversation: Conversation, role: str) -> bool:
-        """Return whether the person of a role left a conversation."""
-        return bool(
-            self._read(
-                "SELECT 1 FROM requests WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
-                " AND answer IS NULL LIMIT 1",
-                *_place(conversation),
-                role,
-            )
-        )
+        """Return whether the person of a role left a conversation that has not ended since."""
+        return bool(self._read(f"{_LEFT} AND NOT EXISTS ({_ENDED})", *_place(conversation), role))
 
     def end(self, conversation: Conversation, now: float) -> None:
         """Note that nothing more is asked about a conversation."""
         with self._writing() as book:
-            book.execute("INSERT OR IGNORE INTO ends VALUES (?, ?, ?, ?)", (*_place(conversation), now))
+            book.execute(
+                "INSERT OR IGNORE INTO ends SELECT arm, scenario, task, max(sitting), ? FROM requests"
+                " WHERE arm = ? AND scenario = ? AND task = ? GROUP BY arm, scenario, task",
+                (now, *_place(conversation)),
+            )
 
     # -- the side that answers
 
-    def has_ended(self, conversation: Conversation) -> bool:
-        """Return whether nothing more is asked about a conversation."""
+    def is_over(self, seat: Seat) -> bool:
+        """Return whether nothing more is asked of a seat: its sitting ended, or its person left."""
+        place = _place(seat.conversation)
+        ended = "SELECT 1 FROM ends WHERE arm = ? AND scenario = ? AND task = ? AND sitting = ?"
         return bool(
-            self._read(
-                "SELECT 1 FROM ends WHERE arm = ? AND scenario = ? AND task = ?", *_place(conversation)
-            )
+            self._read(ended, *place, seat.sitting)
+            or self._read(f"{_LEFT} AND sitting = ?", *place, seat.role, seat.sitting)
         )
 
     def waiting(self, role: str) -> list[Waiting]:
         """Return the requests to a role without an answer, the oldest first."""
         rows = self._read(
-            "SELECT request, put FROM requests WHERE role = ? AND done IS NULL ORDER BY n", role
-        )
-        return [Waiting(_decode(request), put) for request, put in rows]
-
-    def request(self, conversation: Conversation, role: str) -> Waiting | None:
-        """Return the request of a conversation that waits for a role; None if none does."""
-        rows = self._read(
-            "SELECT request, put FROM requests WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NULL"
-            " ORDER BY n LIMIT 1",
-            *_place(conversation),
+            f"SELECT {_WAITING} FROM requests WHERE role = ? AND done IS NULL ORDER BY n",  # noqa: S608
             role,
         )
-        return Waiting(_decode(rows[0][0]), rows[0][1]) if rows else None
+        return [Waiting(_decode(request), bool(seen), bool(typed)) for request, seen, typed in rows]
 
-    def last(self, conversation: Conversation, role: str) -> Given | None:
-        """Return the last request of a conversation that the role answered; None before the first."""
+    def request(self, seat: Seat) -> Waiting | None:
+        """Return the request that waits for a seat; None if none does."""
         rows = self._read(
-            f"SELECT {_GIVEN} FROM requests WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"  # noqa: S608
-            " ORDER BY n DESC LIMIT 1",
-            *_place(conversation),
-            role,
+            f"SELECT {_WAITING} FROM requests WHERE {_OF_SEAT} AND done IS NULL ORDER BY n LIMIT 1",  # noqa: S608
+            *_seated(seat),
         )
-        return Given(_decode(rows[0][0]), *rows[0][1:]) if rows else None
+        return Waiting(_decode(rows[0][0]), *map(bool, rows[0][1:])) if rows else None
 
-    def answer(self, key: str, text: str, person: str, seconds: float | None, now: float) -> bool:
-        """Store the answer to a request; return False if it was answered before, or waits no more."""
+    def last(self, seat: Seat) -> tuple[PersonRequest, str | None] | None:
+        """Return the last request of a seat that is done, and its answer; None before the first."""
+        rows = self._read(
+            f"SELECT request, answer FROM requests WHERE {_OF_SEAT} AND done IS NOT NULL ORDER BY n DESC LIMIT 1",  # noqa: S608
+            *_seated(seat),
+        )
+        return (_decode(rows[0][0]), rows[0][1]) if rows else None
+
+    def note_seen(self, key: str, now: float) -> None:
+        """Note the time at which a request was first shown to its person."""
+        with self._writing() as book:
+            book.execute("UPDATE requests SET seen = max(?, put) WHERE key = ? AND seen IS NULL", (now, key))
+
+    def note_typing(self, seat: Seat, now: float) -> None:
+        """Note the time at which a seat's person began to write the answer that is waited for."""
+        with self._writing() as book:
+            book.execute(
+                f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS NULL"  # noqa: S608
+                " AND seen IS NOT NULL",
+                (now, *_seated(seat)),
+            )
+
+    def answer(self, key: str, text: str, person: str, now: float) -> bool:
+        """Store the answer to a request; return False if it was answered before, or waits no more. No time of
+        it is before an earlier one, whatever clocks do."""
         with self._writing() as book:
             done = book.execute(
-                "UPDATE requests SET answer = ?, person = ?, seconds = ?, done = ? WHERE key = ? AND done IS NULL",
-                (text, person, seconds, now, key),
+                "UPDATE requests SET answer = ?, person = ?, done = max(?, coalesce(typed, seen, put))"
+                " WHERE key = ? AND done IS NULL",
+                (text, person, now, key),
             )
             return done.rowcount == 1
 
     def given(self) -> list[Given]:
         """Return all requests that are done, in the order in which they were put in."""
-        rows = self._read(f"SELECT {_GIVEN} FROM requests WHERE done IS NOT NULL ORDER BY n")  # noqa: S608
-        return [Given(_decode(request), *rest) for request, *rest in rows]
+        rows = self._read(
+            f"SELECT request, answer, coalesce(requests.person, seats.person, ''), coalesce(token, ''), {_TIMES}"  # noqa: S608
+            " FROM requests LEFT JOIN seats USING (arm, scenario, task, sitting, role) WHERE done IS NOT NULL ORDER BY n"
+        )
+        return [
+            Given(_decode(request), text, person, token, values.Given(*times))
+            for request, text, person, token, *times in rows
+        ]
 
     # -- seats
 
@@ -229,12 +270,14 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
                 " came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
                 (role, person, now, now, now - patience),
             )
-            for arm, scenario, task, together in book.execute(_FREE, (role, role, role, person)).fetchall():
+            free = book.execute(_FREE, (role, role, role, person, role, person)).fetchone()
+            if free is not None:
+                arm, scenario, task, sitting, together = free
                 seated = {role: person}
-                for one in (
-                    one for one in msgspec.json.decode(together) if role in msgspec.json.decode(together)
-                ):
-                    found = book.execute(_LONGEST_WAITING, (one, now - patience)).fetchall()
+                known = msgspec.json.decode(together)
+                for one in known if role in known else ():
+                    place = (one, now - patience, scenario, task, arm, sitting, arm)
+                    found = book.execute(_LONGEST_WAITING, place).fetchall()
                     others = [name for (name,) in found if one == role or name not in seated.values()]
                     if not others:
                         break
@@ -244,10 +287,10 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
                 else:
                     token = secrets.token_hex(4).upper()
                     for one, who in seated.items():
-                        row = (arm, scenario, task, one, who, token, now)
-                        book.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                        row = (arm, scenario, task, sitting, one, who, token, now)
+                        book.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
                         book.execute("DELETE FROM lobby WHERE role = ? AND person = ?", (one, who))
-                    return _seat(arm, scenario, task, role, person, token, now)
+                    return _seat(arm, scenario, task, sitting, role, person, token, now)
         return None
 
     def is_in_lobby(self, person: str, role: str) -> bool:
@@ -260,34 +303,46 @@ CREATE TABLE IF NOT EXISTS lobby (role TEXT NOT NULL, person TEXT NOT NULL, came
         return not seen or seen[0][0] < now - often
 
     def _free(self, person: str, role: str) -> bool:
-        return bool(self._read(_FREE, role, role, role, person))
-
-    def partners(self, seat: Seat) -> list[Seat]:
-        """Return the other seats of a conversation."""
-        rows = self._read(
-            f"SELECT {_SEAT} FROM seats WHERE arm = ? AND scenario = ? AND task = ? AND role != ?",  # noqa: S608
-            *_place(seat.conversation),
-            seat.role,
-        )
-        return [_seat(*row) for row in rows]
+        return bool(self._read(_FREE, role, role, role, person, role, person))
 
     def roles(self) -> list[str]:
         """Return the roles that requests waited for."""
         return [role for (role,) in self._read("SELECT DISTINCT role FROM requests ORDER BY role")]
 
 
-# Conversations without the role's seat in which the person has none: those that wait for this role, or for
-# another one that people play in them. The oldest first.
+# Sittings without the role's seat in which the person has none: those that wait for this role, or for another
+# one that people play in them. The oldest first. Nobody answers the same question for two annotators: tasks of
+# those are texts, and of conversations numbers.
 _FREE = """
-SELECT arm, scenario, task, together FROM requests WHERE done IS NULL
+SELECT arm, scenario, task, sitting, together FROM requests WHERE done IS NULL
 AND (role = ? OR EXISTS (SELECT 1 FROM json_each(together) WHERE value = ?))
 AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm = requests.arm AND seats.scenario = requests.scenario
-    AND seats.task = requests.task AND (seats.role = ? OR seats.person = ?))
+    AND seats.task = requests.task AND seats.sitting = requests.sitting AND (seats.role = ? OR seats.person = ?))
+AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.arm != requests.arm AND seats.scenario = requests.scenario
+    AND seats.task = requests.task AND seats.role = ? AND seats.person = ? AND seats.task LIKE '"%')
 ORDER BY n LIMIT 1
 """
-_LONGEST_WAITING = "SELECT person FROM lobby WHERE role = ? AND seen >= ? ORDER BY came, rowid"
-_GIVEN = "request, answer, coalesce(person, ''), put, done, seconds"
-_SEAT = "arm, scenario, task, role, person, token, at"
+_LONGEST_WAITING = """
+SELECT person FROM lobby WHERE role = ? AND seen >= ?
+AND NOT EXISTS (SELECT 1 FROM seats WHERE seats.person = lobby.person AND scenario = ? AND task = ?
+    AND ((arm = ? AND sitting = ?) OR (arm != ? AND seats.role = lobby.role AND task LIKE '"%')))
+ORDER BY came, rowid
+"""
+_WAITING = "request, seen IS NOT NULL, typed IS NOT NULL"
+_TIMES = "done, round(coalesce(seconds, done - seen), 2), put, seen, typed"
+_SEAT = "arm, scenario, task, sitting, role, person, token, at"
+_OF_SEAT = "arm = ? AND scenario = ? AND task = ? AND role = ? AND sitting = ?"
+_LEFT = (
+    "SELECT 1 FROM requests WHERE arm = ? AND scenario = ? AND task = ? AND role = ? AND done IS NOT NULL"
+    " AND answer IS NULL"
+)
+_ENDED = (
+    "SELECT 1 FROM ends WHERE ends.arm = requests.arm AND ends.scenario = requests.scenario"
+    " AND ends.task = requests.task AND ends.sitting = requests.sitting"
+)
+# The sitting of a new request: the latest one, or after its end the next.
+_NEXT_SITTING = f"""(SELECT coalesce(max(sitting + EXISTS ({_ENDED})), 0) FROM requests
+    WHERE arm = ? AND scenario = ? AND task = ?)"""  # noqa: S608
 
 
 def has_mailbox(folder: Path) -> bool:
@@ -304,5 +359,12 @@ def _conversation(arm: str, scenario: int, task: str) -> Conversation:
     return Conversation(arm, scenario, msgspec.json.decode(task))
 
 
-def _seat(arm: str, scenario: int, task: str, role: str, person: str, token: str, at: float) -> Seat:
-    return Seat(_conversation(arm, scenario, task), role, person, token, at)
+def _seated(seat: Seat) -> tuple[str, int, str, str, int]:
+    """Return the values of `_OF_SEAT`."""
+    return (*_place(seat.conversation), seat.role, seat.sitting)
+
+
+def _seat(
+    arm: str, scenario: int, task: str, sitting: int, role: str, person: str, token: str, at: float
+) -> Seat:
+    return Seat(_conversation(arm, scenario, task), role, person, token, at, sitting)

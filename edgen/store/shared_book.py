@@ -31,6 +31,8 @@ class SharedBook:
     """The file in words, for an error message."""
     APPLICATION_ID: ClassVar[int]
     TABLES: ClassVar[str]
+    CHANGES: ClassVar[tuple[str, ...]] = ()
+    """Statements that make the tables of a file by an earlier version of edgen those of the next one."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "people" / self.NAME
@@ -59,9 +61,28 @@ class SharedBook:
             book.execute("PRAGMA synchronous = FULL")
             if not known:
                 # The number comes last: another process that reads it finds the tables.
-                book.executescript(f"{self.TABLES}\nPRAGMA application_id = {self.APPLICATION_ID};")
+                book.executescript(
+                    f"{self.TABLES}\nPRAGMA user_version = {len(self.CHANGES)};"
+                    f"\nPRAGMA application_id = {self.APPLICATION_ID};"
+                )
+            self._renew(book)
         self._identity = (kind.st_dev, kind.st_ino)
         return book
+
+    def _renew(self, book: sqlite3.Connection) -> None:
+        """Change the tables of a file by an earlier version. Raises RunError for one by a later version."""
+        version = "PRAGMA user_version"
+        if book.execute(version).fetchone()[0] < len(self.CHANGES):
+            book.execute("BEGIN IMMEDIATE")
+            for number, change in enumerate(self.CHANGES, 1):
+                if book.execute(version).fetchone()[0] < number:  # by no other process meanwhile
+                    for statement in filter(str.strip, change.split(";")):
+                        book.execute(statement)
+                    book.execute(f"{version} = {number}")
+            book.execute("COMMIT")
+        if book.execute(version).fetchone()[0] > len(self.CHANGES):
+            book.close()
+            raise RunError(f"{self.path}: a newer edgen wrote this file; use that version.")
 
     def is_current(self) -> bool:
         """Return whether the open file is still the one at its path."""

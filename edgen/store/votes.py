@@ -5,7 +5,8 @@
 
 `a` and `b` are ids of conversations of one scenario, in either order; `choice` is "a", "b" or "tie".
 `"texts"` may give the pairs' digest of the texts shown: a vote on texts that have changed since is ignored.
-If a rater votes on a pair again, the later line counts.
+If a rater votes on a pair again, the later line counts. Two responses to one turn are a pair of one
+conversation: `a` and `b` are equal, "a" is the response with the smaller number, and `"texts"` names the pair.
 """
 
 from __future__ import annotations
@@ -52,16 +53,19 @@ def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
     given = votes_of_file(path, reader.scenario_of) if given is None else given
-    kept = {key: {vote.rater: vote for vote in votes} for key, votes in filed_votes(reader.rundir).items()}
+    kept = {
+        key: {rater_of(key, vote): vote for vote in votes}
+        for key, votes in filed_votes(reader.rundir).items()
+    }
     changed = 0
     for key, votes in given.items():
         a, b = sorted((reader.named(identifier) for identifier in key), key=reader.place)
         texts = texts_digest(a, b)
         for vote in votes:
             vote = msgspec.structs.replace(vote, texts=vote.texts or texts)
-            here = kept.setdefault(key, {})
-            changed += here.get(vote.rater) != vote
-            here[vote.rater] = vote
+            here, rater = kept.setdefault(key, {}), rater_of(key, vote)
+            changed += here.get(rater) != vote
+            here[rater] = vote
     if changed:
         store_votes(reader.rundir, {key: here.values() for key, here in kept.items()})
     return changed
@@ -80,6 +84,19 @@ def stored_votes(rundir: RunFolder) -> Votes:
         here.pop((vote.rater, None), None)
         here[vote.rater, vote.texts] = vote
     return {key: tuple(votes.values()) for key, votes in found.items()}
+
+
+def ordered_vote(a: str, b: str, vote: HumanVote) -> tuple[tuple[str, str], HumanVote]:
+    """Return two ids in alphabetical order, and the vote on them in this order."""
+    if a <= b:
+        return (a, b), vote
+    return (b, a), msgspec.structs.replace(vote, choice=_TURNED[vote.choice])
+
+
+def rater_of(pair: tuple[str, str], vote: HumanVote) -> tuple[str, str]:
+    """Return the key under which the votes on two ids are kept, a later one in place of an earlier one. One
+    conversation may hold several pairs of responses, which the digest of the texts tells apart."""
+    return vote.rater, (vote.texts or "") if pair[0] == pair[1] else ""
 
 
 def vote_unit(a: str, b: str, texts: str) -> str:
@@ -109,9 +126,7 @@ def _given_on_pages(rundir: RunFolder) -> Iterator[tuple[tuple[str, str], HumanV
         if pair is None or choice not in _TURNED:
             continue
         a, b, texts = pair
-        if a > b:
-            a, b, choice = b, a, _TURNED[choice]
-        yield (a, b), HumanVote(rater=person, choice=choice, texts=texts)
+        yield ordered_vote(a, b, HumanVote(rater=person, choice=choice, texts=texts))
 
 
 def filed_votes(rundir: RunFolder) -> Votes:
@@ -152,14 +167,14 @@ def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Vo
     `source` names the file; `scenario_of` maps a conversation's id to its scenario, None if unknown. Empty
     lines are skipped. Raises DataError with every problem and its line, counted from 1.
     """
-    found: dict[tuple[str, str], dict[str, HumanVote]] = {}
+    found: dict[tuple[str, str], dict[tuple[str, str], HumanVote]] = {}
     problems: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             pair, vote = _read(line, scenario_of)
-            found.setdefault(pair, {})[vote.rater] = vote
+            found.setdefault(pair, {})[rater_of(pair, vote)] = vote
         except _NoVoteError as wrong:
             problems += [(number, message) for message in wrong.args]
     refuse_lines(source, "votes file", problems)
@@ -168,9 +183,8 @@ def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Vo
 
 def votes_on(votes: Votes, a: str, b: str) -> tuple[HumanVote, ...]:
     """Return the votes on two conversations, with `a` and `b` as in the arguments."""
-    if a <= b:
-        return votes.get((a, b), ())
-    return tuple(msgspec.structs.replace(v, choice=_TURNED[v.choice]) for v in votes.get((b, a), ()))
+    cast = votes.get((min(a, b), max(a, b)), ())
+    return cast if a <= b else tuple(msgspec.structs.replace(v, choice=_TURNED[v.choice]) for v in cast)
 
 
 class _NoVoteError(ValueError):
@@ -198,15 +212,16 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
         raise _NoVoteError(
             *(f"{key}: this run has no conversation with the id {_shown(value[key])}" for key in unknown)
         )
-    if a == b:
-        raise _NoVoteError(f"a and b are the same conversation, {_shown(a)}")
+    if a == b and value.get("texts") is None:
+        raise _NoVoteError(
+            f"a and b are the same conversation, {_shown(a)}; for two responses to one of its turns, give `texts`, the digest "
+            "of the pair"
+        )
     if of["a"] != of["b"]:
         raise _NoVoteError(
             f"{_shown(a)} and {_shown(b)} belong to different scenarios, {of['a']} and {of['b']}"
         )
-    if a > b:
-        a, b, choice = b, a, _TURNED[choice]
-    return (a, b), HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts"))
+    return ordered_vote(a, b, HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts")))
 
 
 def _problem(key: str, value: Any) -> str | None:

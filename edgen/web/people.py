@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from edgen.config import load_job
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.store.mailbox import Conversation, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
@@ -34,11 +34,17 @@ def run_of(request: web.Request) -> IndexedRun:
     return run
 
 
-def tasks_of(app: web.Application, run: IndexedRun) -> list[str]:
-    """Return every task to which people can be invited in a run; none in a data set of files."""
-    if not RunFolder(run.path).exists:
-        return []
-    return [task for face in app[FACES] for task in face.tasks(run)]
+def tasks_of(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
+    """Return every task to which people can be invited in a run, and why there may be others: a run that is
+    beginning, or damaged, cannot be read. A data set of files has none."""
+    tasks: list[str] = []
+    problem = ""
+    for face in app[FACES] if RunFolder(run.path).exists else ():
+        try:
+            tasks += face.tasks(run)
+        except (EdgenError, OSError) as unreadable:
+            problem = str(unreadable)
+    return tasks, problem
 
 
 def invite(run: IndexedRun, names: list[str], task: str, now: float) -> dict[str, str]:
@@ -64,11 +70,13 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
     people = run.people()
     invitations: list[Invitation] = [] if people is None else people.invitations()
     base = f"{request.scheme}://{request.host}"
+    tasks, unread = await asyncio.to_thread(tasks_of, request.app, run)
     text = render(
         "people.html.j2",
         run=run,
         token=request[VISITOR].token,
-        tasks=await asyncio.to_thread(tasks_of, request.app, run),
+        tasks=tasks,
+        unread=unread,
         invitations=[_row(one, people) for one in invitations],
         links=[(name, f"{base}{ENTER}?key={key}") for name, key in keys.items()],
         problem=problem,
@@ -114,7 +122,7 @@ async def change_invite(request: web.Request) -> web.StreamResponse:
         name.strip() for name in str(form.get("names", "")).replace("\n", ",").split(",") if name.strip()
     ]
     try:
-        if task not in await asyncio.to_thread(tasks_of, request.app, run):
+        if task not in (await asyncio.to_thread(tasks_of, request.app, run))[0]:
             raise UsageError("Choose one of the tasks that are listed.")
         keys = await asyncio.to_thread(invite, run, names, task, time.time())
     except (UsageError, RunError) as problem:
@@ -136,24 +144,23 @@ def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
     if has_mailbox(run.path):
         with Mailbox(run.path) as mailbox:
             own = run_name(run)
-            seats = {(seat.conversation, seat.role): seat for seat in mailbox.seats()}
             for one in mailbox.given():
-                conversation, address = Conversation.of(one.request), one.request.address
-                seat = seats.get((conversation, one.request.role))
-                task = conversation.task
-                name = f"{own}.{conversation.arm}" if conversation.arm else own
+                arm, scenario, task = Conversation.of(one.request)
+                name = f"{own}.{arm}" if arm else own
                 yield {
-                    "conversation": record_id(name, conversation.scenario, task)
-                    if isinstance(task, int)
-                    else None,
+                    "conversation": record_id(name, scenario, task) if isinstance(task, int) else None,
+                    "scenario": scenario,
+                    "task": task,
                     "role": one.request.role,
-                    "person": one.person or (seat.person if seat is not None else ""),
-                    "token": None if seat is None else seat.token,
-                    "step": address.step,
-                    "attempt": address.attempt,
-                    "asked": one.since,
-                    "answered": one.at,
-                    "seconds": one.seconds,
+                    "person": one.person,
+                    "token": one.token or None,
+                    "step": one.request.address.step,
+                    "attempt": one.request.address.attempt,
+                    "asked": one.times.asked,
+                    "seen": one.times.seen,
+                    "typed": one.times.typed,
+                    "answered": one.times.at,
+                    "seconds": one.times.seconds,
                     "left": one.text is None,
                     "answer": one.text,
                 }

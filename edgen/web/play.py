@@ -17,6 +17,7 @@ from aiohttp import web
 
 from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
+from edgen.core.person_requests import PersonRequest
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, task_of
 from edgen.store.mailbox import Mailbox, Seat, Waiting, has_mailbox
@@ -28,7 +29,6 @@ from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
 _TYPES = 4.0  # seconds for which somebody counts as typing
-_LONGEST_PAUSE = 86_400.0  # seconds between page and answer that are believed
 
 _typing: dict[tuple[str, str], float] = {}
 """The time at which somebody last typed, by game token and role."""
@@ -112,9 +112,7 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
     if mailbox is None:
         return _Stage("lobby")
     seat = mailbox.seat(player.person, player.role)
-    if seat is not None and (
-        mailbox.has_ended(seat.conversation) or mailbox.has_left(seat.conversation, player.role)
-    ):
+    if seat is not None and mailbox.is_over(seat):
         if not again and _plays(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
             if (paper := paper_after(config, _answered(player), seat.token)) is not None:
                 return _Stage(paper.name, seat, paper=paper)
@@ -124,14 +122,16 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
         seat = mailbox.take_seat(player.person, player.role, now)
     if seat is None:
         return _Stage("lobby")
-    waiting = mailbox.request(seat.conversation, player.role)
+    waiting = mailbox.request(seat)
+    if waiting is not None and not waiting.seen:
+        mailbox.note_seen(waiting.request.key, now)
     return _Stage("wait" if waiting is None else "answer", seat, waiting)
 
 
 def _plays(mailbox: Mailbox, seat: Seat) -> bool:
     """Return whether a person speaks in a conversation; one who judges or labels goes on to the next."""
-    last = mailbox.last(seat.conversation, seat.role)
-    return last is None or bool(last.request.view.role)
+    last = mailbox.last(seat)
+    return last is None or bool(last[0].view.role)
 
 
 def _show(
@@ -139,23 +139,17 @@ def _show(
 ) -> dict[str, Any]:
     """Return the values of the page's template."""
     mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
-    view = again = last = None
+    view, again, own = None, "", ""
     paper = stage.paper
     asked = None if paper is None else paper.request
     pending = waiting.request if waiting is not None else asked
     if waiting is not None:
         view, again = waiting.request.view, waiting.request.again
-    elif seat is not None and mailbox is not None:
-        last = mailbox.last(seat.conversation, player.role)
-        view = None if last is None else last.request.view
+    elif seat is not None and mailbox is not None and (last := mailbox.last(seat)) is not None:
+        view, own = last[0].view, _said(*last)
     turns = [] if view is None else [(speaker, text, speaker == view.role) for speaker, text in view.turns]
-    if (
-        last is not None
-        and last.text is not None
-        and last.request.view.role
-        and (said := _said(last.request, last.text))
-    ):
-        turns.append((last.request.view.role, said, True))
+    if view is not None and view.role and own:
+        turns.append((view.role, own, True))
     return {
         "token": request[VISITOR].token,
         "role": view.role if view is not None and view.role else player.role.capitalize(),
@@ -164,11 +158,10 @@ def _show(
         "view": view,
         "turns": turns,
         "sides": [] if view is None else [_sided(side) for side in view.sides],
-        "again": (again or "").replace("_", " "),
+        "again": again.replace("_", " "),
         "paper": "" if paper is None else paper.text or (asked.view.text if asked is not None else ""),
         "fields": [] if pending is None else [_shown(field) for field in fields_of(pending)],
         "key": "" if waiting is None else waiting.request.key,
-        "since": int(time.time() * 1000),
         "problem": problem,
         "kept": kept.get("kept", {}),
     }
@@ -187,8 +180,10 @@ def _shown(field: Field) -> dict[str, Any]:
             "most": field.most, "worded": field.worded, "own": field.own is not None}  # fmt: skip
 
 
-def _said(pending: Any, text: str) -> str:
-    """Return what an answer said, for the conversation on the page."""
+def _said(pending: PersonRequest, text: str | None) -> str:
+    """Return what an answer said, for the conversation on the page; empty if the person left."""
+    if text is None:
+        return ""
     said: list[str] = []
     try:
         answer = msgspec.json.decode(text) if pending.schema else {"": text}
@@ -263,10 +258,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
     except UsageError as problem:
         kept = {f"f:{name}": values[0] for name, values in given.items() if values}
         return _page(request, player, stage, str(problem), kept)
-    shown = str(form.get("since", ""))
-    seconds = now - int(shown) / 1000 if shown.isascii() and shown.isdecimal() and len(shown) < 16 else -1.0
-    believed = round(seconds, 2) if 0 <= seconds < _LONGEST_PAUSE else None
-    await asyncio.to_thread(player.mailbox.answer, waiting.request.key, answer, player.person, believed, now)
+    await asyncio.to_thread(player.mailbox.answer, waiting.request.key, answer, player.person, now)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
@@ -307,19 +299,25 @@ async def change_leave(request: web.Request) -> web.StreamResponse:
 
 
 async def change_typing(request: web.Request) -> web.StreamResponse:
-    """Note that a person types."""
+    """Note that a person types, and when that began."""
     player = _player(request)
-    seat = (
-        None
-        if player.mailbox is None
-        else await asyncio.to_thread(player.mailbox.seat, player.person, player.role)
-    )
+    seat = await asyncio.to_thread(_type, player)
     if seat is not None:
         now = time.monotonic()
         for key in [key for key, when in _typing.items() if now - when > _TYPES]:
             del _typing[key]
         _typing[seat.token, player.role] = now
     return web.json_response({})
+
+
+def _type(player: _Player) -> Seat | None:
+    """Return the seat of a person who types; note the beginning."""
+    if (mailbox := player.mailbox) is None or (seat := mailbox.seat(player.person, player.role)) is None:
+        return None
+    waiting = mailbox.request(seat)
+    if waiting is not None and not waiting.typed:
+        mailbox.note_typing(seat, time.time())
+    return seat
 
 
 FACE = Face(

@@ -1,4 +1,5 @@
-"""The face of people who vote: two conversations of one scenario, blind, and which of them is better."""
+"""The face of people who vote: two conversations of one scenario, or two responses to one turn, blind, and
+which of them is better."""
 
 from __future__ import annotations
 
@@ -13,18 +14,22 @@ from edgen.core.pair import texts_digest
 from edgen.core.values import Turn
 from edgen.preferences.vote_units import VotePair, VoteTexts, first_side, has_vote_pairs, texts_of, vote_pairs
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import VOTE, votes_of_file
+from edgen.store.votes import VOTE, vote_unit, votes_of_file
 from edgen.web.answering import Asking
 from edgen.web.faces import Face
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import RunUnits, Setup
 
 _CHOICES = ("first", "second", "tie")
+_LOOKED_AT = 200  # conversations in which a page looks for several responses to a turn
 
 
 def _tasks(run: IndexedRun) -> Sequence[str]:
+    people = run.people()
+    if people is not None and people.settings(VOTE) is not None:
+        return (VOTE,)
     with RunReader(run.path) as reader:
-        return (VOTE,) if has_vote_pairs(reader) else ()
+        return (VOTE,) if has_vote_pairs(reader, most=_LOOKED_AT) else ()
 
 
 def _listed(reader: RunReader) -> Iterator[tuple[str, VotePair]]:
@@ -69,18 +74,20 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
     UsageError for a run without pairs, DataError for the file."""
     if not has_vote_pairs(reader):
         raise UsageError(
-            f"{reader.rundir.path}: this run has no pairs to vote on. A pair is two accepted conversations of one scenario: "
-            "generate with `replicates: 2` or more, or with `arms`."
+            f"{reader.rundir.path}: this run has no pairs to vote on. A pair is two accepted conversations of one scenario, or "
+            "two responses to one turn: generate with `replicates: 2` or more, with `arms`, or with several responses."
         )
     if known is None:
         return before
     right: dict[str, Any] = {}
     for (one, other), votes in votes_of_file(known, reader.scenario_of).items():
         a, b = sorted((reader.named(one), reader.named(other)), key=reader.place)
-        choice = votes[-1].choice
-        if a.id != one and choice != "tie":
-            choice = "b" if choice == "a" else "a"
-        right[VotePair(a.id, b.id, texts_digest(a, b), a.scenario).unit] = choice
+        for vote in votes:
+            choice = vote.choice
+            if a.id != one and choice != "tie":
+                choice = "b" if choice == "a" else "a"
+            texts = (vote.texts or "") if one == other else texts_digest(a, b)
+            right[vote_unit(a.id, b.id, texts)] = choice
     return msgspec.structs.replace(before, known=right)
 
 

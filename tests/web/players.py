@@ -198,7 +198,7 @@ class Player:
 
     def form(self) -> dict[str, str]:
         """Return the hidden fields of the page's form."""
-        return dict(re.findall(r'<input type="hidden" name="(token|key|since)" value="([^"]*)"', self.page))
+        return dict(re.findall(r'<input type="hidden" name="(token|key)" value="([^"]*)"', self.page))
 
     def send_paper(self, fields: dict[str, str]) -> None:
         """Agree, or answer a questionnaire."""

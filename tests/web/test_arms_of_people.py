@@ -65,6 +65,7 @@ def test_people_and_a_model_are_arms_of_one_job(tmp_path: Path, capsys: pytest.C
         times = one["provenance"]["times"]
         assert [time["role"] for time in times] == ["student"] * 2
         assert all(0 < time["seconds"] < 60 and time["answered"] > 1e9 for time in times)
+        assert all(1e9 < time["asked"] <= time["seen"] <= time["answered"] for time in times)
     for folder in (run, run / "arms" / "people"):
         assert (folder / "inputs" / "consent.md").read_text("utf-8") == "You take part in a study."
     assert str(tmp_path) not in (run / "arms" / "people" / "shards" / "manifest.json").read_text("utf-8")

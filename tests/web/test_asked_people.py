@@ -1,17 +1,23 @@
-"""People as a judge and as an annotator: a command asks in one process, and a person answers on pages."""
+"""People as judges, annotators and writers, and in rollouts: a command asks in one process, and people answer on
+pages."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
 
-from tests import fork_server
-from tests.web.players import Pages, Player
+import edgen
+from edgen.store.ledger import LedgerReader
+from edgen.store.mailbox import Mailbox
+from tests import ROOT, fork_server
+from tests.cli.command import call
+from tests.web.players import SELFPLAY, Pages, Player, generate
 from tests.web.test_voting import make_run
 
 pytestmark = pytest.mark.integration
@@ -44,9 +50,13 @@ def _prefer_the_later(ann: Player) -> None:
 
 
 def _answer_all(
-    run: Path, role: str, asked: subprocess.Popen[str], answer: Callable[[Player], object]
+    run: Path,
+    role: str,
+    asked: subprocess.Popen[str],
+    answer: Callable[[Player], object],
+    codes: Collection[int] = (0,),
 ) -> list[str]:
-    """Answer until the command ends; return the pages that were answered."""
+    """Answer until the command ends, with one of these codes; return the pages that were answered."""
     seen: list[str] = []
     try:
         with Pages(run) as pages:
@@ -60,7 +70,7 @@ def _answer_all(
                 else:
                     time.sleep(0.05)
         _, err = asked.communicate(timeout=30)
-        assert asked.returncode == 0, err
+        assert asked.returncode in codes, err
     finally:
         asked.kill()
         asked.wait()
@@ -98,3 +108,68 @@ def test_a_person_labels_turns_with_their_definitions(run: Path) -> None:
     assert "(1) Teacher" in seen[0]
     assert all(page.count('type="checkbox"') + page.count('type="radio"') > 1 for page in seen)
     assert list((run / "layers" / "teacher_moves").iterdir())
+
+
+def test_a_second_question_about_the_same_pairs_reaches_people(run: Path) -> None:
+    settings = ("--signal", "oracle", "--set", "backends.judge={type: human}", "--set", "limits.in_flight=2")
+    for credit in ("whole", "response"):  # other templates, and the same pairs
+        asked = _asking(run, "pairs", *settings, "--credit", credit)
+        assert len(_answer_all(run, "judge", asked, lambda ann: ann.say(""), (0, 3))) == 10
+
+
+def test_two_annotators_are_two_people(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("annotate", "--labels", "quality", "--unit", "conversation", "--annotators", "2")
+    asked = _asking(run, *command, "--set", "backends.annotator={type: human}")
+    with Pages(run) as pages:
+        links = pages.invite("annotator", "ann", "ben")
+        people = [Player.enter(name, pages.port, link) for name, link in links.items()]
+        end = time.monotonic() + 90
+        while asked.poll() is None:
+            assert time.monotonic() < end
+            for person in people:
+                if person.look() == "answer":
+                    person.say("")
+            time.sleep(0.02)
+    assert asked.wait() == 0
+    with Mailbox(run) as mailbox:
+        given = [one for one in mailbox.given() if one.request.role == "annotator"]
+    units = [(one.person, one.request.address.scenario, one.request.address.task) for one in given]
+    assert len(units) == len({*units}) == 2 * 10
+    capsys.readouterr()
+    assert call("annotate", run, "--layer", "quality") == 0
+    assert "identical requests" not in capsys.readouterr().out
+
+
+def test_people_play_on_in_rollouts(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    settings = (
+        "conversations=1",
+        "replicates=2",
+        "branch=null",
+        "selfplay.max_turns=4",
+        "selfplay.closing=null",
+    )
+    options = [part for setting in settings for part in ("--set", setting)]
+    assert call("generate", SELFPLAY, "-o", run, *options) == 0
+    asked = _asking(run, "pairs", "--signal", "oracle", "--credit", "rollouts", "--rollouts", "1", "--set",
+                    "backends.student={type: human}")  # fmt: skip
+    texts = itertools.count()
+    seen = _answer_all(
+        run, "student", asked, lambda ann: ann.say(f"Why is that so, for the {next(texts)}th time?"), (0, 3)
+    )
+    assert seen
+    assert "You are the Student" in seen[0]
+    with LedgerReader(next((run / "pairs" / "rollouts").glob("*.db"))) as played:
+        records = [record for _, _, record in played.outcomes(0).values() if record is not None]
+    assert any(b"for the 0th time" in record for record in records)
+
+
+def test_a_person_writes_a_whole_conversation_in_prose(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    making = generate(ROOT / "jobs" / "quickstart.yaml", run, "conversations=1", people=("default",))
+    text = "Teacher: What is a market?\nStudent: A place to trade.\nTeacher: Right.\nStudent: Thank you. [end of conversation]"
+    seen = _answer_all(run, "default", making, lambda ann: ann.say(f"{text}\n\nProbability: 0.7"))
+    assert len(seen) == 1
+    (record,) = edgen.open(run).conversations()
+    assert [turn.text for turn in record.turns][:2] == ["What is a market?", "A place to trade."]
+    assert call("validate", run) == 0

@@ -72,7 +72,9 @@ def test_a_person_is_the_student_from_invitation_to_record(run: Path) -> None:
     assert call("validate", run) == 0
     given = Mailbox(run).given()
     assert {one.person for one in given} == {"ann"}
-    assert all(one.seconds is not None and one.at >= one.since for one in given)
+    times = [one.times for one in given]
+    assert all(one.asked is not None and one.seen is not None for one in times)
+    assert all((one.asked or 0) <= (one.seen or 0) <= one.at and one.typed is None for one in times)
 
 
 def test_two_people_meet_in_the_lobby_and_see_only_their_own_side(run: Path) -> None:

@@ -23,6 +23,7 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
         "after": "questionnaires",
     }
     BY_PEOPLE: ClassVar[bool] = True
+    ALWAYS_SEEDED: ClassVar[bool] = True  # each person answers anew, also the same question
 
     model: Text = "human"
     """Name of all people in records; never a person's own."""

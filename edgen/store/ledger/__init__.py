@@ -38,7 +38,7 @@ from edgen.store.ledger.facts import (
     read_selection,
 )
 from edgen.store.ledger.given_times import times_of, with_times
-from edgen.store.ledger.logprobs import TABLE, add_table, store_tokens, with_tokens
+from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
 from edgen.store.ledger.notes import note_beginning
 from edgen.store.ledger.opening import check, connect, empty_error
@@ -133,9 +133,9 @@ class Ledger:
                 raise empty_error(path)
             self._stored_replies = self._book.one(COUNT, tuple[Natural])[0]
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
-            if logprobs:
+            if logprobs or people:
                 add_table(self._book)
-            self._keeps_tokens = self._book.has_table(TABLE)
+            self._keeps_beside = self._book.has_table(TABLE)
         except BaseException:
             connection.close()
             raise
@@ -210,7 +210,7 @@ class Ledger:
         spent = (at, took, tries, charged_tokens, cost_usd)
         row = (*said, *spent, reply.text, checksum_of(*said, reply.text) | cost_checksum(*spent))
         self._last_answered = max(self._last_answered, address.scenario)
-        told = store_tokens(address, key, reply) if self._keeps_tokens else []
+        told = store_beside(address, key, reply) if self._keeps_beside else []
         return [(_REPLY, row), *told]
 
     def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
@@ -221,7 +221,7 @@ class Ledger:
         found = {row.key: self._book.reply(row) for row in rows}
         if self._people and found:
             found = with_times(self._book, found, scenario, task)
-        return with_tokens(self._book, found, scenario, task) if self._keeps_tokens and found else found
+        return with_beside(self._book, found, scenario, task) if self._keeps_beside and found else found
 
     def places(self, scenario: int, task: TaskId) -> int:
         """Return the number of answered calls of a task; a call sent in several forms counts once."""
@@ -237,8 +237,8 @@ class Ledger:
         found = {key: self._book.reply(row)}
         if self._people:
             found = with_times(self._book, found, address.scenario, address.task)
-        if self._keeps_tokens:
-            found = with_tokens(self._book, found, address.scenario, address.task)
+        if self._keeps_beside:
+            found = with_beside(self._book, found, address.scenario, address.task)
         return found[key]
 
     # -- outcomes

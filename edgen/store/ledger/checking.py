@@ -18,7 +18,7 @@ from edgen.store.ledger.checked_reader import (
     take_fitting,
 )
 from edgen.store.ledger.facts import find_damaged_facts
-from edgen.store.ledger.logprobs import find_unsound_tokens
+from edgen.store.ledger.logprobs import find_unsound_beside
 from edgen.store.ledger.opening import check
 from edgen.store.ledger.seal import find_unsealed
 from edgen.store.ledger.status import read_status
@@ -46,7 +46,7 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
             yield from _few(
                 str(book.damaged_outcome(scenario, task)) for scenario, task in book.find_unsound()
             )
-            yield from _few(_unsound_tokens(book))
+            yield from _few(_unsound_beside(book))
             yield from find_unsealed(book)
     except DamagedError as problem:
         yield str(problem)
@@ -78,10 +78,10 @@ def _unsound_costs(book: CheckedReader) -> Iterator[str]:
                 )
 
 
-def _unsound_tokens(book: CheckedReader) -> Iterator[str]:
-    for scenario, task in find_unsound_tokens(book):
+def _unsound_beside(book: CheckedReader) -> Iterator[str]:
+    for scenario, task in find_unsound_beside(book):
         yield (
-            f"{book.path}: the log probabilities of a stored answer (scenario {scenario}, task {task}) are damaged, so it "
+            f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task {task}) are damaged, so it "
             "counts as one without. The answer itself is sound or named above."
         )
 

@@ -1,7 +1,7 @@
-"""Stored tokens of replies with log probabilities: one row per reply, compressed JSON.
+"""What is kept beside replies: the tokens of one with log probabilities, or the times of a person's answer.
 
-They are written in the group of their reply and read with it. A row's checksum covers the reply's text, too.
-A row with a wrong checksum is ignored: the reply then has no tokens.
+One row per reply, compressed JSON, written in the group of the reply and read with it. A row's checksum
+covers the reply's text, too. A row with a wrong checksum is ignored: the reply then has no tokens or times.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.values import Address, Reply, TaskId, Token
+from edgen.core.values import Address, Given, Reply, TaskId, Token
 from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, checksum_of, take_fitting
 from edgen.store.ledger.schema import LOGPROBS
 from edgen.store.ledger.writer import Statement
@@ -25,7 +25,8 @@ _WITH_TEXTS = (
 TABLE = "logprobs"
 _LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service returns
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(tuple[Token, ...]).decode
+Beside = tuple[Token, ...] | Given
+_decode = msgspec.json.Decoder(Beside).decode
 
 
 class _Row(NamedTuple):
@@ -45,29 +46,31 @@ def add_table(book: CheckedReader) -> None:
             book.write(LOGPROBS)
 
 
-def store_tokens(address: Address, key: bytes, reply: Reply) -> list[Statement]:
-    """Return the statements that store the tokens of a reply, if it has any."""
-    if reply.tokens is None:
+def store_beside(address: Address, key: bytes, reply: Reply) -> list[Statement]:
+    """Return the statements that store the tokens or times of a reply, if it has any."""
+    beside = reply.tokens if reply.given is None else reply.given
+    if beside is None:
         return []
-    data = zlib.compress(_encode(reply.tokens))
+    data = zlib.compress(_encode(beside))
     row = (*msgspec.structs.astuple(address), key, data)
     return [(_INSERT, (*row, checksum_of(*row, reply.text)))]
 
 
-def with_tokens(
+def with_beside(
     book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
 ) -> dict[bytes, Reply]:
-    """Return the replies of a task, by key, with their stored tokens."""
+    """Return the replies of a task, by key, with their stored tokens or times."""
     found = dict(replies)
     for row in book.rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)
-        if reply is not None and (tokens := _read(row, reply.text)) is not None:
-            found[row.key] = msgspec.structs.replace(reply, tokens=tokens)
+        if reply is not None and (beside := _read(row, reply.text)) is not None:
+            name = "given" if isinstance(beside, Given) else "tokens"
+            found[row.key] = msgspec.structs.replace(reply, **{name: beside})
     return found
 
 
-def find_unsound_tokens(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
-    """Yield scenario and task of tokens that are changed, or that belong to no stored reply."""
+def find_unsound_beside(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
+    """Yield scenario and task of tokens and times that are changed, or that belong to no stored reply."""
     if not book.has_table(TABLE):
         return
     with book.explain_errors(), book.lenient_text():
@@ -77,7 +80,7 @@ def find_unsound_tokens(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
                 yield values[0], values[1]
 
 
-def _read(row: _Row, text: str) -> tuple[Token, ...] | None:
+def _read(row: _Row, text: str) -> Beside | None:
     try:
         if checksum_of(*row[:-1], text) != row.checksum:
             return None

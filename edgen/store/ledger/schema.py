@@ -5,8 +5,8 @@ number or a text, which the ledger compares and does not interpret; numbers come
 `replies` are never updated. `outcomes` and `records` are derived from it and may be made again. Each row of
 these three has a checksum (`checked_reader`).
 
-A ledger whose calls request log probabilities has an additional table, `logprobs`, from their first session
-on; other ledgers do not change.
+A ledger whose calls request log probabilities, or are answered by people, has an additional table,
+`logprobs`, from their first session on; other ledgers do not change.
 
 `wall_time` is the clock of notes. A machine without a battery may report 1970, so it is bounded.
 """
@@ -93,7 +93,7 @@ CREATE INDEX outstanding_by_call ON outstanding (scenario, step, attempt);
 CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
 """
 
-# The tokens of replies with log probabilities: see ledger/logprobs.
+# The tokens of replies with log probabilities, and the times of people's answers: see ledger/logprobs.
 LOGPROBS = """\
 CREATE TABLE logprobs (
     scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL, key BLOB NOT NULL,

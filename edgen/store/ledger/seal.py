@@ -57,7 +57,7 @@ _COPY = "Restore the ledger from a copy: nothing else in the run says it."
 _PROBLEMS = {
     "replies": "stored answers are missing. They are asked for and paid for again, unless the ledger is restored from a copy.",
     "records": f"records of conversations are missing, or there are more than edgen wrote. {_AGAIN}",
-    "logprobs": f"log probabilities of stored answers are missing, or there are more than edgen wrote. {_COPY}",
+    "logprobs": f"log probabilities or times of stored answers are missing, or there are more than edgen wrote. {_COPY}",
     "outcomes": f"what was made of the answers is missing or changed. {_AGAIN}",
     "sessions": "the notes about its sessions (times, calls, tokens, costs, how each ended) are missing or changed; totals and "
     f"budgets of this run are not reliable. {_COPY}",
