@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.plugin import Chat, Format, Item, Row, RunReader, Staging
+from edgen.plugin import Chat, Format, Item, Row, RunReader
 from edgen.plugin.formats import (
     Patterns,
     ScenarioColumns,
     SplitFiles,
+    Staging,
     WriteRow,
     disarm,
     make_table,

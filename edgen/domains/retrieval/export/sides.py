@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgen.plugin import AcceptedConversation, RunReader
+from edgen.plugin import RunReader
+from edgen.plugin.formats import AcceptedConversation
 
 Side = Literal["train", "dev", "test"]
 SIDES: tuple[Side, ...] = ("train", "dev", "test")
