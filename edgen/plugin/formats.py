@@ -48,7 +48,7 @@ from edgen.core.pair import Label as Label
 from edgen.core.pair import OracleSignal as OracleSignal
 from edgen.core.pair import Pair as Pair
 from edgen.core.pair import RolloutSignal as RolloutSignal
-from edgen.core.spreadsheet_cells import disarm as disarm
+from edgen.core.sheets import disarm as disarm
 from edgen.export.chat import Message as Message
 from edgen.export.chat import without_trailing_user as without_trailing_user
 from edgen.export.completions import RULE as RULE
