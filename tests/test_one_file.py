@@ -22,7 +22,6 @@ SHARED = {
     "openai": "litellm and similar services speak its wire format",
     "gemini": "two more providers speak its wire format",
     "function": "a Python function that a caller passes becomes this provider",
-    "selfplay": "stages of a conversation are typed by its settings",
     "oracle": "pairs and rewards are made of its verdicts",
     "rubric": "environments take it as a reward",
     "labelling": "annotators and labelling within a conversation ask its questions",

@@ -12,8 +12,6 @@ problem and its line.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ import msgspec
 from edgen.annotation.annotator import is_name
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import Candidate
+from edgen.core.sheets import read_sheet
 from edgen.core.yaml_values import nearest, read_text, shortened
 from edgen.protocols.labelled_units import Asking, said_digest
 from edgen.reading.answers.unit_labels import Choice, Labels, choose_labels
@@ -34,7 +33,7 @@ _NEEDED = ("id", "labels")
 _KNOWN = (*_NEEDED, "turn", "annotator", "text_sha256")
 # What sheets and layers have besides, and what somebody may want to remark.
 _PASSED_OVER = ("role", "before", "text", "annotators", "tie", "agreement", "comment")
-_DELIMITERS = ",;\t"
+_EXPECTED = "Expected the columns id, turn and labels, and annotator where there are several people; or a JSON object a line."
 
 Key = tuple[str, int | None]  # conversation, turn
 
@@ -88,31 +87,8 @@ def _objects(text: str) -> Iterator[tuple[int, Any]]:
 
 def _table(text: str, source: str) -> Iterator[tuple[int, Any]]:
     """Yield every row as an object; an empty cell has no value."""
-    first = text.partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=first.count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    number = 1
-    try:
-        heading = [title.strip() for title in next(rows)]
-        if missing := [key for key in _NEEDED if key not in heading]:
-            raise DataError(
-                source,
-                f"its first line names no column {', '.join(missing)}. Expected the columns id, turn and labels, and "
-                "annotator where there are several people; or a JSON object a line.",
-            )
-        while True:
-            number = rows.line_num + 1
-            row = next(rows)
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) != len(heading):
-                yield number, f"there are {len(row)} cells, and the heading has {len(heading)}"
-                continue
-            yield number, _as_object(dict(zip(heading, row, strict=True)))
-    except StopIteration:
-        return
-    except csv.Error as problem:
-        yield number, f"this is not valid CSV: {problem}"
+    for number, row in read_sheet(text, source, _NEEDED, _EXPECTED):
+        yield number, row if isinstance(row, str) else _as_object(row)
 
 
 def _as_object(row: Mapping[str, str]) -> dict[str, Any]:

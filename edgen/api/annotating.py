@@ -18,7 +18,7 @@ from edgen.annotation.label_files import Given, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.pages import given_on_pages, is_people_file
 from edgen.annotation.people import Person, require_names, take_labels
-from edgen.annotation.sheet import write_sheet
+from edgen.annotation.sheet import write_label_sheet
 from edgen.asking.annotators import AnnotatorAsker, annotator_of
 from edgen.asking.answering import (
     Answerer,
@@ -344,7 +344,7 @@ def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
             for name in names
             if chosen is None or (index, name) in chosen
         )
-        units, called = write_sheet(conversations, asking, path)
+        units, called = write_label_sheet(conversations, asking, path)
     return Sheet(
         file=str(path), unit=options.unit, units=units, conversations=called, labels=labels.names,
         several=labels.several,

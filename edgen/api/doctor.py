@@ -35,7 +35,7 @@ from edgen.providers import Backend, make, provider_of, servers
 from edgen.providers.base import servers_of
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
-from edgen.runtime.control import Trust
+from edgen.runtime.key_consent import Trust
 from edgen.runtime.loading import Loading
 from edgen.store.budget_book import BudgetBook
 from edgen.store.call_times import CallTime, note_call_time

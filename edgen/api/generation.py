@@ -39,7 +39,7 @@ from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, still_snapshot
 from edgen.runtime.status import Status, status_of
-from edgen.runtime.supervise import Supervised, supervise_together, used_elsewhere
+from edgen.runtime.supervise import Supervised, supervise, used_elsewhere
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
@@ -282,7 +282,7 @@ class _Generation:
                 await self._begin(arm, elsewhere, shared, stack)
                 work = partial(self._work, arm, arms, useless)
                 parts.append(Supervised(arm.run.session, Title(arm.plan.job.name, arm.name), work))
-            await supervise_together(parts, self._control)
+            await supervise(parts, self._control)
             for arm in group:
                 for backend in arm.backends.values():  # the next arms need as many connections
                     await backend.aclose()

@@ -17,6 +17,7 @@ import msgspec
 
 from edgen.config import role_word_problems
 from edgen.core.errors import DataError, UsageError
+from edgen.core.files import explain_read_errors
 from edgen.core.values import ROLES, Rejection
 from edgen.core.yaml_values import MAX_BYTES, read_text
 from edgen.reading import read
@@ -96,15 +97,8 @@ def parse_lines(file: Path | BinaryIO, words: OwnWords = ()) -> Iterator[dict[st
 
 
 def _open(file: Path) -> BinaryIO:
-    try:
+    with explain_read_errors(str(file), DataError):
         return file.open("rb")
-    except FileNotFoundError:
-        raise DataError(str(file), "there is no such file.") from None
-    except IsADirectoryError:
-        raise DataError(str(file), "this is a folder, not a file.") from None
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise DataError(str(file), f"it cannot be read: {reason}.") from None
 
 
 def _read_lines(stream: BinaryIO) -> Iterator[bytes | None]:

@@ -9,7 +9,8 @@ import msgspec
 from edgen.api.generate_options import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
-from edgen.runtime.control import Control, Trust
+from edgen.runtime.control import Control
+from edgen.runtime.key_consent import Trust
 from edgen.runtime.snapshot import Snapshot
 
 

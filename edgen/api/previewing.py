@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,8 +23,6 @@ from edgen.planning.speakers import find_doubts
 from edgen.planning.unused_variables import describe_unused, find_unused
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.prompting.prompt import schema_text
-
-Plans = Mapping[str, Plan]
 
 
 class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from edgen.core.errors import EdgenError
 from edgen.execution.session import Session, Shared
 from edgen.runtime.control import Control
 from edgen.runtime.monitor import Monitor
-from edgen.runtime.supervise import Supervised, supervise_together, tell_lost_replies
+from edgen.runtime.supervise import Supervised, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
 
 A = TypeVar("A", bound=Asker, covariant=True)
@@ -51,7 +51,7 @@ async def ask(work: Sequence[AtWork[Asker]], place: Place, control: Control) -> 
             )
             session.counts.planned = asker.planned
             parts.append(Supervised(session, asker.title, _work_of(asker, session)))
-        await supervise_together(parts, control)
+        await supervise(parts, control)
 
 
 async def ask_until_ended(work: Sequence[AtWork[Asker]], place: Place, control: Control) -> EdgenError | None:

@@ -34,8 +34,9 @@ from edgen.cli import (
     validate,
     web,
 )
+from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
-from edgen.cli.options import SETTINGS, Command, Group, with_declared
+from edgen.cli.options import SETTINGS, Command, Group
 from edgen.core import registry
 from edgen.core.text import safe
 from edgen.core.version import __version__

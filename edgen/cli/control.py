@@ -20,8 +20,9 @@ from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
 from edgen.core.system import handling
 from edgen.core.text import safe
-from edgen.runtime.control import Control, Trust
+from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
+from edgen.runtime.key_consent import Trust
 from edgen.runtime.options import WorkOptions
 from edgen.runtime.snapshot import Snapshot, StatusEvent
 

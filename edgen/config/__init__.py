@@ -7,21 +7,14 @@ shards and logging may change on a resume.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from datetime import datetime
-from pathlib import Path
-from typing import Any
-
-import msgspec
-
+from edgen.config.arms import arm_jobs
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.checks import check, check_budget, role_word_problems, with_speakers
+from edgen.config.inputs import is_input
 from edgen.config.job import (
     ANNOTATOR,
     KNOBS,
     MOST_ANNOTATORS,
-    Batch,
     Branch,
     CallSettings,
     Job,
@@ -33,8 +26,6 @@ from edgen.config.job import (
     TooLong,
     backend_name,
     backend_of,
-    conversation_protocols,
-    find_protocol,
     own_words,
     protocol_of,
     resolved_values,
@@ -43,312 +34,14 @@ from edgen.config.job import (
     shaping_values,
     templates_of,
 )
-from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
-from edgen.core.kept_files import find_damage, has_digest
-from edgen.core.registry import PluginError, find, names
-from edgen.core.resources import shipped
-from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened, suggest_file
-
-# Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
-# other weights for the same values; readers of the files check that the values are the same.
-_NOT_IN_ARMS = (*KNOBS, "seed", "design", "strength")
-_INPUTS = ("job.yaml", "arms/numbers.json")  # of a run, besides the files in inputs/
-_KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
-
-
-def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
-    """Return the job in the file at `path`, with `key.path=value` overrides applied. Raises JobError with
-    every problem found, UsageError for an invalid override. Raises DamagedError if the job is a run's own
-    copy and the run's inputs are not as edgen wrote them."""
-    return _located(parse_job(_read_file(path), str(path), overrides), path)
-
-
-def load_kept_job(path: Path) -> Job:
-    """Return the job that a run keeps at `path`. It passed all checks when the run began, and they are not
-    repeated as long as its digest vouches for it. Raises as `load_job` does."""
-    value = _read_file(path)
-    if not has_digest(path):
-        return load_job(path)
-    return _located(_convert(value, str(path)), path)
-
-
-def _read_file(path: Path) -> Any:
-    """Return the plain values of a job's file."""
-    source = str(path)
-    if not path.exists():
-        raise JobError(source, f"there is no such file.{_instead_of(path)}")
-    if (inside := path / "job.yaml").is_file():
-        raise JobError(source, f"this is a folder, not a file. Did you mean {inside}?")
-    if path.is_file():
-        require_inputs(path.parent)
-    return read_yaml(read_text(path, JobError), source, JobError)
-
-
-def _located(job: Job, path: Path) -> Job:
-    """Return the job of the file at `path` with the files of its backends, of its arms' backends and of its
-    budget named from anywhere."""
-    folder = path.parent
-    job = msgspec.structs.replace(
-        job, backends={name: backend.located(folder) for name, backend in job.backends.items()}
-    )
-    for arm, held in arm_jobs(job, str(path)).items() if job.arms else ():
-        for name, changes in (job.arms[arm].get("backends") or {}).items():
-            backend = held.backends[name]
-            for key in changes.keys() & {*backend.__struct_fields__}:
-                if (there := getattr(backend.located(folder), key)) != getattr(backend, key):
-                    changes[key] = there
-    if job.limits.budget is None:
-        return job
-    # Relative to the job's folder, like the other files that it names; a run's copy of the job is elsewhere.
-    budget = str((folder / Path(job.limits.budget).expanduser()).absolute())
-    return msgspec.structs.replace(job, limits=msgspec.structs.replace(job.limits, budget=budget))
-
-
-def _instead_of(path: Path) -> str:
-    """Suggest what to do about a missing job file."""
-    if (shipped_job := path.name.removesuffix(".yaml")) in shipped("jobs"):
-        return (
-            f" `edgen init my-project{_init_option(shipped_job)}` makes a folder with a job of one's own, in place of the "
-            f"shipped {path.stem}; then: edgen generate my-project/job.yaml"
-        )
-    return suggest_file(path)
-
-
-def _init_option(shipped_job: str) -> str:
-    """Return the option of `edgen init` for a shipped job: its starter's protocol, if not the default."""
-    usual = msgspec.structs.fields(Job)[Job.__struct_fields__.index("protocol")].default
-    for name in conversation_protocols():
-        starter = find_protocol(name).starter
-        if name != usual and starter is not None and starter.job == shipped_job:
-            return f" --protocol {name}"
-    return ""
-
-
-def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
-    """Build a job from plain values. Error messages call it `source`."""
-    if not isinstance(value, dict):
-        raise JobError(source, "this file is not a mapping; a job is a mapping of keys to values.")
-    for override in overrides:
-        apply_override(value, override)
-    if "name" in value:
-        value = {**value, "name": _fill_in_date(value["name"], source)}
-    job = _check_job(value, source)
-    arm_jobs(job, source)
-    return job
-
-
-def _fill_in_date(name: Any, source: str) -> Any:
-    """Return a job's name with `{date}` replaced by today's local date; values that are not text
-    unchanged."""
-    wrong = None
-    if isinstance(name, dict) and list(name) == ["date"]:  # YAML's own reading of the braces
-        wrong = "YAML takes braces at the beginning for a mapping; put quotes around: name: '{date}'"
-    elif not isinstance(name, str):
-        return name
-    elif unknown := [field for field in re.findall(r"\{[^{}]*\}?", name) if field != "{date}"]:
-        wrong = f"{unknown[0]} is unknown; a name may contain {{date}}, today's date as in 2027-01-31"
-    if wrong is not None:
-        raise JobError.of(source, [Problem("$.name", wrong)])
-    return name.replace("{date}", datetime.now().astimezone().date().isoformat())
-
-
-def _check_job(value: dict[str, Any], source: str) -> Job:
-    job = _with_list_prices(_convert(value, source))
-    check(job, source)
-    return job
-
-
-def _convert(value: dict[str, Any], source: str) -> Job:
-    """Return the job of plain values. Raises JobError for keys and values that are not a job's."""
-    found: list[Problem] = []
-    settings = {}
-    for key in [key for key in value if key not in _KEYS]:
-        protocol = find_protocol(str(key))
-        if protocol is None:
-            found.append(
-                Problem(f"$.{shortened(str(key))}", f"unknown key{nearest(str(key), _known_keys())}")
-            )
-        else:
-            settings[key] = convert(value[key], protocol.Config, f"$.{key}", found)
-    plain = {key: given for key, given in value.items() if key in _KEYS}
-    job = convert(plain, Job, "$", found)
-    if isinstance(job, Job):
-        if (protocol := find_protocol(job.protocol)) is None:
-            found.append(Problem("$.protocol", _unusable_protocol(job.protocol)))
-        else:
-            settings.setdefault(job.protocol, protocol.Config())
-    if found:
-        raise JobError.of(source, found)
-    converted: Job = msgspec.structs.replace(job, protocol_settings=settings)
-    return converted
-
-
-def _known_keys() -> list[str]:
-    return [*_KEYS, *conversation_protocols()]
-
-
-def _unusable_protocol(name: str) -> str:
-    """Explain why a job cannot use this protocol."""
-    if name in names("protocol"):
-        try:
-            find("protocol", name)
-        except PluginError as error:
-            return str(error)
-    return f"unknown protocol {shortened(repr(name))}{nearest(name, conversation_protocols())}"
-
-
-def _with_list_prices(job: Job) -> Job:
-    """Return the job with list prices for backends that have no price of their own."""
-    priced = {
-        name: backend
-        if backend.price is not None
-        else msgspec.structs.replace(backend, price=_find_list_price(backend))
-        for name, backend in job.backends.items()
-    }
-    return msgspec.structs.replace(job, backends=priced)
-
-
-def _find_list_price(backend: BackendConfig) -> Price | None:
-    """Return the list price of a backend's model at the provider's own host; None elsewhere."""
-    price: Price | None = find("provider", backend.provider).list_price(backend)
-    return price
-
-
-def arm_jobs(job: Job, source: str) -> dict[str, Job]:
-    """Return the job of each arm, by name: the job with the arm's keys applied. Without `arms:`, the job
-    itself is the only one, "". Raises JobError as `load_job` does."""
-    if not job.arms:
-        return {"": job}
-    plain = msgspec.json.decode(msgspec.json.encode(resolved_values(job)))
-    for name, backend in job.backends.items():
-        if backend.price == _find_list_price(backend):  # an arm's model has its own price
-            plain["backends"][name]["price"] = None
-    arms = plain.pop("arms")
-    jobs = {}
-    for name, changes in arms.items():
-        where = f"{source}, arm {name}"
-        if unknown := [
-            Problem(f"$.arms.{name}.{key}", _unknown(key))
-            for key in changes
-            if key not in _KEYS and find_protocol(key) is None
-        ]:
-            raise JobError.of(source, unknown)
-        if refused := _refused(job, changes):
-            raise JobError.of(where, [Problem(f"$.arms.{name}.{refused[0]}", refused[1])])
-        try:
-            jobs[name] = _check_job(
-                {**_laid_over(_inherit(plain, changes), changes), "name": f"{job.name}.{name}"}, where
-            )
-        except JobError as error:
-            own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
-            raise JobError(source, error.summary, own) from None
-    return jobs
-
-
-def _refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the first change that an arm may not make, with the reason; None if all are allowed."""
-    if shared := sorted(set(changes) & set(_NOT_IN_ARMS)):
-        return shared[0], "an arm cannot change this: all arms share it"
-    if changes.get("space", job.space) != job.space and job.design not in ("random", "even"):
-        return "space", (
-            "an arm's space may differ in its weights alone, and this design ignores weights; the job needs "
-            "`design: even` or `design: random`"
-        )
-    return None
-
-
-def _unknown(key: str) -> str:
-    """Describe an unknown key of an arm."""
-    if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
-        return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
-    return f"unknown key{nearest(str(key), [known for known in _known_keys() if known not in _NOT_IN_ARMS])}"
-
-
-def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Return the job's values for an arm: without protocol-specific ones if the arm has another protocol."""
-    if changes.get("protocol", plain["protocol"]) == plain["protocol"]:
-        return plain
-    return {key: value for key, value in plain.items() if key not in ("prompt", "branch")}
-
-
-def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merge `above` over `below`, mapping by mapping; a backend of another type starts afresh."""
-    result = dict(below)
-    for key, value in above.items():
-        under = result.get(key)
-        if (
-            isinstance(value, dict)
-            and isinstance(under, dict)
-            and value.get("type", under.get("type")) == under.get("type")
-        ):
-            result[key] = _laid_over(under, value)
-        else:
-            result[key] = value
-    if "base_url" in above:  # of one or several servers, in place of those below
-        for key in {"more_base_urls", "known_as"} - above.keys():
-            result.pop(key, None)
-    return result
-
-
-def is_input(name: str) -> bool:
-    """Return whether the file of this path in a run's folder is one of the run's inputs."""
-    folder, _, file = name.rpartition("/")
-    return name in _INPUTS or (folder == "inputs" and file not in ("", ".", ".."))
-
-
-def require_inputs(run: Path) -> None:
-    """Raise DamagedError if one of a run's inputs is not as edgen wrote it. A run of an older edgen has no
-    digests of them, and a folder that is not a run has none either."""
-    found = [*find_damage(run, is_input)]
-    if not found:
-        return
-    others = "".join(f" So is {run / one.name}: {one.what}." for one in found[1:4])
-    raise DamagedError(
-        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing was asked or changed. "
-        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a space or the job, edit "
-        "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
-    )
-
-
-def apply_override(value: dict[str, Any], assignment: str) -> None:
-    """Apply one `a.b=c` to the plain values, the right side read as YAML."""
-    key, equals, text = assignment.partition("=")
-    parts = key.strip().split(".")
-    if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", part) for part in parts):
-        raise UsageError(f"--set {assignment}: expected key=value, as in --set limits.in_flight=8.")
-    node = value
-    for part in parts[:-1]:
-        child = node.setdefault(part, {})
-        if not isinstance(child, dict):
-            raise UsageError(f"--set {assignment}: '{part}' is not a mapping in this job.")
-        node = child
-    node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
-
-
-def texts_of(overrides: Iterable[str]) -> frozenset[str]:
-    """Return every text in the values of `key.path=value` overrides, which a person typed."""
-    found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            found.add(value)
-        elif isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-    return frozenset(found)
-
-
-class _SetError(FileError):
-    what = "option"
-
+from edgen.config.loading import load_job, load_kept_job, parse_job
+from edgen.config.overrides import texts_of
 
 __all__ = [
     "ANNOTATOR",
     "KNOBS",
     "MOST_ANNOTATORS",
     "BackendConfig",
-    "Batch",
     "Branch",
     "CallSettings",
     "Job",
@@ -359,7 +52,6 @@ __all__ = [
     "Shards",
     "Split",
     "TooLong",
-    "apply_override",
     "arm_jobs",
     "backend_name",
     "backend_of",
@@ -371,7 +63,6 @@ __all__ = [
     "own_words",
     "parse_job",
     "protocol_of",
-    "require_inputs",
     "resolved_values",
     "role_word_problems",
     "roles_asked",

@@ -18,7 +18,6 @@ from edgen.core.values import Usage
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Temperature = Annotated[float, Meta(ge=0, le=5)]
-Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # Upper case, so that a key pasted here by mistake is refused, not looked up and printed.
 EnvName = Annotated[str, Meta(pattern=r"^[A-Z_][A-Z0-9_]*\Z", max_length=64)]

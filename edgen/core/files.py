@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from edgen.core import system
-from edgen.core.errors import RunError, StoppedError
+from edgen.core.errors import FileError, RunError, StoppedError
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _BUFFER = 1 << 18
@@ -269,6 +269,19 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> int:
             file.write(line + b"\n")
             count += 1
     return count
+
+
+@contextlib.contextmanager
+def explain_read_errors(source: str, error: type[FileError], hint: Callable[[], str] = str) -> Iterator[None]:
+    """Raise `error` for a file that cannot be opened or read; the text of `hint` follows where it is missing."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise error(source, f"there is no such file.{hint()}") from None
+    except IsADirectoryError:
+        raise error(source, "this is a folder, not a file.") from None
+    except (OSError, ValueError) as problem:
+        raise error(source, f"it cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
 
 
 @contextlib.contextmanager

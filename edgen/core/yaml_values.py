@@ -15,12 +15,14 @@ import types
 import typing
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, Union
 
 import msgspec
 
 from edgen.core.errors import FileError, InputError, Problem
+from edgen.core.files import explain_read_errors
 from edgen.core.yaml_text import BRACES, YamlError, values
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -35,18 +37,11 @@ T = TypeVar("T")
 def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES) -> str:
     """Return the file's text. Raises `error` if it is missing, not a file, too large or not UTF-8."""
     source = str(path)
-    try:
+    with explain_read_errors(source, error, partial(suggest_file, path)):
         if _is_named_pipe(path):
             raise error(source, "this is a pipe, and only files are read.")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
-    except FileNotFoundError:
-        raise error(source, f"there is no such file.{suggest_file(path)}") from None
-    except IsADirectoryError:
-        raise error(source, "this is a folder, not a file.") from None
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise error(source, f"it cannot be read: {reason}.") from None
     if len(data) > max_bytes:
         raise error(source, f"it is larger than {max_bytes / 1024 / 1024:g} MiB, the most that is read.")
     try:

@@ -26,7 +26,8 @@ from edgen.core.text import shorten
 from edgen.core.yaml_values import nearest, shortened
 from edgen.planning.allowed_files import Reach
 from edgen.providers.trust import consent_file
-from edgen.runtime.control import Control, Trust
+from edgen.runtime.control import Control
+from edgen.runtime.key_consent import Trust
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.ledger.facts import MEASURES
 from edgen.store.run_folder import RunFolder

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import FiledRecord, Scenario, Turn
+from edgen.plugin import Scenario, Turn
+from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader, filed_verbatim
 
 _LAYOUTS = (("messages", "role", "content"), ("conversations", "from", "value"))

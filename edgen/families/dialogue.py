@@ -11,21 +11,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import (
-    Event,
-    Family,
+from edgen.plugin import Event, Family, Provenance, Recorded, Scenario, Space, Turn
+from edgen.plugin.families import (
     FiledRecord,
-    Provenance,
-    Recorded,
-    Scenario,
-    Space,
-    Turn,
+    Role,
+    filed_index,
     filed_record,
     filed_turns,
     read_values,
     write_values,
 )
-from edgen.plugin.families import Role, filed_index
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""All names for packages that add a provider, a protocol, a family, an export format or a measure.
+"""The 60 names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
@@ -12,37 +12,31 @@ it.
 Values that pass between edgen and a plugin
     Scenario, Turn, Conversation, Event: a draw from a space; what was said; a finished conversation; what
         else happened.
-    Message, Request, Reply, Token, Usage, Address: one model call. Rejection, RejectionReason: an answer
-        that is no good.
-    CallError, FailureKind: a call that failed. InputError, UsageError, JobError, Problem: what a user has
-        to change.
-    Job, settings_of: the job, and the settings that it has for its protocol. Space, SpaceRole: dimensions
-        and roles.
+    Message, Request, Reply, Usage, Address: one model call. Rejection, RejectionReason: an unusable answer.
+    CallError, FailureKind: a call that failed. InputError, Problem: what a user has to change.
+    Job, settings_of: the job, and the settings that it has for its protocol. Space: dimensions and roles.
     Text: a text that is not empty, for fields of settings.
 A provider
-    Provider, Backend, BackendConfig, Key, KeyRequest, Link, Price.
-    lower_pictures, PromptPicture, PictureTokens: for a service that sees pictures.
-    pictures_in, without_pictures: of a text.
+    Provider, Backend, BackendConfig, Key, Link.
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind,
         Simulation.
-    PlayedProtocol, Session: for conversations played turn by turn. Rounds, Starter: for two optional
-        methods.
-    scenario_variables, template_variables: what templates may use. read, read_turn, read_probability,
-        unread: replies.
+    PlayedProtocol, Session: for conversations played turn by turn.
+    scenario_variables, template_variables: what templates may use. read: the conversation in a reply.
 A family
-    Family, Recorded, Provenance, FiledRecord, filed_record, filed_turns, read_values, write_values.
+    Family, Recorded, Provenance. Dialogue: the general layout, to build on.
 An export format
-    Format, FormatOptions, Row, LeftOut, Item, DataTable, RunReader, AcceptedConversation, Chat.
-    RowFiles, Staging, JsonLines: for files of a format's own.
+    Format, FormatOptions, Row, LeftOut, Item, RunReader, Chat.
 A measure
-    Measure, Sample, Words, Shared, ArmResult, Compared, Panel, Value, figure_kinds. Estimate, share,
-        average: with intervals.
-    Columns, Total, Share, Mean, Histogram, Tally, Crossed, Examples: what the columns of conversations come
-        to.
-    Picture, Table, bars_picture: for the report.
+    Measure, Sample, Words, figure_kinds.
+    Columns, Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
 
 A name is loaded when it is first used, so importing one does not import the others.
+
+**The second level** is for edgen's own kinds, which import nothing else of edgen: `edgen.plugin.providers`,
+`protocols`, `families`, `readers`, `formats`, `measures`, and, for several kinds, `answers`, `forms`,
+`files`, `errors`, `statistics` and `texts`. These names may change in any minor release, which CHANGELOG.md
+says.
 """
 
 from __future__ import annotations
@@ -51,329 +45,103 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from edgen.config import Job, settings_of
-    from edgen.config.backends import BackendConfig, Price, Text
-    from edgen.core.errors import CallError, FailureKind, InputError, JobError, Problem, UsageError
-    from edgen.core.pictures import (
-        PictureTokens,
-        PromptPicture,
-        lower_pictures,
-        pictures_in,
-        without_pictures,
-    )
-    from edgen.core.registry import AnswerKind
-    from edgen.core.values import (
-        Address,
-        Conversation,
-        Event,
-        Message,
-        Rejection,
-        RejectionReason,
-        Reply,
-        Request,
-        Scenario,
-        Token,
-        Turn,
-        Usage,
-    )
-    from edgen.evaluation.aggregates import Columns, Crossed, Examples, Histogram, Mean, Share, Tally, Total
-    from edgen.evaluation.figures import Picture, Table, bars_picture
-    from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel, Shared, figure_kinds
-    from edgen.evaluation.sample import Sample, Words
-    from edgen.export.files import JsonLines, RowFiles, Staging
-    from edgen.export.format import (
-        AcceptedConversation,
-        Chat,
-        DataTable,
-        Format,
-        FormatOptions,
-        Item,
-        LeftOut,
-        Row,
-        RunReader,
-    )
-    from edgen.expressions.language import Value
-    from edgen.families.base import (
-        Family,
-        FiledRecord,
-        Provenance,
-        Recorded,
-        filed_record,
-        filed_turns,
-        read_values,
-        write_values,
-    )
-    from edgen.prompting import scenario_variables
-    from edgen.protocols.base import (
-        ConversationProtocol,
-        Conversing,
-        ExpectedCall,
-        Prompting,
-        Question,
-        Rounds,
-        Rules,
-        Simulation,
-        Starter,
-        Template,
-        ask,
-        unread,
-    )
-    from edgen.protocols.session import PlayedProtocol, Session
-    from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
-    from edgen.reading.answers.probability import read_probability
-    from edgen.reading.conversation import read
-    from edgen.reading.one_turn.reader import read_turn
-    from edgen.space import Space, SpaceRole
-    from edgen.space.model import template_variables
-    from edgen.stats.intervals import Estimate, average, share
+    from edgen.config import Job as Job
+    from edgen.config import settings_of as settings_of
+    from edgen.config.backends import BackendConfig as BackendConfig
+    from edgen.config.backends import Text as Text
+    from edgen.core.errors import CallError as CallError
+    from edgen.core.errors import FailureKind as FailureKind
+    from edgen.core.errors import InputError as InputError
+    from edgen.core.errors import Problem as Problem
+    from edgen.core.registry import AnswerKind as AnswerKind
+    from edgen.core.values import Address as Address
+    from edgen.core.values import Conversation as Conversation
+    from edgen.core.values import Event as Event
+    from edgen.core.values import Message as Message
+    from edgen.core.values import Rejection as Rejection
+    from edgen.core.values import RejectionReason as RejectionReason
+    from edgen.core.values import Reply as Reply
+    from edgen.core.values import Request as Request
+    from edgen.core.values import Scenario as Scenario
+    from edgen.core.values import Turn as Turn
+    from edgen.core.values import Usage as Usage
+    from edgen.evaluation.aggregates import Columns as Columns
+    from edgen.evaluation.aggregates import Histogram as Histogram
+    from edgen.evaluation.aggregates import Mean as Mean
+    from edgen.evaluation.aggregates import Share as Share
+    from edgen.evaluation.aggregates import Tally as Tally
+    from edgen.evaluation.aggregates import Total as Total
+    from edgen.evaluation.measure import Measure as Measure
+    from edgen.evaluation.measure import figure_kinds as figure_kinds
+    from edgen.evaluation.sample import Sample as Sample
+    from edgen.evaluation.sample import Words as Words
+    from edgen.export.format import Chat as Chat
+    from edgen.export.format import Format as Format
+    from edgen.export.format import FormatOptions as FormatOptions
+    from edgen.export.format import Item as Item
+    from edgen.export.format import LeftOut as LeftOut
+    from edgen.export.format import Row as Row
+    from edgen.export.format import RunReader as RunReader
+    from edgen.families.base import Family as Family
+    from edgen.families.base import Provenance as Provenance
+    from edgen.families.base import Recorded as Recorded
+    from edgen.families.dialogue import Dialogue as Dialogue
+    from edgen.prompting import scenario_variables as scenario_variables
+    from edgen.protocols.base import ConversationProtocol as ConversationProtocol
+    from edgen.protocols.base import Conversing as Conversing
+    from edgen.protocols.base import ExpectedCall as ExpectedCall
+    from edgen.protocols.base import Prompting as Prompting
+    from edgen.protocols.base import Question as Question
+    from edgen.protocols.base import Rules as Rules
+    from edgen.protocols.base import Simulation as Simulation
+    from edgen.protocols.base import Template as Template
+    from edgen.protocols.base import ask as ask
+    from edgen.protocols.session import PlayedProtocol as PlayedProtocol
+    from edgen.protocols.session import Session as Session
+    from edgen.providers.base import Backend as Backend
+    from edgen.providers.base import Key as Key
+    from edgen.providers.base import Link as Link
+    from edgen.providers.base import Provider as Provider
+    from edgen.reading.conversation import read as read
+    from edgen.space import Space as Space
+    from edgen.space.model import template_variables as template_variables
 
 _HOMES = {
-    "edgen.config": (
-        "Job",
-        "settings_of",
-    ),
-    "edgen.config.backends": (
-        "BackendConfig",
-        "Price",
-        "Text",
-    ),
-    "edgen.core.pictures": (
-        "PictureTokens",
-        "PromptPicture",
-        "lower_pictures",
-        "pictures_in",
-        "without_pictures",
-    ),
-    "edgen.core.registry": ("AnswerKind",),
-    "edgen.core.errors": (
-        "CallError",
-        "FailureKind",
-        "InputError",
-        "JobError",
-        "Problem",
-        "UsageError",
-    ),
+    "edgen.config": "Job settings_of",
+    "edgen.config.backends": "BackendConfig Text",
+    "edgen.core.errors": "CallError FailureKind InputError Problem",
+    "edgen.core.registry": "AnswerKind",
     "edgen.core.values": (
-        "Address",
-        "Conversation",
-        "Event",
-        "Message",
-        "Rejection",
-        "RejectionReason",
-        "Reply",
-        "Request",
-        "Scenario",
-        "Token",
-        "Turn",
-        "Usage",
+        "Address Conversation Event Message Rejection RejectionReason Reply Request Scenario Turn Usage"
     ),
-    "edgen.evaluation.aggregates": (
-        "Columns",
-        "Crossed",
-        "Examples",
-        "Histogram",
-        "Mean",
-        "Share",
-        "Tally",
-        "Total",
-    ),
-    "edgen.evaluation.figures": (
-        "Picture",
-        "Table",
-        "bars_picture",
-    ),
-    "edgen.evaluation.measure": (
-        "ArmResult",
-        "Compared",
-        "Measure",
-        "Panel",
-        "Shared",
-        "figure_kinds",
-    ),
-    "edgen.evaluation.sample": (
-        "Sample",
-        "Words",
-    ),
-    "edgen.export.files": (
-        "JsonLines",
-        "RowFiles",
-        "Staging",
-    ),
-    "edgen.export.format": (
-        "AcceptedConversation",
-        "Chat",
-        "DataTable",
-        "Format",
-        "FormatOptions",
-        "Item",
-        "LeftOut",
-        "Row",
-        "RunReader",
-    ),
-    "edgen.expressions.language": ("Value",),
-    "edgen.families.base": (
-        "Family",
-        "FiledRecord",
-        "Provenance",
-        "Recorded",
-        "filed_record",
-        "filed_turns",
-        "read_values",
-        "write_values",
-    ),
-    "edgen.prompting": ("scenario_variables",),
+    "edgen.evaluation.aggregates": "Columns Histogram Mean Share Tally Total",
+    "edgen.evaluation.measure": "Measure figure_kinds",
+    "edgen.evaluation.sample": "Sample Words",
+    "edgen.export.format": "Chat Format FormatOptions Item LeftOut Row RunReader",
+    "edgen.families.base": "Family Provenance Recorded",
+    "edgen.families.dialogue": "Dialogue",
+    "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
-        "ConversationProtocol",
-        "Conversing",
-        "ExpectedCall",
-        "Prompting",
-        "Question",
-        "Rounds",
-        "Rules",
-        "Simulation",
-        "Starter",
-        "Template",
-        "ask",
-        "unread",
+        "ConversationProtocol Conversing ExpectedCall Prompting Question Rules Simulation Template ask"
     ),
-    "edgen.protocols.session": (
-        "PlayedProtocol",
-        "Session",
-    ),
-    "edgen.providers.base": (
-        "Backend",
-        "Key",
-        "KeyRequest",
-        "Link",
-        "Provider",
-    ),
-    "edgen.reading.answers.probability": ("read_probability",),
-    "edgen.reading.conversation": ("read",),
-    "edgen.reading.one_turn.reader": ("read_turn",),
-    "edgen.space": (
-        "Space",
-        "SpaceRole",
-    ),
-    "edgen.space.model": ("template_variables",),
-    "edgen.stats.intervals": (
-        "Estimate",
-        "average",
-        "share",
-    ),
+    "edgen.protocols.session": "PlayedProtocol Session",
+    "edgen.providers.base": "Backend Key Link Provider",
+    "edgen.reading.conversation": "read",
+    "edgen.space": "Space",
+    "edgen.space.model": "template_variables",
 }
-
-__all__ = [
-    "AcceptedConversation",
-    "Address",
-    "AnswerKind",
-    "ArmResult",
-    "Backend",
-    "BackendConfig",
-    "CallError",
-    "Chat",
-    "Columns",
-    "Compared",
-    "Conversation",
-    "ConversationProtocol",
-    "Conversing",
-    "Crossed",
-    "DataTable",
-    "Estimate",
-    "Event",
-    "Examples",
-    "ExpectedCall",
-    "FailureKind",
-    "Family",
-    "FiledRecord",
-    "Format",
-    "FormatOptions",
-    "Histogram",
-    "InputError",
-    "Item",
-    "Job",
-    "JobError",
-    "JsonLines",
-    "Key",
-    "KeyRequest",
-    "LeftOut",
-    "Link",
-    "Mean",
-    "Measure",
-    "Message",
-    "Panel",
-    "Picture",
-    "PictureTokens",
-    "PlayedProtocol",
-    "Price",
-    "Problem",
-    "PromptPicture",
-    "Prompting",
-    "Provenance",
-    "Provider",
-    "Question",
-    "Recorded",
-    "Rejection",
-    "RejectionReason",
-    "Reply",
-    "Request",
-    "Rounds",
-    "Row",
-    "RowFiles",
-    "Rules",
-    "RunReader",
-    "Sample",
-    "Scenario",
-    "Session",
-    "Share",
-    "Shared",
-    "Simulation",
-    "Space",
-    "SpaceRole",
-    "Staging",
-    "Starter",
-    "Table",
-    "Tally",
-    "Template",
-    "Text",
-    "Token",
-    "Total",
-    "Turn",
-    "Usage",
-    "UsageError",
-    "Value",
-    "Words",
-    "ask",
-    "average",
-    "bars_picture",
-    "figure_kinds",
-    "filed_record",
-    "filed_turns",
-    "lower_pictures",
-    "pictures_in",
-    "read",
-    "read_probability",
-    "read_turn",
-    "read_values",
-    "scenario_variables",
-    "settings_of",
-    "share",
-    "template_variables",
-    "unread",
-    "without_pictures",
-    "write_values",
-]
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    for home, names in _HOMES.items():
-        if name in names:
-            found = getattr(importlib.import_module(home), name)
-            globals()[name] = found
-            return found
-    raise AttributeError(f"module 'edgen.plugin' has no attribute {name!r}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'edgen.plugin' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(_HOME_OF)

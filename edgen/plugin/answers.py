@@ -2,55 +2,36 @@
 
     from edgen.plugin.answers import acted_form, read_acted_turn
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-ActedTurn, acted_form, read_acted_turn: a turn with the actions that it takes. Chosen, choice_form,
-read_choice: one of several offers, or words of its own. read_scores: a number for each name, MOST_SCORE at
-most. body_of, object_in, unfenced, drop_thinking: the part of a reply
-that answers. fold_key: a name as it is compared. find_service_refusal: a refusal by the service. RoleWords,
-OwnWords, TEACHER_STUDENT: words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text
-that every file can hold.
+read_turn: one turn. ActedTurn, acted_form, read_acted_turn: a turn with the actions that it takes. Chosen,
+choice_form, read_choice: one of several offers, or words of its own. read_scores: a number for each name,
+MOST_SCORE at most. body_of, object_in, unfenced, drop_thinking: the part of a reply that answers. fold_key:
+a name as it is compared. find_service_refusal: a refusal by the service. RoleWords, OwnWords,
+TEACHER_STUDENT: words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text that every
+file can hold.
 """
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.reading.answers.acted_turn import ActedTurn as ActedTurn
-    from edgen.reading.answers.acted_turn import acted_form as acted_form
-    from edgen.reading.answers.acted_turn import read_acted_turn as read_acted_turn
-    from edgen.reading.answers.body import body_of as body_of
-    from edgen.reading.answers.body import fold_key as fold_key
-    from edgen.reading.answers.body import object_in as object_in
-    from edgen.reading.answers.body import unfenced as unfenced
-    from edgen.reading.answers.choice import Chosen as Chosen
-    from edgen.reading.answers.choice import choice_form as choice_form
-    from edgen.reading.answers.choice import read_choice as read_choice
-    from edgen.reading.answers.scores import MOST_SCORE as MOST_SCORE
-    from edgen.reading.answers.scores import read_scores as read_scores
-    from edgen.reading.assistant_words import find_service_refusal as find_service_refusal
-    from edgen.reading.loose_json.parser import Pairs as Pairs
-    from edgen.reading.loose_json.parser import parse as parse
-    from edgen.reading.roles import TEACHER_STUDENT as TEACHER_STUDENT
-    from edgen.reading.roles import OwnWords as OwnWords
-    from edgen.reading.roles import RoleWords as RoleWords
-    from edgen.reading.text.characters import replace_surrogates as replace_surrogates
-    from edgen.reading.text.thinking import drop_thinking as drop_thinking
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.reading.text.characters": "replace_surrogates",
-            "edgen.reading.answers.acted_turn": "ActedTurn acted_form read_acted_turn",
-            "edgen.reading.answers.body": "body_of fold_key object_in unfenced",
-            "edgen.reading.answers.choice": "Chosen choice_form read_choice",
-            "edgen.reading.answers.scores": "MOST_SCORE read_scores",
-            "edgen.reading.assistant_words": "find_service_refusal",
-            "edgen.reading.loose_json.parser": "Pairs parse",
-            "edgen.reading.roles": "OwnWords RoleWords TEACHER_STUDENT",
-            "edgen.reading.text.thinking": "drop_thinking",
-        },
-    )
+from edgen.reading.answers.acted_turn import ActedTurn as ActedTurn
+from edgen.reading.answers.acted_turn import acted_form as acted_form
+from edgen.reading.answers.acted_turn import read_acted_turn as read_acted_turn
+from edgen.reading.answers.body import body_of as body_of
+from edgen.reading.answers.body import fold_key as fold_key
+from edgen.reading.answers.body import object_in as object_in
+from edgen.reading.answers.body import unfenced as unfenced
+from edgen.reading.answers.choice import Chosen as Chosen
+from edgen.reading.answers.choice import choice_form as choice_form
+from edgen.reading.answers.choice import read_choice as read_choice
+from edgen.reading.answers.scores import MOST_SCORE as MOST_SCORE
+from edgen.reading.answers.scores import read_scores as read_scores
+from edgen.reading.assistant_words import find_service_refusal as find_service_refusal
+from edgen.reading.loose_json.parser import Pairs as Pairs
+from edgen.reading.loose_json.parser import parse as parse
+from edgen.reading.one_turn.reader import read_turn as read_turn
+from edgen.reading.roles import TEACHER_STUDENT as TEACHER_STUDENT
+from edgen.reading.roles import OwnWords as OwnWords
+from edgen.reading.roles import RoleWords as RoleWords
+from edgen.reading.text.characters import replace_surrogates as replace_surrogates
+from edgen.reading.text.thinking import drop_thinking as drop_thinking

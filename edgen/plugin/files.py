@@ -2,12 +2,11 @@
 
     from edgen.plugin.files import read_text, read_yaml
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Reading
-    read_text, read_regular: a file's text or bytes. read_yaml, convert, build: YAML, and values of a typed
-        struct with all problems at once. read_data, lines_of, cut: records, and the lines of a file of them.
+    read_text, read_regular: a file's text or bytes. read_yaml, convert: YAML, and values of a typed struct
+        with all problems at once. read_data, lines_of, cut: records, and the lines of a file of them.
     nearest, shortened: words for a problem: the name that was meant, a value in short.
 Writing
     write_whole, write_lines, new_folder: all or nothing. explain_write_errors: errors of the disk in a
@@ -18,41 +17,24 @@ Extras
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.core.extras import missing_modules as missing_modules
-    from edgen.core.extras import require_extra as require_extra
-    from edgen.core.extras import require_versions as require_versions
-    from edgen.core.files import explain_write_errors as explain_write_errors
-    from edgen.core.files import new_folder as new_folder
-    from edgen.core.files import read_regular as read_regular
-    from edgen.core.files import write_lines as write_lines
-    from edgen.core.files import write_whole as write_whole
-    from edgen.core.user_cache import cache_file as cache_file
-    from edgen.core.yaml_text import as_key as as_key
-    from edgen.core.yaml_text import as_number as as_number
-    from edgen.core.yaml_text import as_text as as_text
-    from edgen.core.yaml_text import flow as flow
-    from edgen.core.yaml_values import build as build
-    from edgen.core.yaml_values import convert as convert
-    from edgen.core.yaml_values import nearest as nearest
-    from edgen.core.yaml_values import read_text as read_text
-    from edgen.core.yaml_values import read_yaml as read_yaml
-    from edgen.core.yaml_values import shortened as shortened
-    from edgen.validation.reading import cut as cut
-    from edgen.validation.reading import lines_of as lines_of
-    from edgen.validation.reading import read_data as read_data
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.core.extras": "missing_modules require_extra require_versions",
-            "edgen.core.files": "explain_write_errors new_folder read_regular write_lines write_whole",
-            "edgen.core.user_cache": "cache_file",
-            "edgen.core.yaml_text": "as_key as_number as_text flow",
-            "edgen.core.yaml_values": "build convert nearest read_text read_yaml shortened",
-            "edgen.validation.reading": "cut lines_of read_data",
-        },
-    )
+from edgen.core.extras import missing_modules as missing_modules
+from edgen.core.extras import require_extra as require_extra
+from edgen.core.extras import require_versions as require_versions
+from edgen.core.files import explain_write_errors as explain_write_errors
+from edgen.core.files import new_folder as new_folder
+from edgen.core.files import read_regular as read_regular
+from edgen.core.files import write_lines as write_lines
+from edgen.core.files import write_whole as write_whole
+from edgen.core.user_cache import cache_file as cache_file
+from edgen.core.yaml_text import as_key as as_key
+from edgen.core.yaml_text import as_number as as_number
+from edgen.core.yaml_text import as_text as as_text
+from edgen.core.yaml_text import flow as flow
+from edgen.core.yaml_values import convert as convert
+from edgen.core.yaml_values import nearest as nearest
+from edgen.core.yaml_values import read_text as read_text
+from edgen.core.yaml_values import read_yaml as read_yaml
+from edgen.core.yaml_values import shortened as shortened
+from edgen.validation.reading import cut as cut
+from edgen.validation.reading import lines_of as lines_of
+from edgen.validation.reading import read_data as read_data

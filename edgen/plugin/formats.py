@@ -2,10 +2,10 @@
 
     from edgen.plugin.formats import Repeats, rows_from
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Rows
+    AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
         without_trailing_user: for chats.
     tried, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. flag_of: an
@@ -31,6 +31,7 @@ Texts of writers
     RunFolder: the folder of a run. protocol_of: the protocol of its job.
     WrittenTexts, read_written: texts that were written for its turns.
 Files
+    RowFiles, Staging, JsonLines: files of a format's own.
     Patterns, SplitFiles, WriteRow, ParquetFile, ParquetFiles, arrow_schema, has_arrow. write_new: a file
         next to the rows.
     disarm: a cell that no spreadsheet runs. install_command: for a missing extra.
@@ -40,189 +41,70 @@ Tokens
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.config import protocol_of as protocol_of
-    from edgen.core.extras import install_command as install_command
-    from edgen.core.files import write_new as write_new
-    from edgen.core.pair import (
-        Label as Label,
-    )
-    from edgen.core.pair import (
-        OracleSignal as OracleSignal,
-    )
-    from edgen.core.pair import (
-        Pair as Pair,
-    )
-    from edgen.core.pair import (
-        RolloutSignal as RolloutSignal,
-    )
-    from edgen.core.spreadsheet_cells import disarm as disarm
-    from edgen.export.chat import (
-        Message as Message,
-    )
-    from edgen.export.chat import (
-        without_trailing_user as without_trailing_user,
-    )
-    from edgen.export.completions import (
-        RULE as RULE,
-    )
-    from edgen.export.completions import (
-        Completion as Completion,
-    )
-    from edgen.export.completions import (
-        completions as completions,
-    )
-    from edgen.export.completions import (
-        rows_of_turns as rows_of_turns,
-    )
-    from edgen.export.conversation_rows import (
-        COLUMNS as COLUMNS,
-    )
-    from edgen.export.conversation_rows import (
-        Columns as Columns,
-    )
-    from edgen.export.conversation_rows import (
-        Repeats as Repeats,
-    )
-    from edgen.export.conversation_rows import (
-        ScenarioColumns as ScenarioColumns,
-    )
-    from edgen.export.conversation_rows import (
-        make_table as make_table,
-    )
-    from edgen.export.conversation_rows import (
-        read_row as read_row,
-    )
-    from edgen.export.evidence import evidence_of as evidence_of
-    from edgen.export.evidence import signal_behind as signal_behind
-    from edgen.export.files import (
-        ParquetFile as ParquetFile,
-    )
-    from edgen.export.files import (
-        ParquetFiles as ParquetFiles,
-    )
-    from edgen.export.files import (
-        Patterns as Patterns,
-    )
-    from edgen.export.files import (
-        SplitFiles as SplitFiles,
-    )
-    from edgen.export.files import (
-        WriteRow as WriteRow,
-    )
-    from edgen.export.files import (
-        arrow_schema as arrow_schema,
-    )
-    from edgen.export.files import (
-        has_arrow as has_arrow,
-    )
-    from edgen.export.format import (
-        DEFAULT as DEFAULT,
-    )
-    from edgen.export.format import (
-        SPLITS as SPLITS,
-    )
-    from edgen.export.format import Rows as Rows
-    from edgen.export.format import (
-        SplitName as SplitName,
-    )
-    from edgen.export.format import Tried as Tried
-    from edgen.export.format import (
-        rows_from as rows_from,
-    )
-    from edgen.export.layer_columns import (
-        cells_of as cells_of,
-    )
-    from edgen.export.layer_columns import (
-        columns_of as columns_of,
-    )
-    from edgen.export.layer_columns import (
-        texts_in as texts_in,
-    )
-    from edgen.export.layer_columns import (
-        texts_of as texts_of,
-    )
-    from edgen.export.options import flag_of as flag_of
-    from edgen.export.pair_rows import (
-        Preferred as Preferred,
-    )
-    from edgen.export.pair_rows import (
-        TurnPair as TurnPair,
-    )
-    from edgen.export.pair_rows import (
-        is_near_end as is_near_end,
-    )
-    from edgen.export.pair_rows import (
-        messages_of as messages_of,
-    )
-    from edgen.export.pair_rows import (
-        read_preferred as read_preferred,
-    )
-    from edgen.export.pair_rows import (
-        read_turn as read_turn,
-    )
-    from edgen.export.pair_rows import (
-        rows_of_pairs as rows_of_pairs,
-    )
-    from edgen.export.pair_rows import (
-        say_the_same as say_the_same,
-    )
-    from edgen.export.replies import (
-        DESCRIBED as DESCRIBED,
-    )
-    from edgen.export.replies import (
-        Reply as Reply,
-    )
-    from edgen.export.replies import (
-        replies as replies,
-    )
-    from edgen.export.replies import (
-        responses as responses,
-    )
-    from edgen.export.replies import (
-        rows_of_replies as rows_of_replies,
-    )
-    from edgen.export.tokens import MOST as MOST
-    from edgen.export.tokens import PAD as PAD
-    from edgen.export.tokens import ChatTokenizer as ChatTokenizer
-    from edgen.export.tried import tried as tried
-    from edgen.store.layers import LayerFacts as LayerFacts
-    from edgen.store.run_folder import RunFolder as RunFolder
-    from edgen.store.run_reader import Compared as Compared
-    from edgen.store.written_texts import WrittenTexts as WrittenTexts
-    from edgen.store.written_texts import read_written as read_written
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.config": "protocol_of",
-            "edgen.store.written_texts": "WrittenTexts read_written",
-            "edgen.store.run_folder": "RunFolder",
-            "edgen.export.options": "flag_of",
-            "edgen.core.extras": "install_command",
-            "edgen.core.files": "write_new",
-            "edgen.core.pair": "Label OracleSignal Pair RolloutSignal",
-            "edgen.core.spreadsheet_cells": "disarm",
-            "edgen.export.chat": "Message without_trailing_user",
-            "edgen.export.completions": "Completion RULE completions rows_of_turns",
-            "edgen.export.conversation_rows": ("COLUMNS Columns Repeats ScenarioColumns make_table read_row"),
-            "edgen.export.evidence": "evidence_of signal_behind",
-            "edgen.export.files": (
-                "ParquetFile ParquetFiles Patterns SplitFiles WriteRow arrow_schema has_arrow"
-            ),
-            "edgen.export.format": "DEFAULT Rows SPLITS SplitName Tried rows_from",
-            "edgen.export.layer_columns": "cells_of columns_of texts_in texts_of",
-            "edgen.export.pair_rows": (
-                "Preferred TurnPair is_near_end messages_of read_preferred read_turn rows_of_pairs "
-                "say_the_same"
-            ),
-            "edgen.export.replies": "DESCRIBED Reply replies responses rows_of_replies",
-            "edgen.export.tokens": "ChatTokenizer MOST PAD",
-            "edgen.export.tried": "tried",
-            "edgen.store.layers": "LayerFacts",
-            "edgen.store.run_reader": "Compared",
-        },
-    )
+from edgen.config import protocol_of as protocol_of
+from edgen.core.extras import install_command as install_command
+from edgen.core.files import write_new as write_new
+from edgen.core.pair import Label as Label
+from edgen.core.pair import OracleSignal as OracleSignal
+from edgen.core.pair import Pair as Pair
+from edgen.core.pair import RolloutSignal as RolloutSignal
+from edgen.core.sheets import disarm as disarm
+from edgen.export.chat import Message as Message
+from edgen.export.chat import without_trailing_user as without_trailing_user
+from edgen.export.completions import RULE as RULE
+from edgen.export.completions import Completion as Completion
+from edgen.export.completions import completions as completions
+from edgen.export.completions import rows_of_turns as rows_of_turns
+from edgen.export.conversation_rows import COLUMNS as COLUMNS
+from edgen.export.conversation_rows import Columns as Columns
+from edgen.export.conversation_rows import Repeats as Repeats
+from edgen.export.conversation_rows import ScenarioColumns as ScenarioColumns
+from edgen.export.conversation_rows import make_table as make_table
+from edgen.export.conversation_rows import read_row as read_row
+from edgen.export.evidence import evidence_of as evidence_of
+from edgen.export.evidence import signal_behind as signal_behind
+from edgen.export.files import JsonLines as JsonLines
+from edgen.export.files import ParquetFile as ParquetFile
+from edgen.export.files import ParquetFiles as ParquetFiles
+from edgen.export.files import Patterns as Patterns
+from edgen.export.files import RowFiles as RowFiles
+from edgen.export.files import SplitFiles as SplitFiles
+from edgen.export.files import Staging as Staging
+from edgen.export.files import WriteRow as WriteRow
+from edgen.export.files import arrow_schema as arrow_schema
+from edgen.export.files import has_arrow as has_arrow
+from edgen.export.format import DEFAULT as DEFAULT
+from edgen.export.format import SPLITS as SPLITS
+from edgen.export.format import AcceptedConversation as AcceptedConversation
+from edgen.export.format import DataTable as DataTable
+from edgen.export.format import Rows as Rows
+from edgen.export.format import SplitName as SplitName
+from edgen.export.format import Tried as Tried
+from edgen.export.format import rows_from as rows_from
+from edgen.export.layer_columns import cells_of as cells_of
+from edgen.export.layer_columns import columns_of as columns_of
+from edgen.export.layer_columns import texts_in as texts_in
+from edgen.export.layer_columns import texts_of as texts_of
+from edgen.export.options import flag_of as flag_of
+from edgen.export.pair_rows import Preferred as Preferred
+from edgen.export.pair_rows import TurnPair as TurnPair
+from edgen.export.pair_rows import is_near_end as is_near_end
+from edgen.export.pair_rows import messages_of as messages_of
+from edgen.export.pair_rows import read_preferred as read_preferred
+from edgen.export.pair_rows import read_turn as read_turn
+from edgen.export.pair_rows import rows_of_pairs as rows_of_pairs
+from edgen.export.pair_rows import say_the_same as say_the_same
+from edgen.export.replies import DESCRIBED as DESCRIBED
+from edgen.export.replies import Reply as Reply
+from edgen.export.replies import replies as replies
+from edgen.export.replies import responses as responses
+from edgen.export.replies import rows_of_replies as rows_of_replies
+from edgen.export.tokens import MOST as MOST
+from edgen.export.tokens import PAD as PAD
+from edgen.export.tokens import ChatTokenizer as ChatTokenizer
+from edgen.export.tried import tried as tried
+from edgen.store.layers import LayerFacts as LayerFacts
+from edgen.store.run_folder import RunFolder as RunFolder
+from edgen.store.run_reader import Compared as Compared
+from edgen.store.written_texts import WrittenTexts as WrittenTexts
+from edgen.store.written_texts import read_written as read_written

@@ -5,8 +5,7 @@ answers return exactly that.
 
     VERDICT = form(better=one_of((1, 2)))
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Form: a JSON Schema with the sentence that asks for the same. form, form_of: of an object with properties.
 turn_form: of one turn. text, one_of, whole_number, probability, listed, turns: schemas of an
@@ -15,27 +14,14 @@ object's properties. without_bounds: a schema for services that take no bounds.
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.core.forms import Form as Form
-    from edgen.core.forms import form as form
-    from edgen.core.forms import form_of as form_of
-    from edgen.core.forms import listed as listed
-    from edgen.core.forms import one_of as one_of
-    from edgen.core.forms import probability as probability
-    from edgen.core.forms import text as text
-    from edgen.core.forms import turn_form as turn_form
-    from edgen.core.forms import turns as turns
-    from edgen.core.forms import whole_number as whole_number
-    from edgen.core.forms import without_bounds as without_bounds
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.core.forms": (
-                "Form form form_of listed one_of probability text turn_form turns whole_number without_bounds"
-            ),
-        },
-    )
+from edgen.core.forms import Form as Form
+from edgen.core.forms import form as form
+from edgen.core.forms import form_of as form_of
+from edgen.core.forms import listed as listed
+from edgen.core.forms import one_of as one_of
+from edgen.core.forms import probability as probability
+from edgen.core.forms import text as text
+from edgen.core.forms import turn_form as turn_form
+from edgen.core.forms import turns as turns
+from edgen.core.forms import whole_number as whole_number
+from edgen.core.forms import without_bounds as without_bounds

@@ -2,17 +2,19 @@
 
     from edgen.plugin.measures import Block, label_with_arm
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-What columns come to
+What a measure is given and says
+    Shared, ArmResult, Compared, Panel: of its optional methods. Value: of a column in expressions.
+    Crossed, Examples: further aggregates.
     Aggregate: the base of all that columns come to. ByKey: one for each key. roles_of, sort_counts: their
         order.
     MOST_NUMBER: the largest number of a column. PlannedOutcome: a planned scenario and what came of it.
     JudgeAsking: a measure that asks a judge.
 Pictures
-    Block, Drawing: a part of the report's page. Bar, Curve, Curves, Cells, Interval, Intervals, Axis:
-        what a picture has. intervals_picture, histograms_picture: pictures of several arms.
+    Picture, Table, bars_picture: for the report. Block, Drawing: a part of the report's page. Bar, Curve,
+        Curves, Cells, Interval, Intervals, Axis: what a picture has. intervals_picture, histograms_picture:
+        pictures of several arms.
     Histogram: a histogram as it is drawn. SHARES, PROBABILITIES: axes. ROLES: Teacher and Student.
         series_colour, shade_of: colours.
     label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, mean_of,
@@ -25,72 +27,57 @@ Lines of the terminal
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.core.values import ROLES as ROLES
-    from edgen.evaluation.aggregates import MOST_NUMBER as MOST_NUMBER
-    from edgen.evaluation.aggregates import Aggregate as Aggregate
-    from edgen.evaluation.aggregates import ByKey as ByKey
-    from edgen.evaluation.aggregates import roles_of as roles_of
-    from edgen.evaluation.aggregates import sort_counts as sort_counts
-    from edgen.evaluation.figures import PROBABILITIES as PROBABILITIES
-    from edgen.evaluation.figures import SHARES as SHARES
-    from edgen.evaluation.figures import Axis as Axis
-    from edgen.evaluation.figures import Bar as Bar
-    from edgen.evaluation.figures import Block as Block
-    from edgen.evaluation.figures import Cells as Cells
-    from edgen.evaluation.figures import Curve as Curve
-    from edgen.evaluation.figures import Curves as Curves
-    from edgen.evaluation.figures import Drawing as Drawing
-    from edgen.evaluation.figures import Histogram as Histogram
-    from edgen.evaluation.figures import Interval as Interval
-    from edgen.evaluation.figures import Intervals as Intervals
-    from edgen.evaluation.figures import describe_rows as describe_rows
-    from edgen.evaluation.figures import histograms_picture as histograms_picture
-    from edgen.evaluation.figures import interval_of as interval_of
-    from edgen.evaluation.figures import intervals_picture as intervals_picture
-    from edgen.evaluation.figures import label_with_arm as label_with_arm
-    from edgen.evaluation.figures import mean_of as mean_of
-    from edgen.evaluation.figures import sentence_of_arm as sentence_of_arm
-    from edgen.evaluation.figures import series_colour as series_colour
-    from edgen.evaluation.figures import shade_of as shade_of
-    from edgen.evaluation.figures import share_of as share_of
-    from edgen.evaluation.measure import JudgeAsking as JudgeAsking
-    from edgen.evaluation.panels import draw_panels as draw_panels
-    from edgen.evaluation.panels import share_intervals as share_intervals
-    from edgen.evaluation.sample import PlannedOutcome as PlannedOutcome
-    from edgen.evaluation.terminal import LABEL as LABEL
-    from edgen.evaluation.terminal import SUMMARY_HEAD as SUMMARY_HEAD
-    from edgen.evaluation.terminal import join_counts as join_counts
-    from edgen.evaluation.terminal import row as row
-    from edgen.evaluation.terminal import rows as rows
-    from edgen.evaluation.terminal import share_with_interval as share_with_interval
-    from edgen.evaluation.terminal import shorten_line as shorten_line
-    from edgen.evaluation.terminal import shorten_middle as shorten_middle
-    from edgen.evaluation.terminal import sparkline as sparkline
-    from edgen.evaluation.terminal import summary as summary
-    from edgen.evaluation.terminal import with_interval as with_interval
-    from edgen.evaluation.terminal import wrap as wrap
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.core.values": "ROLES",
-            "edgen.evaluation.aggregates": "Aggregate ByKey MOST_NUMBER roles_of sort_counts",
-            "edgen.evaluation.figures": (
-                "Axis Bar Block Cells Curve Curves Drawing Histogram Interval Intervals "
-                "PROBABILITIES SHARES describe_rows histograms_picture interval_of "
-                "intervals_picture label_with_arm mean_of sentence_of_arm series_colour shade_of "
-                "share_of"
-            ),
-            "edgen.evaluation.measure": "JudgeAsking",
-            "edgen.evaluation.panels": "draw_panels share_intervals",
-            "edgen.evaluation.sample": "PlannedOutcome",
-            "edgen.evaluation.terminal": (
-                "LABEL SUMMARY_HEAD join_counts row rows share_with_interval shorten_line "
-                "shorten_middle sparkline summary with_interval wrap"
-            ),
-        },
-    )
+from edgen.core.values import ROLES as ROLES
+from edgen.evaluation.aggregates import MOST_NUMBER as MOST_NUMBER
+from edgen.evaluation.aggregates import Aggregate as Aggregate
+from edgen.evaluation.aggregates import ByKey as ByKey
+from edgen.evaluation.aggregates import Crossed as Crossed
+from edgen.evaluation.aggregates import Examples as Examples
+from edgen.evaluation.aggregates import roles_of as roles_of
+from edgen.evaluation.aggregates import sort_counts as sort_counts
+from edgen.evaluation.figures import PROBABILITIES as PROBABILITIES
+from edgen.evaluation.figures import SHARES as SHARES
+from edgen.evaluation.figures import Axis as Axis
+from edgen.evaluation.figures import Bar as Bar
+from edgen.evaluation.figures import Block as Block
+from edgen.evaluation.figures import Cells as Cells
+from edgen.evaluation.figures import Curve as Curve
+from edgen.evaluation.figures import Curves as Curves
+from edgen.evaluation.figures import Drawing as Drawing
+from edgen.evaluation.figures import Histogram as Histogram
+from edgen.evaluation.figures import Interval as Interval
+from edgen.evaluation.figures import Intervals as Intervals
+from edgen.evaluation.figures import Picture as Picture
+from edgen.evaluation.figures import Table as Table
+from edgen.evaluation.figures import bars_picture as bars_picture
+from edgen.evaluation.figures import describe_rows as describe_rows
+from edgen.evaluation.figures import histograms_picture as histograms_picture
+from edgen.evaluation.figures import interval_of as interval_of
+from edgen.evaluation.figures import intervals_picture as intervals_picture
+from edgen.evaluation.figures import label_with_arm as label_with_arm
+from edgen.evaluation.figures import mean_of as mean_of
+from edgen.evaluation.figures import sentence_of_arm as sentence_of_arm
+from edgen.evaluation.figures import series_colour as series_colour
+from edgen.evaluation.figures import shade_of as shade_of
+from edgen.evaluation.figures import share_of as share_of
+from edgen.evaluation.measure import ArmResult as ArmResult
+from edgen.evaluation.measure import Compared as Compared
+from edgen.evaluation.measure import JudgeAsking as JudgeAsking
+from edgen.evaluation.measure import Panel as Panel
+from edgen.evaluation.measure import Shared as Shared
+from edgen.evaluation.panels import draw_panels as draw_panels
+from edgen.evaluation.panels import share_intervals as share_intervals
+from edgen.evaluation.sample import PlannedOutcome as PlannedOutcome
+from edgen.evaluation.terminal import LABEL as LABEL
+from edgen.evaluation.terminal import SUMMARY_HEAD as SUMMARY_HEAD
+from edgen.evaluation.terminal import join_counts as join_counts
+from edgen.evaluation.terminal import row as row
+from edgen.evaluation.terminal import rows as rows
+from edgen.evaluation.terminal import share_with_interval as share_with_interval
+from edgen.evaluation.terminal import shorten_line as shorten_line
+from edgen.evaluation.terminal import shorten_middle as shorten_middle
+from edgen.evaluation.terminal import sparkline as sparkline
+from edgen.evaluation.terminal import summary as summary
+from edgen.evaluation.terminal import with_interval as with_interval
+from edgen.evaluation.terminal import wrap as wrap
+from edgen.expressions.language import Value as Value

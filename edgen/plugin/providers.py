@@ -2,11 +2,11 @@
 
     from edgen.plugin.providers import HttpBackend, call_error
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Settings
-    EnvName, Positive, Penalty, Seed, Url: types of fields. OPTIONAL: settings that not every service has.
+    Price: of a model's tokens. KeyRequest: the consent that a key needs.
+    EnvName, Positive, Seed, Url: types of fields. OPTIONAL: settings that not every service has.
     LISTED_TIERS: names of the tier of list prices.
 Keys
     Credentials, KeySource: keys and tokens, read anew when they change. http_key_request: the consent
@@ -17,8 +17,12 @@ One call
     HttpBackend, Http: a backend with its connection. append_path, base_address, is_local: addresses.
     encode, encode_prompt, decode: bodies of requests and answers. stated: the settings that a job states.
         refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as JSON.
-    FinishReason: why an answer ended. read_usage, read_member, add_counts, MOST_PROMPT: counts of tokens.
-    StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities.
+    Token: one token of a reply. FinishReason: why an answer ended. read_usage, read_member, add_counts,
+        MOST_PROMPT: counts of tokens.
+    StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities. memory_size: bytes that this
+        process can have.
+Pictures
+    PromptPicture, PictureTokens, lower_pictures: for a service that sees pictures.
 Failures
     ErrorBody, read_error, call_error: an error as a service words it. Classify, kind_of_status: its kind.
     add_hint, clean_message: its message. WORD: characters of a key that is no ordinary word. retry_after:
@@ -34,118 +38,82 @@ Batches
 People
     AskPeople, PersonRequest: a way to ask people, and what it asks. view_of: what a person sees of a request.
     Forms, seconds: a type of settings, and a span of time in seconds.
-A model in this process
-    memory_size: bytes that this process can have.
 """
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.config.backends import LISTED_TIERS as LISTED_TIERS
-    from edgen.config.backends import OPTIONAL as OPTIONAL
-    from edgen.config.backends import EnvName as EnvName
-    from edgen.config.backends import Forms as Forms
-    from edgen.config.backends import Penalty as Penalty
-    from edgen.config.backends import Positive as Positive
-    from edgen.config.backends import Seed as Seed
-    from edgen.config.backends import Url as Url
-    from edgen.core.durations import seconds as seconds
-    from edgen.core.person_requests import AskPeople as AskPeople
-    from edgen.core.person_requests import PersonRequest as PersonRequest
-    from edgen.core.system import memory_size as memory_size
-    from edgen.core.threads import run_in_thread as run_in_thread
-    from edgen.core.values import FinishReason as FinishReason
-    from edgen.protocols.views import view_of as view_of
-    from edgen.providers.batches import BatchLimits as BatchLimits
-    from edgen.providers.batches import BatchServices as BatchServices
-    from edgen.providers.batches import LineResult as LineResult
-    from edgen.providers.batches import NeverBegun as NeverBegun
-    from edgen.providers.batches import RemoteBatch as RemoteBatch
-    from edgen.providers.batches import Sending as Sending
-    from edgen.providers.batches import Suspects as Suspects
-    from edgen.providers.batches import mark_of as mark_of
-    from edgen.providers.credentials import Credentials as Credentials
-    from edgen.providers.failures import WORD as WORD
-    from edgen.providers.failures import Classify as Classify
-    from edgen.providers.failures import ErrorBody as ErrorBody
-    from edgen.providers.failures import Secrets as Secrets
-    from edgen.providers.failures import add_hint as add_hint
-    from edgen.providers.failures import call_error as call_error
-    from edgen.providers.failures import clean_message as clean_message
-    from edgen.providers.failures import decode as decode
-    from edgen.providers.failures import kind_of_status as kind_of_status
-    from edgen.providers.failures import read_error as read_error
-    from edgen.providers.failures import retry_after as retry_after
-    from edgen.providers.failures import scrub as scrub
-    from edgen.providers.failures import without_secrets as without_secrets
-    from edgen.providers.http import Http as Http
-    from edgen.providers.http import HttpBackend as HttpBackend
-    from edgen.providers.http import append_path as append_path
-    from edgen.providers.http import base_address as base_address
-    from edgen.providers.http import describe_config as describe_config
-    from edgen.providers.http import encode as encode
-    from edgen.providers.http import encode_prompt as encode_prompt
-    from edgen.providers.http import http_key_request as http_key_request
-    from edgen.providers.http import is_local as is_local
-    from edgen.providers.http import refuse_extra as refuse_extra
-    from edgen.providers.http import stated as stated
-    from edgen.providers.key_command import KeySource as KeySource
-    from edgen.providers.keys import OWN_HEADERS as OWN_HEADERS
-    from edgen.providers.keys import names_a_key as names_a_key
-    from edgen.providers.keys import reads_as_key as reads_as_key
-    from edgen.providers.prices import PriceList as PriceList
-    from edgen.providers.sdk import load_sdk as load_sdk
-    from edgen.providers.sdk import system_certificates as system_certificates
-    from edgen.providers.sdk_batches import SdkBatches as SdkBatches
-    from edgen.providers.sdk_batches import Sink as Sink
-    from edgen.providers.sdk_batches import read_members as read_members
-    from edgen.providers.sdk_batches import read_number_member as read_number_member
-    from edgen.providers.sdk_batches import read_text_member as read_text_member
-    from edgen.providers.sdk_batches import refusal_without_reason as refusal_without_reason
-    from edgen.providers.tokens import LEAST as LEAST
-    from edgen.providers.tokens import StatedToken as StatedToken
-    from edgen.providers.tokens import join_tokens as join_tokens
-    from edgen.providers.tokens import read_token as read_token
-    from edgen.providers.trust import place_of as place_of
-    from edgen.providers.usage import MOST_PROMPT as MOST_PROMPT
-    from edgen.providers.usage import add_counts as add_counts
-    from edgen.providers.usage import read_member as read_member
-    from edgen.providers.usage import read_usage as read_usage
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.core.durations": "seconds",
-            "edgen.core.person_requests": "AskPeople PersonRequest",
-            "edgen.protocols.views": "view_of",
-            "edgen.config.backends": "EnvName LISTED_TIERS OPTIONAL Penalty Positive Seed Url Forms",
-            "edgen.core.system": "memory_size",
-            "edgen.core.threads": "run_in_thread",
-            "edgen.core.values": "FinishReason",
-            "edgen.providers.batches": (
-                "BatchLimits BatchServices LineResult NeverBegun RemoteBatch Sending Suspects mark_of"
-            ),
-            "edgen.providers.credentials": "Credentials",
-            "edgen.providers.failures": (
-                "Classify ErrorBody Secrets WORD add_hint call_error clean_message decode "
-                "kind_of_status read_error retry_after scrub without_secrets"
-            ),
-            "edgen.providers.http": (
-                "Http HttpBackend append_path base_address describe_config encode encode_prompt "
-                "http_key_request is_local refuse_extra stated"
-            ),
-            "edgen.providers.key_command": "KeySource",
-            "edgen.providers.keys": "OWN_HEADERS names_a_key reads_as_key",
-            "edgen.providers.prices": "PriceList",
-            "edgen.providers.sdk": "load_sdk system_certificates",
-            "edgen.providers.sdk_batches": (
-                "SdkBatches Sink read_members read_number_member read_text_member refusal_without_reason"
-            ),
-            "edgen.providers.tokens": "LEAST StatedToken join_tokens read_token",
-            "edgen.providers.trust": "place_of",
-            "edgen.providers.usage": "MOST_PROMPT add_counts read_member read_usage",
-        },
-    )
+from edgen.config.backends import LISTED_TIERS as LISTED_TIERS
+from edgen.config.backends import OPTIONAL as OPTIONAL
+from edgen.config.backends import EnvName as EnvName
+from edgen.config.backends import Forms as Forms
+from edgen.config.backends import Positive as Positive
+from edgen.config.backends import Price as Price
+from edgen.config.backends import Seed as Seed
+from edgen.config.backends import Url as Url
+from edgen.core.durations import seconds as seconds
+from edgen.core.person_requests import AskPeople as AskPeople
+from edgen.core.person_requests import PersonRequest as PersonRequest
+from edgen.core.pictures import PictureTokens as PictureTokens
+from edgen.core.pictures import PromptPicture as PromptPicture
+from edgen.core.pictures import lower_pictures as lower_pictures
+from edgen.core.system import memory_size as memory_size
+from edgen.core.threads import run_in_thread as run_in_thread
+from edgen.core.values import FinishReason as FinishReason
+from edgen.core.values import Token as Token
+from edgen.protocols.views import view_of as view_of
+from edgen.providers.base import KeyRequest as KeyRequest
+from edgen.providers.batches import BatchLimits as BatchLimits
+from edgen.providers.batches import BatchServices as BatchServices
+from edgen.providers.batches import LineResult as LineResult
+from edgen.providers.batches import NeverBegun as NeverBegun
+from edgen.providers.batches import RemoteBatch as RemoteBatch
+from edgen.providers.batches import Sending as Sending
+from edgen.providers.batches import Suspects as Suspects
+from edgen.providers.batches import mark_of as mark_of
+from edgen.providers.credentials import Credentials as Credentials
+from edgen.providers.failures import WORD as WORD
+from edgen.providers.failures import Classify as Classify
+from edgen.providers.failures import ErrorBody as ErrorBody
+from edgen.providers.failures import Secrets as Secrets
+from edgen.providers.failures import add_hint as add_hint
+from edgen.providers.failures import call_error as call_error
+from edgen.providers.failures import clean_message as clean_message
+from edgen.providers.failures import decode as decode
+from edgen.providers.failures import kind_of_status as kind_of_status
+from edgen.providers.failures import read_error as read_error
+from edgen.providers.failures import retry_after as retry_after
+from edgen.providers.failures import scrub as scrub
+from edgen.providers.failures import without_secrets as without_secrets
+from edgen.providers.http import Http as Http
+from edgen.providers.http import HttpBackend as HttpBackend
+from edgen.providers.http import append_path as append_path
+from edgen.providers.http import base_address as base_address
+from edgen.providers.http import describe_config as describe_config
+from edgen.providers.http import encode as encode
+from edgen.providers.http import encode_prompt as encode_prompt
+from edgen.providers.http import http_key_request as http_key_request
+from edgen.providers.http import is_local as is_local
+from edgen.providers.http import refuse_extra as refuse_extra
+from edgen.providers.http import stated as stated
+from edgen.providers.key_command import KeySource as KeySource
+from edgen.providers.keys import OWN_HEADERS as OWN_HEADERS
+from edgen.providers.keys import names_a_key as names_a_key
+from edgen.providers.keys import reads_as_key as reads_as_key
+from edgen.providers.prices import PriceList as PriceList
+from edgen.providers.sdk import load_sdk as load_sdk
+from edgen.providers.sdk import system_certificates as system_certificates
+from edgen.providers.sdk_batches import SdkBatches as SdkBatches
+from edgen.providers.sdk_batches import Sink as Sink
+from edgen.providers.sdk_batches import read_members as read_members
+from edgen.providers.sdk_batches import read_number_member as read_number_member
+from edgen.providers.sdk_batches import read_text_member as read_text_member
+from edgen.providers.sdk_batches import refusal_without_reason as refusal_without_reason
+from edgen.providers.tokens import LEAST as LEAST
+from edgen.providers.tokens import StatedToken as StatedToken
+from edgen.providers.tokens import join_tokens as join_tokens
+from edgen.providers.tokens import read_token as read_token
+from edgen.providers.trust import place_of as place_of
+from edgen.providers.usage import MOST_PROMPT as MOST_PROMPT
+from edgen.providers.usage import add_counts as add_counts
+from edgen.providers.usage import read_member as read_member
+from edgen.providers.usage import read_usage as read_usage

@@ -2,8 +2,7 @@
 
     from edgen.plugin.readers import DataSetReader, filed_verbatim
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`. filed_verbatim: the
 value of a record whose texts stay as they are. Piece: a record as it is cut from a file.
@@ -11,19 +10,6 @@ value of a record whose texts stay as they are. Piece: a record as it is cut fro
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.families.parts import filed_verbatim as filed_verbatim
-    from edgen.families.reader import DataSetReader as DataSetReader
-    from edgen.validation.stream import Piece as Piece
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.families.parts": "filed_verbatim",
-            "edgen.families.reader": "DataSetReader",
-            "edgen.validation.stream": "Piece",
-        },
-    )
+from edgen.families.parts import filed_verbatim as filed_verbatim
+from edgen.families.reader import DataSetReader as DataSetReader
+from edgen.validation.stream import Piece as Piece

@@ -2,57 +2,41 @@
 
     from edgen.plugin.statistics import bootstrap, interval
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-Distribution, summarize_counts, summarize_shares: mean, deviation and quantiles. ShareCount, Floats,
-difference_of_means: values clustered by scenario. FEWEST_SCENARIOS: those that an interval needs.
-bootstrap, interval, ratios: resampling of scenarios. round_number: six digits, on any machine the same.
-SIGNIFICANT, fisher, holm, log_factorials: tests, and many at once. spearman, superiority, RankTest: ranks.
-agreement, krippendorff, masi: agreement of labels. LabelCounts, LabelFigures, LabelScores: labels against
-true ones.
+Estimate, share: a number with its interval. Distribution, summarize_counts, summarize_shares: mean,
+deviation and quantiles. ShareCount, Floats, difference_of_means: values clustered by scenario.
+FEWEST_SCENARIOS: those that an interval needs. bootstrap, interval, ratios: resampling of scenarios.
+round_number: six digits, on any machine the same. SIGNIFICANT, fisher, holm, log_factorials: tests, and
+many at once. spearman, superiority, RankTest: ranks. agreement, krippendorff, masi: agreement of labels.
+LabelCounts, LabelFigures, LabelScores: labels against true ones.
 """
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.stats.agreement import agreement as agreement
-    from edgen.stats.agreement import krippendorff as krippendorff
-    from edgen.stats.agreement import masi as masi
-    from edgen.stats.distributions import Distribution as Distribution
-    from edgen.stats.distributions import summarize_counts as summarize_counts
-    from edgen.stats.distributions import summarize_shares as summarize_shares
-    from edgen.stats.intervals import FEWEST_SCENARIOS as FEWEST_SCENARIOS
-    from edgen.stats.intervals import Floats as Floats
-    from edgen.stats.intervals import ShareCount as ShareCount
-    from edgen.stats.intervals import difference_of_means as difference_of_means
-    from edgen.stats.label_figures import LabelCounts as LabelCounts
-    from edgen.stats.label_figures import LabelFigures as LabelFigures
-    from edgen.stats.label_figures import LabelScores as LabelScores
-    from edgen.stats.ranks import RankTest as RankTest
-    from edgen.stats.ranks import spearman as spearman
-    from edgen.stats.ranks import superiority as superiority
-    from edgen.stats.resampling import bootstrap as bootstrap
-    from edgen.stats.resampling import interval as interval
-    from edgen.stats.resampling import ratios as ratios
-    from edgen.stats.resampling import round_number as round_number
-    from edgen.stats.significance import SIGNIFICANT as SIGNIFICANT
-    from edgen.stats.significance import fisher as fisher
-    from edgen.stats.significance import holm as holm
-    from edgen.stats.significance import log_factorials as log_factorials
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.stats.agreement": "agreement krippendorff masi",
-            "edgen.stats.distributions": "Distribution summarize_counts summarize_shares",
-            "edgen.stats.intervals": "FEWEST_SCENARIOS Floats ShareCount difference_of_means",
-            "edgen.stats.label_figures": "LabelCounts LabelFigures LabelScores",
-            "edgen.stats.ranks": "RankTest spearman superiority",
-            "edgen.stats.resampling": "bootstrap interval ratios round_number",
-            "edgen.stats.significance": "SIGNIFICANT fisher holm log_factorials",
-        },
-    )
+from edgen.stats.agreement import agreement as agreement
+from edgen.stats.agreement import krippendorff as krippendorff
+from edgen.stats.agreement import masi as masi
+from edgen.stats.distributions import Distribution as Distribution
+from edgen.stats.distributions import summarize_counts as summarize_counts
+from edgen.stats.distributions import summarize_shares as summarize_shares
+from edgen.stats.intervals import FEWEST_SCENARIOS as FEWEST_SCENARIOS
+from edgen.stats.intervals import Estimate as Estimate
+from edgen.stats.intervals import Floats as Floats
+from edgen.stats.intervals import ShareCount as ShareCount
+from edgen.stats.intervals import difference_of_means as difference_of_means
+from edgen.stats.intervals import share as share
+from edgen.stats.label_figures import LabelCounts as LabelCounts
+from edgen.stats.label_figures import LabelFigures as LabelFigures
+from edgen.stats.label_figures import LabelScores as LabelScores
+from edgen.stats.ranks import RankTest as RankTest
+from edgen.stats.ranks import spearman as spearman
+from edgen.stats.ranks import superiority as superiority
+from edgen.stats.resampling import bootstrap as bootstrap
+from edgen.stats.resampling import interval as interval
+from edgen.stats.resampling import ratios as ratios
+from edgen.stats.resampling import round_number as round_number
+from edgen.stats.significance import SIGNIFICANT as SIGNIFICANT
+from edgen.stats.significance import fisher as fisher
+from edgen.stats.significance import holm as holm
+from edgen.stats.significance import log_factorials as log_factorials

@@ -2,12 +2,12 @@
 
     from edgen.plugin.texts import percent, quantity
 
-The promise of `edgen.plugin` does not cover these names: they may change in any minor release, which
-CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 number, percent, quantity, signed_number, describe_counts: numbers. readable_name: a name without underscores.
 shorten, excerpt, columns, escape_invisible, replace_surrogates: texts made safe to show. NONE: the sign for
 no value.
+pictures_in, without_pictures: the pictures that a text names.
 words: the words of a text, without case. spoken: words as one text to look phrases up in. loops: whether
 a side repeats itself. hash64: a number from a text, for draws that do not depend on an order.
 shingles_of, are_alike, ALIKE: near-duplicates.
@@ -15,40 +15,24 @@ shingles_of, are_alike, ALIKE: near-duplicates.
 
 from __future__ import annotations
 
-from edgen.plugin.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from edgen.core.digest import hash64 as hash64
-    from edgen.core.text import NONE as NONE
-    from edgen.core.text import columns as columns
-    from edgen.core.text import describe_counts as describe_counts
-    from edgen.core.text import escape_invisible as escape_invisible
-    from edgen.core.text import number as number
-    from edgen.core.text import percent as percent
-    from edgen.core.text import quantity as quantity
-    from edgen.core.text import readable_name as readable_name
-    from edgen.core.text import replace_surrogates as replace_surrogates
-    from edgen.core.text import shorten as shorten
-    from edgen.core.text import signed_number as signed_number
-    from edgen.reading.detect import loops as loops
-    from edgen.reading.detect import spoken as spoken
-    from edgen.reading.detect import words as words
-    from edgen.reading.similar_texts import ALIKE as ALIKE
-    from edgen.reading.similar_texts import are_alike as are_alike
-    from edgen.reading.similar_texts import shingles_of as shingles_of
-    from edgen.reading.text.characters import excerpt as excerpt
-else:
-    __getattr__ = names_from(
-        __name__,
-        {
-            "edgen.core.digest": "hash64",
-            "edgen.core.text": (
-                "NONE columns describe_counts escape_invisible number percent quantity "
-                "readable_name replace_surrogates shorten signed_number"
-            ),
-            "edgen.reading.detect": "loops spoken words",
-            "edgen.reading.similar_texts": "ALIKE are_alike shingles_of",
-            "edgen.reading.text.characters": "excerpt",
-        },
-    )
+from edgen.core.digest import hash64 as hash64
+from edgen.core.pictures import pictures_in as pictures_in
+from edgen.core.pictures import without_pictures as without_pictures
+from edgen.core.text import NONE as NONE
+from edgen.core.text import columns as columns
+from edgen.core.text import describe_counts as describe_counts
+from edgen.core.text import escape_invisible as escape_invisible
+from edgen.core.text import number as number
+from edgen.core.text import percent as percent
+from edgen.core.text import quantity as quantity
+from edgen.core.text import readable_name as readable_name
+from edgen.core.text import replace_surrogates as replace_surrogates
+from edgen.core.text import shorten as shorten
+from edgen.core.text import signed_number as signed_number
+from edgen.reading.detect import loops as loops
+from edgen.reading.detect import spoken as spoken
+from edgen.reading.detect import words as words
+from edgen.reading.similar_texts import ALIKE as ALIKE
+from edgen.reading.similar_texts import are_alike as are_alike
+from edgen.reading.similar_texts import shingles_of as shingles_of
+from edgen.reading.text.characters import excerpt as excerpt

@@ -9,17 +9,14 @@ conversations. Cells that a spreadsheet could take for formulas begin with an ap
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.core.errors import DataError, UsageError, refuse_lines
-from edgen.core.files import explain_write_errors, replacing
+from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import HumanVote
-from edgen.core.spreadsheet_cells import disarm
+from edgen.core.sheets import cut_cell, read_sheet, sheet_head, sheet_line, write_sheet
 from edgen.core.yaml_values import read_text, shortened
 from edgen.preferences.vote_units import VotePair, first_side, texts_of, vote_pairs
 from edgen.protocols.base import transcript_of
@@ -29,10 +26,8 @@ from edgen.store.votes import HumanChoice, Votes, ordered_vote
 COLUMNS = ("pair", "before", "first", "second", "choice", "rater", "comment")
 _NEEDED = ("pair", "choice")
 _SHEET = "sheet"  # draws the sides
-_LONGEST = 30_000  # characters of a cell: some programs cut at 32,767
 _MAX_BYTES = 1 << 28
 _KEY = re.compile(r"u-[0-9a-f]{20}")
-_DELIMITERS = ",;\t"
 
 
 class SheetVotes(NamedTuple):
@@ -45,22 +40,8 @@ class SheetVotes(NamedTuple):
 def write_vote_sheet(reader: RunReader, path: Path) -> int:
     """Write a sheet of the run's pairs to a new file; return the number of pairs. Raises UsageError where
     something is at `path`, and for a run without pairs."""
-    count = 0
-    with explain_write_errors(path):
-        try:
-            with replacing(path, new=True) as file:
-                file.write(codecs.BOM_UTF8 + _cells(COLUMNS))  # by the mark spreadsheets know UTF-8
-                for row in _rows(reader):
-                    file.write(_cells([disarm(cell) for cell in row]))
-                    count += 1
-                if not count:
-                    raise UsageError(
-                        f"{reader.rundir.path}: this run has no pairs to vote on: no scenario has two accepted conversations "
-                        "that differ."
-                    )
-        except FileExistsError:
-            raise UsageError(f"--sheet {path}: this file is there already; name another.") from None
-    return count
+    nothing = f"{reader.rundir.path}: this run has no pairs to vote on: no scenario has two accepted conversations that differ."
+    return write_sheet(path, sheet_head(COLUMNS), map(sheet_line, _rows(reader)), nothing)
 
 
 def _rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
@@ -71,18 +52,8 @@ def _rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
         sides = [transcript_of(one) for one in (texts.a, texts.b)]
         if first_side(pair.unit, _SHEET) == "b":
             sides.reverse()
-        shown = [_cut(text) for text in (transcript_of(texts.before), *sides)]
+        shown = [cut_cell(text) for text in (transcript_of(texts.before), *sides)]
         yield (pair.key, *shown, "", "", "")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-
-
-def _cells(cells: Sequence[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue().encode()
 
 
 def is_sheet(path: Path) -> bool:
@@ -99,12 +70,13 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
     """Read a sheet that was filled in. Rows without a choice are skipped. Raises DataError with every problem
     and its line."""
     source = str(path)
+    text = read_text(path, DataError, max_bytes=_MAX_BYTES)
     known = {pair.key: pair for pair in vote_pairs(reader)}
     found: dict[tuple[str, str], list[HumanVote]] = {}
     seen: dict[tuple[str, str], int] = {}
     problems: list[tuple[int, str]] = []
     stale = 0
-    for number, row in _table(read_text(path, DataError, max_bytes=_MAX_BYTES), source):
+    for number, row in read_sheet(text, source, _NEEDED, f"A sheet has the columns {', '.join(COLUMNS)}."):
         if isinstance(row, str):
             problems.append((number, row))
             continue
@@ -134,24 +106,3 @@ def _vote(pair: VotePair, said: str, rater: str) -> tuple[tuple[str, str], Human
     if said != "tie":
         choice = "a" if (said == "1") == (first_side(pair.unit, _SHEET) == "a") else "b"
     return ordered_vote(pair.a, pair.b, HumanVote(rater=rater, choice=choice, texts=pair.texts))
-
-
-def _table(text: str, source: str) -> Iterator[tuple[int, Mapping[str, str] | str]]:
-    """Yield every row with its line, by column; for an invalid one, the clause that says so."""
-    text = text.removeprefix("\ufeff")
-    delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    number = 1
-    try:
-        heading = [title.strip() for title in next(rows, [])]
-        if missing := [name for name in _NEEDED if name not in heading]:
-            raise DataError(source, f"its first line names no column {' and no column '.join(missing)}.")
-        for row in rows:
-            if any(cell.strip() for cell in row):
-                if len(row) != len(heading):
-                    yield rows.line_num, f"there are {len(row)} cells, and the heading has {len(heading)}"
-                else:
-                    yield rows.line_num, dict(zip(heading, row, strict=True))
-            number = rows.line_num
-    except csv.Error as problem:
-        yield number + 1, f"this is not valid CSV: {problem}"

@@ -37,12 +37,10 @@ from edgen.plugin import (
     Simulation,
     Space,
     Template,
-    Token,
     Turn,
     ask,
     scenario_variables,
     template_variables,
-    unread,
 )
 from edgen.plugin.forms import form, one_of
 from edgen.plugin.protocols import (
@@ -58,7 +56,9 @@ from edgen.plugin.protocols import (
     make_mark,
     said_in,
     transcript_of,
+    unread,
 )
+from edgen.plugin.providers import Token
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.reading.answers.verdict_prose import Choice

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import JobError, Problem
-from edgen.plugin.files import build, read_text, read_yaml
-from edgen.plugin.forms import Form, form_of, whole_number
-from edgen.plugin.forms import text as text_of
+from edgen.core.errors import JobError, Problem
+from edgen.core.forms import Form, form_of, whole_number
+from edgen.core.forms import text as text_of
+from edgen.core.yaml_values import build, read_text, read_yaml
 
 _Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}\Z")]
 _Line = Annotated[str, Meta(min_length=1, max_length=1_000)]

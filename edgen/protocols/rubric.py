@@ -27,11 +27,10 @@ from edgen.plugin import (
     ask,
     scenario_variables,
     template_variables,
-    unread,
 )
 from edgen.plugin.answers import MOST_SCORE, read_scores
 from edgen.plugin.forms import form_of, whole_number
-from edgen.plugin.protocols import DEFAULT_VARIABLES, Protocol, TaskId, describe_space, fence_turns
+from edgen.plugin.protocols import DEFAULT_VARIABLES, Protocol, TaskId, describe_space, fence_turns, unread
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")

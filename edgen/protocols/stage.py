@@ -35,7 +35,7 @@ from edgen.prompting.prompt import PICTURE, picture_of
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.parts import turn_variables
-from edgen.protocols.selfplay import CLOSING, CLOSING_STEP, MOST_TURNS, SELFPLAY, Selfplay
+from edgen.protocols.selfplay_settings import CLOSING, CLOSING_STEP, MOST_TURNS, Selfplay
 from edgen.protocols.session import ask_turn
 from edgen.protocols.views import CLOSING as CLOSING_MARK
 from edgen.protocols.views import facts_of, said_in
@@ -152,7 +152,7 @@ class Stage:
         question = Question(
             address,
             self.messages(role, entries),
-            SELFPLAY.name,
+            "selfplay",
             side,
             prompt.schema,
             form=prompt.form(turn_form()),
@@ -224,7 +224,7 @@ class Stage:
         question = Question(
             address,
             self.closing(played.turns),
-            SELFPLAY.name,
+            "selfplay",
             asked.lower(),
             prompt.schema,
             form=prompt.form(CLOSING),

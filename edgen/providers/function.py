@@ -27,9 +27,8 @@ from edgen.plugin import (
     Reply,
     Request,
     Text,
-    UsageError,
 )
-from edgen.plugin.errors import EdgenError
+from edgen.plugin.errors import EdgenError, UsageError
 from edgen.plugin.providers import clean_message, scrub
 
 AnswerFunction = Callable[[Request], str | Reply | Awaitable[str | Reply]]

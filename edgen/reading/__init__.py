@@ -5,8 +5,8 @@ Nothing here raises on any text, and everything is linear in its length.
 """
 
 from edgen.reading.conversation import read
+from edgen.reading.released_turns import are_plain, clean_turn, is_plain
 from edgen.reading.repairs import Repair
-from edgen.reading.text.marker import are_plain, clean_turn, is_plain
 from edgen.reading.verbatim import dump
 
 __all__ = ["Repair", "are_plain", "clean_turn", "dump", "is_plain", "read"]

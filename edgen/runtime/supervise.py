@@ -91,17 +91,10 @@ class Supervised(NamedTuple):
     work: Callable[[Monitor], Awaitable[object]]
 
 
-async def supervise(
-    session: Session, title: Title, control: Control, work: Callable[[Monitor], Awaitable[object]]
-) -> None:
-    """Do the work; a signal, the deadline or a ledger that is gone stops it cleanly, a second signal at
-    once."""
-    await supervise_together([Supervised(session, title, work)], control)
-
-
-async def supervise_together(parts: Sequence[Supervised], control: Control) -> None:
-    """Do the work of all parts side by side, as `supervise` does; what ends one of them before its work is
-    done stops the others cleanly, and is raised."""
+async def supervise(parts: Sequence[Supervised], control: Control) -> None:
+    """Do the work of all parts side by side. A signal, the deadline or a ledger that is gone stops it cleanly,
+    a second signal at once; what ends one of them before its work is done stops the others cleanly, and is
+    raised."""
     monitors = [Monitor(part.session, part.title, control.events) for part in parts]
     sessions = [part.session for part in parts]
     async with contextlib.AsyncExitStack() as stack:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.plugin import Problem, UsageError
-from edgen.plugin.errors import SpaceError
+from edgen.plugin import Problem
+from edgen.plugin.errors import SpaceError, UsageError
 from edgen.plugin.files import convert, nearest
 from edgen.space.model import SpaceSection
 from edgen.space.phrases import (

@@ -19,6 +19,7 @@ from typing import IO, cast
 import msgspec
 
 from edgen.core.errors import DataError
+from edgen.core.files import explain_read_errors
 from edgen.validation.stream import Piece, Recognizes, pieces
 
 MAX_BYTES = 1 << 30
@@ -137,13 +138,8 @@ def read_records(path: Path, recognizes: Recognizes | None = None) -> Iterator[P
 def open_data(path: Path) -> IO[bytes]:
     """Open a file of records, unpacked. Raises DataError for one that cannot be read or unpacked."""
     source = printable(path)
-    try:
+    with explain_read_errors(source, DataError):
         file = path.open("rb")
-    except FileNotFoundError:
-        raise DataError(source, "there is no such file.") from None
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise DataError(source, f"it cannot be read: {reason}.") from None
     begin = file.peek(8)[:8]
     if begin.startswith(b"\x1f\x8b"):
         file.close()
@@ -158,15 +154,9 @@ def open_data(path: Path) -> IO[bytes]:
 def read_data(path: Path) -> bytes:
     """Return the contents of a file of at most MAX_BYTES. Raises DataError."""
     source = str(path)
-    try:
-        with path.open("rb") as file:
-            too_large = os.fstat(file.fileno()).st_size > MAX_BYTES
-            data = b"" if too_large else file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise DataError(source, "there is no such file.") from None
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise DataError(source, f"it cannot be read: {reason}.") from None
+    with explain_read_errors(source, DataError), path.open("rb") as file:
+        too_large = os.fstat(file.fileno()).st_size > MAX_BYTES
+        data = b"" if too_large else file.read(MAX_BYTES + 1)
     # pipes have no size, so measure while reading
     if too_large or len(data) > MAX_BYTES:
         raise DataError(source, f"it is larger than {MAX_BYTES >> 20} MiB; split it into smaller files.")

@@ -21,7 +21,8 @@ from edgen.core.errors import EdgenError
 from edgen.core.system import handling
 from edgen.core.text import safe
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control, Trust
+from edgen.runtime.control import Control
+from edgen.runtime.key_consent import Trust
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import edgen
 from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
-from edgen.cli.options import with_declared
+from edgen.cli.declared import with_declared
 from edgen.core.options import option
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgen.evaluation.data_sets import run_at
+from edgen.evaluation.data_sets.runs import run_at
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command

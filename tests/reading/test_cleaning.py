@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.reading import Repair, clean_turn, is_plain
-from edgen.reading.text import marker as cleaning
+from edgen.reading import released_turns as cleaning
 from edgen.validation.speech import read_turn
 
 DEBRIS, TAG, EMPTY = ("stray_debris",), ("stage_tag",), ("empty_turn",)

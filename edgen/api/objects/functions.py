@@ -19,7 +19,8 @@ from edgen.api.objects.runner import run_in_loop, run_in_thread
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.events import Listener
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control, Trust
+from edgen.runtime.control import Control
+from edgen.runtime.key_consent import Trust
 
 P = ParamSpec("P")
 T = TypeVar("T")

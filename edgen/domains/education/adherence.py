@@ -16,8 +16,8 @@ from edgen.domains.education.adherence_sheets import count_sheets
 from edgen.domains.education.keywords import Adherence
 from edgen.evaluation.measuring import judged_measure, measures_of_other_families
 from edgen.planning.allowed_files import unlimited
-from edgen.plugin import Backend, Job, RunReader, UsageError
-from edgen.plugin.errors import RunError, TemplateError
+from edgen.plugin import Backend, Job, RunReader
+from edgen.plugin.errors import RunError, TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
 from edgen.prompting import Prompt, load_prompt
 from edgen.runtime.control import Control, explain_os_errors

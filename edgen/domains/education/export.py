@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import Shards
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RowFiles, RunReader, Staging
-from edgen.plugin.formats import DEFAULT, Patterns, SplitName, tried
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import DEFAULT, Patterns, RowFiles, SplitName, Staging, tried
 from edgen.store.shards import MANIFEST, Counts, write_shards
 from edgen.validation.schema import conforms
 

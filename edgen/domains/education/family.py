@@ -15,21 +15,18 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import (
-    Conversation,
-    Family,
+from edgen.plugin import Conversation, Family, Provenance, Recorded, Scenario, Space, Turn
+from edgen.plugin.families import (
     FiledRecord,
-    Provenance,
-    Recorded,
-    Scenario,
-    Space,
-    Turn,
+    Role,
+    filed_index,
     filed_record,
     filed_turns,
     read_values,
+    with_marker,
+    without_marker,
     write_values,
 )
-from edgen.plugin.families import Role, filed_index, with_marker, without_marker
 from edgen.plugin.protocols import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
 
 

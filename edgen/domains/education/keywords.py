@@ -33,9 +33,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.plugin import Estimate, Sample, Scenario, Turn, Words
+from edgen.plugin import Sample, Scenario, Turn, Words
 from edgen.plugin.families import Role
-from edgen.plugin.statistics import ShareCount
+from edgen.plugin.statistics import Estimate, ShareCount
 from edgen.reading import phrase_kinds as ways
 
 MEASURES = ("student_asks", "student_reaction", "teacher_reaction", "teacher_keeps", "teacher_leaves")

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.domains.forum.config import Actor, Forum, Member
-from edgen.plugin import Scenario, Space, SpaceRole
+from edgen.plugin import Scenario, Space
+from edgen.plugin.protocols import SpaceRole
 
 PLACEHOLDER = "PERSON_PLACEHOLDER"  # MSDialog's, where a text names somebody
 COMMON_USER = "Common User"  # MSDialog's word for who belongs to nobody

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import Rejection, RejectionReason, read_turn
+from edgen.plugin import Rejection, RejectionReason
 from edgen.plugin.answers import (
     TEACHER_STUDENT,
     OwnWords,
@@ -23,6 +23,7 @@ from edgen.plugin.answers import (
     find_service_refusal,
     object_in,
     parse,
+    read_turn,
     replace_surrogates,
     unfenced,
 )

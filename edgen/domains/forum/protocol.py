@@ -16,19 +16,19 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    JobError,
     PlayedProtocol,
     Problem,
     Session,
     Simulation,
     Space,
-    Starter,
     Template,
     settings_of,
     template_variables,
 )
+from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
 from edgen.plugin.files import nearest
+from edgen.plugin.protocols import Starter
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.guided.events import text
-from edgen.plugin import Event, FiledRecord, Scenario, Turn, filed_record
+from edgen.plugin import Event, Scenario, Turn
+from edgen.plugin.families import FiledRecord, filed_record
 
 SCHEMA = "crwiz_log"
 _BOTS = 2  # users up to this number

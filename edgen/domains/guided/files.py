@@ -12,12 +12,13 @@ from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine, Players
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
-from edgen.plugin import Job, JobError, Problem, Space, SpaceRole, settings_of
-from edgen.plugin.errors import MachineError
+from edgen.plugin import Job, Problem, Space, settings_of
+from edgen.plugin.errors import JobError, MachineError
 from edgen.plugin.protocols import (
     FindFile,
     Questionnaire,
     QuestionnaireError,
+    SpaceRole,
     load_questionnaire,
     read_questionnaire,
 )

@@ -23,19 +23,18 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    JobError,
     PlayedProtocol,
     Problem,
     Session,
     Simulation,
     Space,
-    Starter,
     Template,
     settings_of,
     template_variables,
 )
+from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
-from edgen.plugin.protocols import FindFile
+from edgen.plugin.protocols import FindFile, Starter
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine

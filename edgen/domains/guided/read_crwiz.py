@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.guided import crwiz_files
-from edgen.plugin import FiledRecord
+from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader
 
 

@@ -30,9 +30,7 @@ from edgen.plugin import (
     Rules,
     Scenario,
     Session,
-    SpaceRole,
     ask,
-    read_turn,
 )
 from edgen.plugin.answers import (
     ActedTurn,
@@ -41,9 +39,11 @@ from edgen.plugin.answers import (
     choice_form,
     read_acted_turn,
     read_choice,
+    read_turn,
 )
 from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (
+    SpaceRole,
     append_message,
     ask_turn,
     ended,

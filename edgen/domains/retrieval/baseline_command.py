@@ -13,7 +13,7 @@ from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
 from edgen.core.options import CallVia, Overrides, template
 from edgen.core.options import backend as backend_option
-from edgen.plugin import UsageError
+from edgen.plugin.errors import UsageError
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:

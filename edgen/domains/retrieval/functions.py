@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from edgen.core.events import Listener
 from edgen.domains.retrieval.ranking import MODEL, Baseline, ModelOptions, rank_examples
-from edgen.plugin import UsageError
+from edgen.plugin.errors import UsageError
 from edgen.plugin.files import require_extra
 from edgen.runtime.control import Control
 

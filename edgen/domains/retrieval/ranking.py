@@ -23,8 +23,7 @@ from edgen.domains.retrieval.ranking_asker import (
 )
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE
 from edgen.planning.load import asked_with
-from edgen.plugin import UsageError
-from edgen.plugin.errors import DataError
+from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import nearest, write_lines
 from edgen.runtime.control import Control
 

@@ -20,8 +20,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from edgen.plugin import Estimate
-from edgen.plugin.statistics import bootstrap, interval, round_number
+from edgen.plugin.statistics import Estimate, bootstrap, interval, round_number
 
 CUTS = (1, 2, 5, 10, 50, 100)
 _OFFICIAL = CUTS.index(10)

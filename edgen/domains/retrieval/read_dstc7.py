@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.domains.retrieval.truth import NONE
-from edgen.plugin import FiledRecord, Scenario, Turn
+from edgen.plugin import Scenario, Turn
+from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader, filed_verbatim
 
 _RIGHT, _OPTIONS, _MESSAGES = "options-for-correct-answers", "options-for-next", "messages-so-far"

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.plugin import FiledRecord, Scenario, Turn
+from edgen.plugin import Scenario, Turn
+from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader, filed_verbatim
 
 

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.retrieval.export.msdialog import CODES
-from edgen.plugin import FiledRecord, Scenario, SpaceRole, Turn
+from edgen.plugin import Scenario, Turn
+from edgen.plugin.families import FiledRecord
+from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader, filed_verbatim
 
 _NAMES = {code: name for name, code in CODES.items()}

@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import FiledRecord, Scenario, SpaceRole, Turn
+from edgen.plugin import Scenario, Turn
+from edgen.plugin.families import FiledRecord
+from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader, Piece, filed_verbatim
 
 _AGENT = "<<<AGENT>>>:"

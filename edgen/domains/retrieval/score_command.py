@@ -14,7 +14,7 @@ from edgen.cli.output import align_columns, count_noun, print_value
 if TYPE_CHECKING:
     from edgen.domains.retrieval.findings import Finding
     from edgen.domains.retrieval.score import LabelScore, RankingScore
-    from edgen.plugin import Estimate
+    from edgen.plugin.statistics import Estimate
 
 _PLACES = 3  # findings of a kind that are shown
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import FiledRecord, Scenario, Turn, filed_record
+from edgen.plugin import Scenario, Turn
+from edgen.plugin.families import FiledRecord, filed_record
 
 # The order of the booleans, by the release's README; the paper lists the tutor's otherwise.
 STUDENT_ACTIONS = ("Guess", "Question", "Affirmation", "Other")

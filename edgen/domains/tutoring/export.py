@@ -19,19 +19,9 @@ from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_AC
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import (
-    AcceptedConversation,
-    Chat,
-    Format,
-    Item,
-    LeftOut,
-    Row,
-    RunReader,
-    Space,
-    Turn,
-    pictures_in,
-)
-from edgen.plugin.formats import SplitFiles, Tried, WriteRow
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
+from edgen.plugin.formats import AcceptedConversation, SplitFiles, Tried, WriteRow
+from edgen.plugin.texts import pictures_in
 
 PICTURES = "pictures"  # the folder of them
 MOST_TURNS = 10  # of a context, as in the release

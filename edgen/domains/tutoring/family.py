@@ -6,9 +6,10 @@ import contextlib
 from typing import Any
 
 from edgen.domains.tutoring.exercises.model import exercises_of
-from edgen.plugin import Recorded, Space, SpaceRole
+from edgen.plugin import Dialogue, Recorded, Space
 from edgen.plugin.errors import SpaceError
-from edgen.plugin.families import Dialogue, Scenes
+from edgen.plugin.families import Scenes
+from edgen.plugin.protocols import SpaceRole
 
 MOST_PICTURES = 40  # of a session that is shown
 

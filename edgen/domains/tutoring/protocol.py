@@ -22,21 +22,18 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    JobError,
     PlayedProtocol,
     Problem,
     Recorded,
-    Rounds,
     Session,
     Simulation,
     Space,
-    SpaceRole,
-    Starter,
     Template,
     settings_of,
 )
+from edgen.plugin.errors import JobError
 from edgen.plugin.files import shortened
-from edgen.plugin.protocols import FindFile
+from edgen.plugin.protocols import FindFile, Rounds, SpaceRole, Starter
 from edgen.protocols.labelling import labelling_template
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high

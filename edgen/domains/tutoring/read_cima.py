@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring import cima_files as cima
-from edgen.plugin import FiledRecord, SpaceRole
+from edgen.plugin.families import FiledRecord
+from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader
 
 _SAME = 2  # turns at the beginning that the contexts of one conversation share

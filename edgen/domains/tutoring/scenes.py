@@ -9,8 +9,9 @@ from typing import Any
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import Scenario, Space, Turn, without_pictures
+from edgen.plugin import Scenario, Space, Turn
 from edgen.plugin.families import Role, Scene, Scenes
+from edgen.plugin.texts import without_pictures
 
 
 class ExerciseScenes(Scenes):

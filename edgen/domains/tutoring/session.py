@@ -42,13 +42,12 @@ from edgen.plugin import (
     Rules,
     Scenario,
     Session,
-    SpaceRole,
     Turn,
     scenario_variables,
 )
 from edgen.plugin.answers import ActedTurn, acted_form, read_acted_turn
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import append_message, ask_turn, in_one_message
+from edgen.plugin.protocols import SpaceRole, append_message, ask_turn, in_one_message
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.labelling import labelling_variables, labels_form
 from edgen.reading.answers.unit_labels import Choice

@@ -7,30 +7,17 @@ alone; those that cannot be read are counted by reason.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from edgen.config import load_kept_job, protocol_of
-from edgen.config.label_set import LabelSet
-from edgen.core.errors import RunError, ShortError
 from edgen.core.kept_files import DIGESTS
-from edgen.core.values import Scenario
 from edgen.evaluation.data_sets.files import files_at
-from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
-from edgen.families.base import FiledRecord
-from edgen.store.layers import LayerJoin, layer_files
-from edgen.store.ledger import LedgerReader
+from edgen.evaluation.data_sets.runs import is_settled, nothing_settled, run_at
+from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
-from edgen.store.split_side import read_test_side
 
 __all__ = ["DataSet", "open_data_sets"]
 
@@ -138,162 +125,3 @@ class _Repeated:
         """Return the sentences of all parts, None without any."""
         told = (part.repeated.told() for part in self._parts if part.repeated is not None)
         return " ".join(one for one in told if one) or None
-
-
-MOST_PENDING = 100_000  # conversations that are drawn to say of them that they are pending
-
-
-def is_settled(ledger: Path) -> bool:
-    """Return whether any conversation of a ledger's plan has an outcome."""
-    if not ledger.exists():
-        return False
-    with LedgerReader(ledger) as view:
-        return view.status.planned > view.status.pending
-
-
-def nothing_settled(rundir: RunFolder) -> ShortError:
-    """Return the error for a run in which nothing is settled."""
-    return ShortError(
-        f"{rundir.path}: no conversation of this run has ended yet, so there is nothing to measure. "
-        "`edgen generate` with its job resumes it."
-    )
-
-
-def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
-    """Return a run, or one arm of it. The caller holds the run's lock."""
-    own = rundir.arm(arm)
-    where = (rundir, arm, number * SCENARIOS_A_PATH)
-    stale: Counter[str] = Counter()
-    with RunReader(own.path) as reader:
-        view = reader.views[""]
-        if view.status.planned == view.status.pending:
-            raise nothing_settled(rundir)
-        notes = list(_notes(rundir, own, view))
-        calibration = None
-        if not arm and rundir.pairs.exists():
-            try:
-                calibration = _calibration(reader)
-            except RunError as problem:
-                notes.append(f"No calibration: {problem}")
-        return DataSet(
-            name=arm or reader.name,
-            sources=(str(own.path),),
-            samples=partial(_samples, *where, stale),
-            plan=partial(_plan, *where),
-            family=reader.family,
-            roles=reader.space.roles,
-            space=reader.space,
-            find_guide=partial(protocol_of(reader.job).guide, reader.job),
-            arm=arm,
-            count=view.status.accepted,
-            calibration=calibration,
-            stale_labels=stale,
-            label_sets=_label_sets(own),
-            identical=_identical(own),
-            notes=tuple(notes),
-        )
-
-
-def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
-    if not run.has_layers or not layer_files(run):
-        return {}
-    from edgen.annotation.layer import noted_sets  # which brings all that asks annotators
-
-    return noted_sets(run)
-
-
-def _identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:
-    if not run.has_layers or not layer_files(run):
-        return {}
-    from edgen.annotation.identical import identical_annotators
-
-    return identical_annotators(run)
-
-
-def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
-    if view.status.pending:
-        yield (
-            f"{view.status.pending:,} of {view.status.planned:,} conversations are pending: the measures are of what "
-            "is there, and the rest may change them."
-        )
-    if view.status.pending > MOST_PENDING:
-        yield f"Coverage counts the first {MOST_PENDING:,} pending conversations as planned, and no more of them."
-    if view.simulated:
-        yield "A simulator wrote this, or a part of it: it shows how the measures look, not how a model writes."
-    if own is not rundir and rundir.pairs.exists():
-        yield (
-            f"The pairs of this run are across its arms: `edgen pairs {rundir.path} --report` has their calibration."
-        )
-
-
-def _calibration(reader: RunReader) -> dict[str, Any] | None:
-    from edgen.preferences.bias import bias_report
-
-    report = bias_report((compared.pair, {}) for compared in reader.compared())
-    keys = ("judge", "model", "compare", "calibration")
-    known = [one for one in report["judges"] if one["calibration"] is not None or "logprobs" in one]
-    kept = [{key: one[key] for key in (*keys, "logprobs") if key in one} for one in known]
-    return {"judges": kept} if kept else None
-
-
-@contextlib.contextmanager
-def _open(rundir: RunFolder, arm: str) -> Iterator[RunReader]:
-    with rundir.lock_for_reading(), RunReader(rundir.arm(arm).path) as reader:
-        yield reader
-
-
-def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> Iterator[Sample]:
-    """Yield the conversations of a run, or of one arm of it.
-
-    The arms of a run have one test side. Units left out of the layers are counted in `stale`, which is
-    cleared first.
-    """
-    stale.clear()
-    own = rundir.arm(arm)
-    with _open(rundir, arm) as reader, contextlib.ExitStack() as stack:
-        layers = stack.enter_context(LayerJoin(own)) if own.has_layers else None
-        if arm:
-            arms = (one for _, one in rundir.begun_arms())
-            side = read_test_side(arms, load_kept_job(rundir.job).split.test)
-        else:
-            side = reader.test_side
-        for _, _, group, data in reader.views[""].records():
-            record = reader.read(data)
-            split: Split = "test" if side.is_test(group) else "train"
-            scenario = _with_offset(record.scenario, offset)
-            labels = layers.of(record.scenario.index, record.id, record.turns) if layers else {}
-            yield sample_of(FiledRecord.of(record), record.id, scenario, str(rundir.path), split, labels)
-        if layers:
-            layers.finish()
-            stale.update(layers.left_out)
-
-
-def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
-    """Yield every planned conversation, scenario by scenario; one without an outcome is pending.
-
-    Of pending ones, only the first MOST_PENDING: a plan may be too large to list.
-    """
-    with _open(rundir, arm) as reader:
-        view = reader.views[""]
-        replicates, left = view.plan.replicates, MOST_PENDING
-
-        @lru_cache(maxsize=1)
-        def scenario(index: int) -> Scenario:
-            return _with_offset(reader.scenario(index), offset)
-
-        def pending(start: int, stop: int) -> Iterator[PlannedOutcome]:
-            for number in range(start, min(stop, start + left)):
-                yield PlannedOutcome(scenario(number // replicates), number % replicates, "pending")
-
-        start = view.plan.first * replicates  # conversations are numbered through all scenarios
-        for index, replicate, status, reason in view.settled():
-            number = index * replicates + replicate
-            yield from pending(start, number)
-            left -= min(left, number - start)
-            yield PlannedOutcome(scenario(index), replicate, status, reason)  # type: ignore[arg-type]
-            start = number + 1
-        yield from pending(start, view.plan.scenarios * replicates)
-
-
-def _with_offset(scenario: Scenario, offset: int) -> Scenario:
-    return msgspec.structs.replace(scenario, index=scenario.index + offset) if offset else scenario

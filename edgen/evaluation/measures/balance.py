@@ -13,12 +13,14 @@ from types import SimpleNamespace
 
 import msgspec
 
-from edgen.plugin import ArmResult, Histogram, Measure, Sample, Shared, Tally, Words
+from edgen.plugin import Histogram, Measure, Sample, Tally, Words
 from edgen.plugin.measures import (
     ROLES,
     SHARES,
+    ArmResult,
     Block,
     ByKey,
+    Shared,
     histograms_picture,
     label_with_arm,
     series_colour,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.plugin import ArmResult, Measure, Picture, Shared
-from edgen.plugin.measures import LABEL, Block, label_with_arm, rows, shorten_line
+from edgen.plugin import Measure
+from edgen.plugin.measures import LABEL, ArmResult, Block, Picture, Shared, label_with_arm, rows, shorten_line
 from edgen.plugin.texts import number, quantity
 
 Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration", "logprobs"?}]}

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.plugin import Picture, Table
-from edgen.plugin.measures import Block, Curve, Curves, label_with_arm, series_colour
+from edgen.plugin.measures import Block, Curve, Curves, Picture, Table, label_with_arm, series_colour
 from edgen.plugin.texts import number, percent, quantity
 from edgen.preferences.render import FORECASTS, TRUTHS
 

@@ -11,13 +11,17 @@ from edgen.evaluation.measures.coverage_count import (
     CrossTable,
     ValueCount,
 )
-from edgen.plugin import ArmResult, Measure, Picture, Shared, Table
+from edgen.plugin import Measure
 from edgen.plugin.measures import (
     LABEL,
+    ArmResult,
     Axis,
     Block,
     Cells,
     Intervals,
+    Picture,
+    Shared,
+    Table,
     describe_rows,
     interval_of,
     join_counts,

@@ -21,10 +21,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.plugin import Estimate, Sample, Space, SpaceRole, Words, share
+from edgen.plugin import Sample, Space, Words
 from edgen.plugin.measures import PlannedOutcome
-from edgen.plugin.protocols import ROLES, TOPIC_FIELDS, AllowedCells
-from edgen.plugin.statistics import fisher, holm, log_factorials
+from edgen.plugin.protocols import ROLES, TOPIC_FIELDS, AllowedCells, SpaceRole
+from edgen.plugin.statistics import Estimate, fisher, holm, log_factorials, share
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
 MOST_TABLES = 4  # of two dimensions each

@@ -17,24 +17,18 @@ from numpy.typing import NDArray
 from edgen.evaluation.texts.corpus import Codes, Corpus, narrowed, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
-from edgen.plugin import (
-    ArmResult,
-    Measure,
-    Picture,
-    Sample,
-    Shared,
-    Space,
-    Table,
-    Value,
-    Words,
-    bars_picture,
-    figure_kinds,
-)
+from edgen.plugin import Measure, Sample, Space, Words, figure_kinds
 from edgen.plugin.measures import (
+    ArmResult,
     Bar,
     Block,
     Curve,
     Curves,
+    Picture,
+    Shared,
+    Table,
+    Value,
+    bars_picture,
     label_with_arm,
     row,
     sentence_of_arm,

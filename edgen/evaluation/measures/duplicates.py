@@ -16,8 +16,19 @@ from numpy.typing import NDArray
 
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
-from edgen.plugin import ArmResult, Estimate, Measure, Sample, Shared, Table, Turn, Words
-from edgen.plugin.measures import Block, row, sentence_of_arm, share_with_interval, shorten_middle, wrap
+from edgen.plugin import Measure, Sample, Turn, Words
+from edgen.plugin.measures import (
+    ArmResult,
+    Block,
+    Shared,
+    Table,
+    row,
+    sentence_of_arm,
+    share_with_interval,
+    shorten_middle,
+    wrap,
+)
+from edgen.plugin.statistics import Estimate
 from edgen.plugin.texts import hash64, number, percent, quantity
 
 EXAMPLES = 10

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
-from edgen.plugin import Columns, Examples, Measure, Panel, Sample, Share, Space, Total, Words, figure_kinds
-from edgen.plugin.measures import rows
+from edgen.plugin import Columns, Measure, Sample, Share, Space, Total, Words, figure_kinds
+from edgen.plugin.measures import Examples, Panel, rows
 
 _RUN = 4
 _BACK = 3

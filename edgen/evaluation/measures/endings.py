@@ -6,11 +6,9 @@ from typing import Any
 
 from edgen.plugin import (
     Columns,
-    Compared,
     Event,
     Histogram,
     Measure,
-    Panel,
     Sample,
     Share,
     Space,
@@ -19,6 +17,7 @@ from edgen.plugin import (
     Words,
     figure_kinds,
 )
+from edgen.plugin.measures import Compared, Panel
 
 
 class EndingsMeasure(Measure[Any]):

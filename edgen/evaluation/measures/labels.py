@@ -9,8 +9,18 @@ from msgspec import UNSET
 from edgen.config.label_set import LabelSet
 from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
 from edgen.evaluation.layer_pictures import layer_blocks
-from edgen.plugin import ArmResult, Compared, Measure, Sample, Shared, Space, Words
-from edgen.plugin.measures import Block, row, rows, share_with_interval, shorten_line, with_interval
+from edgen.plugin import Measure, Sample, Space, Words
+from edgen.plugin.measures import (
+    ArmResult,
+    Block,
+    Compared,
+    Shared,
+    row,
+    rows,
+    share_with_interval,
+    shorten_line,
+    with_interval,
+)
 from edgen.plugin.texts import percent, quantity
 from edgen.stats.clusters import Clusters
 

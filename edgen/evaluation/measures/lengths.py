@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Space, Words, figure_kinds
-from edgen.plugin.measures import roles_of
+from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Words, figure_kinds
+from edgen.plugin.measures import Panel, roles_of
 from edgen.plugin.texts import number
 
 

@@ -12,23 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from edgen.plugin import (
-    Columns,
-    Examples,
-    Mean,
-    Measure,
-    Panel,
-    Sample,
-    Shared,
-    Space,
-    Tally,
-    Total,
-    Words,
-    figure_kinds,
-    pictures_in,
-)
-from edgen.plugin.measures import join_counts, rows
-from edgen.plugin.texts import readable_name
+from edgen.plugin import Columns, Mean, Measure, Sample, Space, Tally, Total, Words, figure_kinds
+from edgen.plugin.measures import Examples, Panel, Shared, join_counts, rows
+from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.plugin import Columns, Measure, Panel, Sample, Shared, Space, Tally, Total, Words
-from edgen.plugin.measures import roles_of, rows, sort_counts
+from edgen.plugin import Columns, Measure, Sample, Space, Tally, Total, Words
+from edgen.plugin.measures import Panel, Shared, roles_of, rows, sort_counts
 
 MARKERS = ("suffix", "own_turn", "inside", "absent")
 

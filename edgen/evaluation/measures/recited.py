@@ -12,21 +12,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
-from edgen.plugin import (
-    Columns,
-    Examples,
-    Measure,
-    Panel,
-    Sample,
-    Share,
-    Shared,
-    Space,
-    Tally,
-    Total,
-    Words,
-    figure_kinds,
-)
-from edgen.plugin.measures import join_counts, rows
+from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
+from edgen.plugin.measures import Examples, Panel, Shared, join_counts, rows
 from edgen.plugin.texts import readable_name, spoken
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of

@@ -17,26 +17,20 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from edgen.core.registry import find
-from edgen.plugin import (
-    ArmResult,
-    Columns,
-    Examples,
-    Measure,
-    Panel,
-    Sample,
-    Share,
-    Shared,
-    Space,
-    SpaceRole,
-    Tally,
-    Total,
-    Turn,
-    Words,
-    figure_kinds,
-)
+from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words, figure_kinds
 from edgen.plugin.families import Role
-from edgen.plugin.measures import Block, draw_panels, join_counts, rows, wrap
-from edgen.plugin.protocols import ROLES
+from edgen.plugin.measures import (
+    ArmResult,
+    Block,
+    Examples,
+    Panel,
+    Shared,
+    draw_panels,
+    join_counts,
+    rows,
+    wrap,
+)
+from edgen.plugin.protocols import ROLES, SpaceRole
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.reading import phrase_kinds as ways

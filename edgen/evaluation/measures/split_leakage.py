@@ -13,9 +13,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.plugin import ArmResult, Measure, Sample, Shared, Total, Words, bars_picture
+from edgen.plugin import Measure, Sample, Total, Words
 from edgen.plugin.families import dimension_groups
-from edgen.plugin.measures import Aggregate, Bar, Block, ByKey, label_with_arm, series_colour, wrap
+from edgen.plugin.measures import (
+    Aggregate,
+    ArmResult,
+    Bar,
+    Block,
+    ByKey,
+    Shared,
+    bars_picture,
+    label_with_arm,
+    series_colour,
+    wrap,
+)
 from edgen.plugin.texts import number, percent, readable_name
 
 _SIDES = ("train", "test")

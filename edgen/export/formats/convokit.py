@@ -16,25 +16,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from edgen.plugin import (
-    AcceptedConversation,
-    Chat,
-    DataTable,
-    Format,
-    Item,
-    Row,
-    RowFiles,
-    RunReader,
-    Scenario,
-    Space,
-    Staging,
-)
+from edgen.plugin import Chat, Format, Item, Row, RunReader, Scenario, Space
 from edgen.plugin.formats import (
     COLUMNS,
+    AcceptedConversation,
     Columns,
+    DataTable,
     LayerFacts,
     Patterns,
+    RowFiles,
     ScenarioColumns,
+    Staging,
     cells_of,
     columns_of,
     read_row,

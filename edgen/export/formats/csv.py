@@ -1,6 +1,6 @@
 """Flat turns as CSV (RFC 4180, UTF-8): one row per turn, with the conversation's values repeated in each.
 
-Cells that a spreadsheet would run as formulas (`edgen.core.spreadsheet_cells`) get an apostrophe before them,
+Cells that a spreadsheet would run as formulas (`edgen.core.sheets`) get an apostrophe before them,
 unless the user wants the exact texts.
 """
 
@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.plugin import Chat, Format, Item, Row, RunReader, Staging
+from edgen.plugin import Chat, Format, Item, Row, RunReader
 from edgen.plugin.formats import (
     Patterns,
     ScenarioColumns,
     SplitFiles,
+    Staging,
     WriteRow,
     disarm,
     make_table,

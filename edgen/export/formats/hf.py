@@ -16,14 +16,16 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.plugin import Chat, Format, Item, Row, RowFiles, RunReader, Staging
+from edgen.plugin import Chat, Format, Item, Row, RunReader
 from edgen.plugin.formats import (
     DEFAULT,
     SPLITS,
     ParquetFile,
     Patterns,
+    RowFiles,
     ScenarioColumns,
     SplitName,
+    Staging,
     arrow_schema,
     cells_of,
     columns_of,

@@ -15,8 +15,18 @@ from typing import Any
 import msgspec
 
 from edgen.export.formats.sharegpt import begins_with_user, in_its_words
-from edgen.plugin import Chat, DataTable, Format, Item, JsonLines, LeftOut, Row, RunReader
-from edgen.plugin.formats import RULE, Completion, Patterns, TurnPair, rows_of_turns, tried, write_new
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import (
+    RULE,
+    Completion,
+    DataTable,
+    JsonLines,
+    Patterns,
+    TurnPair,
+    rows_of_turns,
+    tried,
+    write_new,
+)
 
 PREFERENCE = "preference"
 KTO = "kto"

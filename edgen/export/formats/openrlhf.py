@@ -7,8 +7,8 @@ texts in the layout of OpenRLHF's usual input template ("User: ...\\nAssistant: 
 
 from __future__ import annotations
 
-from edgen.plugin import DataTable, Format, Row
-from edgen.plugin.formats import RULE, Completion, Message, TurnPair, rows_of_turns, tried
+from edgen.plugin import Format, Row
+from edgen.plugin.formats import RULE, Completion, DataTable, Message, TurnPair, rows_of_turns, tried
 
 PAIRS = "pairs"
 SCORED = "scored"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import AcceptedConversation, Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import Message, Repeats, tried, without_trailing_user
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import AcceptedConversation, Message, Repeats, tried, without_trailing_user
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from edgen.plugin import Format, JsonLines, Row, Staging
-from edgen.plugin.formats import RULE, SPLITS, Completion, completions, rows_from, tried
+from edgen.plugin import Format, Row
+from edgen.plugin.formats import RULE, SPLITS, Completion, JsonLines, Staging, completions, rows_from, tried
 
 
 def _row(found: Completion) -> Row:

@@ -7,18 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.plugin import (
-    Backend,
-    Key,
-    KeyRequest,
-    Link,
-    PictureTokens,
-    Price,
-    Problem,
-    PromptPicture,
-    Provider,
-)
-from edgen.plugin.providers import BatchServices, PriceList
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import BatchServices, KeyRequest, PictureTokens, Price, PriceList, PromptPicture
 from edgen.providers.anthropic.config import AnthropicConfig
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.anthropic.com")

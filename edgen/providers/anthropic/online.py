@@ -14,30 +14,21 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import (
-    FailureKind,
-    InputError,
-    Key,
-    Link,
-    Message,
-    PromptPicture,
-    Reply,
-    Request,
-    Usage,
-    lower_pictures,
-)
+from edgen.plugin import FailureKind, InputError, Key, Link, Message, Reply, Request, Usage
 from edgen.plugin.providers import (
     MOST_PROMPT,
     Credentials,
     ErrorBody,
     FinishReason,
     HttpBackend,
+    PromptPicture,
     add_counts,
     append_path,
     decode,
     encode,
     encode_prompt,
     kind_of_status,
+    lower_pictures,
     read_member,
     read_usage,
     refuse_extra,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgen.plugin import (
-    Backend,
-    Key,
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import (
+    LISTED_TIERS,
+    BatchServices,
     KeyRequest,
-    Link,
     PictureTokens,
     Price,
-    Problem,
+    PriceList,
     PromptPicture,
-    Provider,
 )
-from edgen.plugin.providers import LISTED_TIERS, BatchServices, PriceList
 from edgen.providers.gemini.config import GeminiConfig
 
 # In the order of Google's own client.

@@ -6,8 +6,7 @@ https://ai.google.dev/api/generate-content#LogprobsResult
 
 from __future__ import annotations
 
-from edgen.plugin import Token
-from edgen.plugin.providers import StatedToken, join_tokens, read_token
+from edgen.plugin.providers import StatedToken, Token, join_tokens, read_token
 
 
 def read_tokens(result: object) -> tuple[Token, ...] | None:

@@ -14,29 +14,20 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import (
-    FailureKind,
-    InputError,
-    Key,
-    Link,
-    Message,
-    PromptPicture,
-    Reply,
-    Request,
-    Usage,
-    lower_pictures,
-)
+from edgen.plugin import FailureKind, InputError, Key, Link, Message, Reply, Request, Usage
 from edgen.plugin.providers import (
     Credentials,
     ErrorBody,
     FinishReason,
     HttpBackend,
+    PromptPicture,
     add_counts,
     append_path,
     decode,
     encode,
     encode_prompt,
     kind_of_status,
+    lower_pictures,
     read_usage,
     scrub,
     stated,

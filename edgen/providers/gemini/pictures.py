@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from edgen.plugin import PictureTokens, PromptPicture
+from edgen.plugin.providers import PictureTokens, PromptPicture
 
 _SMALL, _SIDE, _TILE = 384, 768, 258  # pixels, pixels, tokens
 # From Gemini 3 on, all sizes count the same, by the requested resolution: by default, and at most.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, InputError, Key, KeyRequest, Link, Price, Provider
+from edgen.plugin import Backend, InputError, Key, Link, Provider
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
-from edgen.plugin.providers import place_of
+from edgen.plugin.providers import KeyRequest, Price, place_of
 from edgen.providers.gemini import HOST, KEY_NAMES, PRICES
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Price, Problem, Provider, Reply, Request
+from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Problem, Provider, Reply, Request
 from edgen.plugin.protocols import TaskId
-from edgen.plugin.providers import AskPeople, PersonRequest, scrub, view_of
+from edgen.plugin.providers import AskPeople, PersonRequest, Price, scrub, view_of
 from edgen.providers.human.config import HumanConfig
 
 _NOBODY = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, Key, KeyRequest, Link, Price, Problem, Provider
-from edgen.plugin.providers import LISTED_TIERS, OPTIONAL
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, KeyRequest, Price
 from edgen.providers.litellm.config import LitellmConfig
 
 # Name used in consents in place of a variable: litellm finds the credentials itself.

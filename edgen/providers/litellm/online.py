@@ -15,12 +15,13 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request, Token
+from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
 from edgen.plugin.providers import (
     OPTIONAL,
     Credentials,
     FinishReason,
     Http,
+    Token,
     base_address,
     clean_message,
     decode,

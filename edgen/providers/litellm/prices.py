@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import Price
+from edgen.plugin.providers import Price
 
 _LIST = "model_prices_and_context_window_backup.json"
 _MILLION = 1_000_000

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edgen.plugin import (
-    Backend,
-    Key,
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import (
+    LISTED_TIERS,
+    OPTIONAL,
+    BatchServices,
     KeyRequest,
-    Link,
     PictureTokens,
     Price,
-    Problem,
+    PriceList,
     PromptPicture,
-    Provider,
 )
-from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, BatchServices, PriceList
 from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.openai.com")

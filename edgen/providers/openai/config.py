@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from edgen.plugin import BackendConfig, Text
-from edgen.plugin.providers import EnvName, Penalty, Url
+from edgen.plugin.providers import EnvName, Url
+
+_Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 
 
 class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
@@ -63,7 +65,7 @@ class OpenAIConfig(ServiceConfig, frozen=True, kw_only=True, tag_field="type", t
     max_tokens_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
     """The service's name for max_tokens; `auto`: max_completion_tokens at OpenAI and where max_tokens is
     refused."""
-    frequency_penalty: Penalty | None = None
+    frequency_penalty: _Penalty | None = None
     """Penalty of a token for each earlier occurrence."""
-    presence_penalty: Penalty | None = None
+    presence_penalty: _Penalty | None = None
     """Penalty of a token that has occurred."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from edgen.plugin import Token
-from edgen.plugin.providers import LEAST, StatedToken, join_tokens, read_token
+from edgen.plugin.providers import LEAST, StatedToken, Token, join_tokens, read_token
 
 _MOST = 1.0001  # servers' probabilities may be rounded up
 

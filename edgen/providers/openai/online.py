@@ -19,26 +19,18 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import (
-    CallError,
-    FailureKind,
-    Key,
-    Link,
-    PromptPicture,
-    Reply,
-    Request,
-    Usage,
-    lower_pictures,
-)
+from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request, Usage
 from edgen.plugin.providers import (
     OPTIONAL,
     ErrorBody,
     FinishReason,
+    PromptPicture,
     base_address,
     decode,
     encode,
     encode_prompt,
     kind_of_status,
+    lower_pictures,
     read_error,
     read_member,
     read_usage,

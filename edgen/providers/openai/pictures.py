@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from edgen.plugin import PictureTokens, PromptPicture
+from edgen.plugin.providers import PictureTokens, PromptPicture
 
 # Models that count tiles: tokens of any picture, and of each tile. The first pattern that matches counts.
 _TILES = (

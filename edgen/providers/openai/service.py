@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from edgen.plugin import CallError, FailureKind, Key, KeyRequest, Link, Reply
+from edgen.plugin import CallError, FailureKind, Key, Link, Reply
 from edgen.plugin.providers import (
     Classify,
     Credentials,
     HttpBackend,
+    KeyRequest,
     append_path,
     clean_message,
     decode,

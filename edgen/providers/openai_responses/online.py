@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import FailureKind, InputError, Key, Link, Reply, Request, Token
+from edgen.plugin import FailureKind, InputError, Key, Link, Reply, Request
 from edgen.plugin.providers import (
     ErrorBody,
     FinishReason,
+    Token,
     decode,
     encode,
     encode_prompt,

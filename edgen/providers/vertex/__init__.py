@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.plugin import Backend, Key, KeyRequest, Link, PictureTokens, Problem, PromptPicture, Provider
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import KeyRequest, PictureTokens, PromptPicture
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
 

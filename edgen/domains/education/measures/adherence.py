@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, verdicts
-from edgen.plugin import ArmResult, Estimate, Measure, Sample, Space, Value, Words, figure_kinds
+from edgen.plugin import Measure, Sample, Space, Words, figure_kinds
 from edgen.plugin.measures import (
+    ArmResult,
     Block,
     JudgeAsking,
+    Value,
     intervals_picture,
     row,
     share_intervals,
@@ -26,6 +28,7 @@ from edgen.plugin.measures import (
     wrap,
 )
 from edgen.plugin.protocols import DIMENSIONS
+from edgen.plugin.statistics import Estimate
 from edgen.plugin.texts import quantity
 
 if TYPE_CHECKING:

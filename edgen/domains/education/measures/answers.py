@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from edgen.domains.education.keywords import Cues, asks, tells
-from edgen.plugin import Columns, Measure, Panel, Sample, Share, Space, Total, Turn, Words, figure_kinds
+from edgen.plugin import Columns, Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
+from edgen.plugin.measures import Panel
 
 _REQUESTS = Cues(
     "just tell me|just tell us|just told me|just tell it|just explain|just teach|just give me|just give us|just say it"

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.domains.education.keywords import stated
-from edgen.plugin import ArmResult, Estimate, Measure, Sample, Words, share
+from edgen.plugin import Measure, Sample, Words
 from edgen.plugin.measures import (
     PROBABILITIES,
+    ArmResult,
     Block,
     Histogram,
     histograms_picture,
@@ -33,8 +34,10 @@ from edgen.plugin.measures import (
 from edgen.plugin.statistics import (
     FEWEST_SCENARIOS,
     Distribution,
+    Estimate,
     Floats,
     difference_of_means,
+    share,
     summarize_shares,
 )
 from edgen.plugin.texts import number, quantity, signed_number

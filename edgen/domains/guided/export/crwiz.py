@@ -12,18 +12,16 @@ from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
 from edgen.domains.guided.machines.model import Machine
-from edgen.plugin import (
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import (
     AcceptedConversation,
-    Chat,
     DataTable,
-    Format,
-    Item,
     JsonLines,
-    LeftOut,
-    Row,
-    RunReader,
+    Patterns,
+    Tried,
+    protocol_of,
+    write_new,
 )
-from edgen.plugin.formats import Patterns, Tried, protocol_of, write_new
 
 LOGS, ANSWERS = "logs", "questionnaires"
 STATES = "dialogue_states"

@@ -15,8 +15,8 @@ from edgen.domains.guided.machines.learn import Counts, Learned, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import unlimited
-from edgen.plugin import RunReader, UsageError, template_variables
-from edgen.plugin.errors import MachineError, RunError, ShortError
+from edgen.plugin import RunReader, template_variables
+from edgen.plugin.errors import MachineError, RunError, ShortError, UsageError
 from edgen.plugin.files import explain_write_errors, nearest, write_whole
 from edgen.plugin.formats import protocol_of
 from edgen.space import load_space

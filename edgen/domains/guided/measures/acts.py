@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 import msgspec
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.plugin import Histogram, Measure, Panel, Sample, Tally, Total, Words
-from edgen.plugin.measures import ByKey
+from edgen.plugin import Histogram, Measure, Sample, Tally, Total, Words
+from edgen.plugin.measures import ByKey, Panel
 from edgen.plugin.statistics import Distribution, summarize_counts
 
 

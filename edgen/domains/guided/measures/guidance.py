@@ -5,19 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.domains.guided.events import GuidedEvents
-from edgen.plugin import (
-    Columns,
-    Compared,
-    Mean,
-    Measure,
-    Panel,
-    Sample,
-    Share,
-    Space,
-    Total,
-    Words,
-    figure_kinds,
-)
+from edgen.plugin import Columns, Mean, Measure, Sample, Share, Space, Total, Words, figure_kinds
+from edgen.plugin.measures import Compared, Panel
 
 _FIGURES = ("offered", "fixed", "typed", "hinted", "followed")
 

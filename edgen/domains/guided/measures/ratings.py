@@ -15,14 +15,16 @@ import msgspec
 import numpy as np
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.plugin import ArmResult, Measure, Sample, Table, Words
+from edgen.plugin import Measure, Sample, Words
 from edgen.plugin.measures import (
     SHARES,
     SUMMARY_HEAD,
+    ArmResult,
     Axis,
     Block,
     Histogram,
     Interval,
+    Table,
     histograms_picture,
     intervals_picture,
     label_with_arm,

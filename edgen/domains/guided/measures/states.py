@@ -13,8 +13,8 @@ import msgspec
 
 from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
-from edgen.plugin import ArmResult, Measure, Sample, Shared, Table, Words
-from edgen.plugin.measures import Aggregate, Block, Drawing, label_with_arm
+from edgen.plugin import Measure, Sample, Words
+from edgen.plugin.measures import Aggregate, ArmResult, Block, Drawing, Shared, Table, label_with_arm
 
 MOST = 100_000  # transitions that are counted
 DRAWN = 150  # states of a machine that the report draws

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from edgen.domains.guided.events import GuidedEvents
-from edgen.plugin import Estimate, Histogram, Measure, Panel, Sample, Share, Words, share
-from edgen.plugin.measures import MOST_NUMBER, ByKey
-from edgen.plugin.statistics import Distribution, summarize_counts
+from edgen.plugin import Histogram, Measure, Sample, Share, Words
+from edgen.plugin.measures import MOST_NUMBER, ByKey, Panel
+from edgen.plugin.statistics import Distribution, Estimate, share, summarize_counts
 
 MOST = 100  # sub-tasks that are told of
 

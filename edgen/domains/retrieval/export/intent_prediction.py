@@ -18,18 +18,8 @@ from msgspec import Meta
 
 from edgen.domains.retrieval.export.intent_features import FEATURES, Features
 from edgen.domains.retrieval.export.msdialog import LABELS, TIES, WHO, actor_of, one_line, tags_of, tied_turns
-from edgen.plugin import (
-    AcceptedConversation,
-    Chat,
-    Format,
-    FormatOptions,
-    Item,
-    LeftOut,
-    Row,
-    RunReader,
-    Staging,
-)
-from edgen.plugin.formats import SplitFiles, Tried, WriteRow
+from edgen.plugin import Chat, Format, FormatOptions, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import AcceptedConversation, SplitFiles, Staging, Tried, WriteRow
 from edgen.plugin.texts import hash64
 
 DROPPED = ("GG", "O", "JK")

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.plugin import AcceptedConversation, Chat, Item, LeftOut, Row, RunReader, Turn
-from edgen.plugin.formats import Rows, SplitFiles, WriteRow
+from edgen.plugin import Chat, Item, LeftOut, Row, RunReader, Turn
+from edgen.plugin.formats import AcceptedConversation, Rows, SplitFiles, WriteRow
 
 BEFORE = 9  # turns of a context between its first and its last one
 Actor = Literal["User", "Agent"]

@@ -16,19 +16,8 @@ from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, ke
 from edgen.domains.retrieval.export import REASONS
 from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, one_line
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
-from edgen.plugin import (
-    AcceptedConversation,
-    Chat,
-    Format,
-    FormatOptions,
-    Item,
-    LeftOut,
-    Row,
-    RowFiles,
-    RunReader,
-    Staging,
-)
-from edgen.plugin.formats import Patterns, Tried
+from edgen.plugin import Chat, Format, FormatOptions, Item, LeftOut, Row, RunReader
+from edgen.plugin.formats import AcceptedConversation, Patterns, RowFiles, Staging, Tried
 
 NEGATIVES = 9
 FEWEST_TURNS, MOST_TURNS = 3, 99

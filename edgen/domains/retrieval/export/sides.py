@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgen.plugin import AcceptedConversation, RunReader
+from edgen.plugin import RunReader
+from edgen.plugin.formats import AcceptedConversation
 
 Side = Literal["train", "dev", "test"]
-SIDES: tuple[Side, ...] = ("train", "dev", "test")
 DevShare = Annotated[
     Annotated[float, Meta(ge=0, lt=1)], Meta(description="The validation side's share of train.")
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Space, Total, Words, figure_kinds
+from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Total, Words, figure_kinds
+from edgen.plugin.measures import Panel
 
 
 class ParticipantsMeasure(Measure[Any]):

@@ -10,7 +10,8 @@ from edgen.domains.tutoring.exercises.check import check_exercises, example_exer
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, exercises_of
-from edgen.plugin import Space, UsageError
+from edgen.plugin import Space
+from edgen.plugin.errors import UsageError
 from edgen.plugin.files import explain_write_errors, new_folder
 
 PAGE = "index.html"

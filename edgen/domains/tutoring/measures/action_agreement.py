@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import msgspec
 
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import Estimate, Measure, Panel, Sample, Share, Total, Words, share
-from edgen.plugin.measures import Aggregate
-from edgen.plugin.statistics import krippendorff, masi
+from edgen.plugin import Measure, Sample, Share, Total, Words
+from edgen.plugin.measures import Aggregate, Panel
+from edgen.plugin.statistics import Estimate, krippendorff, masi, share
 
 _MOST = 50_000  # responses that alpha is computed of
 _FEWEST_COPIES, _COPIES = 2, 0.95  # contexts, and their share with one text, from which tutors are one

@@ -13,19 +13,21 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import (
+from edgen.plugin import Measure, Sample, Space, Total, Words
+from edgen.plugin.measures import (
+    Aggregate,
     ArmResult,
+    Bar,
+    Block,
+    ByKey,
     Compared,
     Crossed,
-    Measure,
     Panel,
-    Sample,
-    Space,
-    Total,
-    Words,
     bars_picture,
+    draw_panels,
+    label_with_arm,
+    series_colour,
 )
-from edgen.plugin.measures import Aggregate, Bar, Block, ByKey, draw_panels, label_with_arm, series_colour
 from edgen.plugin.texts import percent
 
 _SHOWN = 8  # sets of a role

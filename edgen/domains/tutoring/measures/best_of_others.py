@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from edgen.plugin import Estimate, UsageError
+from edgen.plugin.errors import UsageError
 from edgen.plugin.files import require_extra
-from edgen.plugin.statistics import bootstrap, interval, ratios
+from edgen.plugin.statistics import Estimate, bootstrap, interval, ratios
 
 RESAMPLES = 2000
 SEED = 20200710

@@ -18,11 +18,9 @@ from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, ex
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import (
     Columns,
-    Compared,
     Histogram,
     Mean,
     Measure,
-    Panel,
     Sample,
     Share,
     Space,
@@ -31,6 +29,7 @@ from edgen.plugin import (
     Words,
     figure_kinds,
 )
+from edgen.plugin.measures import Compared, Panel
 
 
 class ExercisesMeasure(Measure[Any]):

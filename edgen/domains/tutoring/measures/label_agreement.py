@@ -12,20 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from edgen.domains.tutoring.served import LABELLER
-from edgen.plugin import (
+from edgen.plugin import Columns, Measure, Sample, Share, Space, Turn, Words
+from edgen.plugin.measures import (
+    Aggregate,
     ArmResult,
-    Columns,
+    Block,
+    ByKey,
     Compared,
-    Measure,
     Panel,
-    Sample,
-    Share,
-    Space,
     Table,
-    Turn,
-    Words,
+    label_with_arm,
+    share_with_interval,
 )
-from edgen.plugin.measures import Aggregate, Block, ByKey, label_with_arm, share_with_interval
 from edgen.plugin.statistics import LabelCounts, LabelFigures, LabelScores
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from edgen.domains.tutoring.measures.best_of_others import SEED, Overlap, reference_overlap
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import ArmResult, Mean, Measure, Panel, Sample, Total, Words
+from edgen.plugin import Mean, Measure, Sample, Total, Words
 from edgen.plugin.files import missing_modules
 from edgen.plugin.formats import install_command
-from edgen.plugin.measures import Aggregate, Block, wrap
+from edgen.plugin.measures import Aggregate, ArmResult, Block, Panel, wrap
 
 MOST_TURNS = 2000
 VARIABLE = "EDGEN_BERTSCORE_MODEL"  # names the model, without which there is no BERTScore

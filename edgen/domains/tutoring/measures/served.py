@@ -12,22 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edgen.domains.tutoring.served import SOURCES, origin_of, source_of
-from edgen.plugin import (
-    Columns,
-    Compared,
-    Crossed,
-    Measure,
-    Panel,
-    Sample,
-    Share,
-    Shared,
-    Space,
-    Tally,
-    Total,
-    Turn,
-    Words,
-)
-from edgen.plugin.measures import Aggregate
+from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words
+from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
 
 def _compared(name: str, title: str, top: str, definition: str) -> Compared:

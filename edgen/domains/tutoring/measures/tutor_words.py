@@ -13,7 +13,8 @@ from typing import Any
 
 from edgen.domains.tutoring.exercises.model import exercises_of
 from edgen.domains.tutoring.served import responses_to
-from edgen.plugin import Columns, Histogram, Measure, Panel, Sample, Shared, Space, Words
+from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Words
+from edgen.plugin.measures import Panel, Shared
 
 _WORD = re.compile(r"\w+")
 

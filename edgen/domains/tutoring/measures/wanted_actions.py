@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edgen.plugin import Columns, Compared, Measure, Panel, Sample, Share, Space, Turn, Words, figure_kinds
+from edgen.plugin import Columns, Measure, Sample, Share, Space, Turn, Words, figure_kinds
+from edgen.plugin.measures import Compared, Panel
 
 
 class WantedActionsMeasure(Measure[Any]):

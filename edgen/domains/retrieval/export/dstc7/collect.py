@@ -12,8 +12,9 @@ from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, ParaphrasedTests
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.domains.retrieval.export.sides import Side, Sides
-from edgen.plugin import AcceptedConversation, Chat, LeftOut, RunReader, Turn, UsageError
-from edgen.plugin.errors import ShortError
+from edgen.plugin import Chat, LeftOut, RunReader, Turn
+from edgen.plugin.errors import ShortError, UsageError
+from edgen.plugin.formats import AcceptedConversation
 from edgen.plugin.texts import hash64
 
 CONTEXT = 3  # minimum turns before the one to be chosen

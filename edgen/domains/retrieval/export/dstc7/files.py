@@ -13,8 +13,8 @@ import msgspec
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SOURCES
 from edgen.domains.retrieval.export.dstc7.reworded import DIALOGS, writers_of
-from edgen.plugin import Row, RowFiles, Staging
-from edgen.plugin.formats import Patterns
+from edgen.plugin import Row
+from edgen.plugin.formats import Patterns, RowFiles, Staging
 
 
 class ExampleFiles(RowFiles):

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgen.domains.retrieval.export.sides import DevShare
-from edgen.plugin import FormatOptions, UsageError
+from edgen.plugin import FormatOptions
+from edgen.plugin.errors import UsageError
 from edgen.plugin.formats import flag_of
 
 Negatives = Literal["random", "same-topic", "bm25", "written"]

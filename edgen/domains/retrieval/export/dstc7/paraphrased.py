@@ -12,9 +12,9 @@ from typing import TypeVar
 from msgspec.structs import asdict, replace
 
 from edgen.domains.retrieval.export.msdialog import one_line
-from edgen.plugin import AcceptedConversation, RunReader, Turn
+from edgen.plugin import RunReader, Turn
 from edgen.plugin.errors import ShortError
-from edgen.plugin.formats import WrittenTexts
+from edgen.plugin.formats import AcceptedConversation, WrittenTexts
 from edgen.plugin.texts import hash64
 
 T = TypeVar("T")

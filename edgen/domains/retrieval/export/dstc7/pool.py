@@ -10,8 +10,8 @@ from pathlib import Path
 from edgen.domains.retrieval.export.dstc7.collect import Example, Known
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.domains.retrieval.near_duplicates import AlikeTexts
-from edgen.plugin import RunReader, UsageError
-from edgen.plugin.errors import ShortError
+from edgen.plugin import RunReader
+from edgen.plugin.errors import ShortError, UsageError
 from edgen.plugin.formats import RunFolder, WrittenTexts
 from edgen.plugin.texts import hash64
 

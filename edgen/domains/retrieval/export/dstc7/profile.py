@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from edgen.domains.retrieval.export.dstc7.collect import Example
-from edgen.plugin import RunReader, Scenario, Space, UsageError
+from edgen.plugin import RunReader, Scenario, Space
+from edgen.plugin.errors import UsageError
 
 _COURSES = {"prior": ("Prior", ("offering",)), "suggested": ("Suggested", ("offering", "instructor"))}
 _ALONE = {"term": "Term", "standing": "Standing"}

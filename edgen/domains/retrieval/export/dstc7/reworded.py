@@ -12,10 +12,10 @@ import msgspec
 from edgen.domains.retrieval.export.dstc7.collect import Known
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, for_training
 from edgen.domains.retrieval.export.msdialog import one_line
-from edgen.plugin import AcceptedConversation, Row
+from edgen.plugin import Row
 from edgen.plugin.errors import ShortError
 from edgen.plugin.files import read_regular
-from edgen.plugin.formats import RunFolder, WrittenTexts, read_written
+from edgen.plugin.formats import AcceptedConversation, RunFolder, WrittenTexts, read_written
 
 DIALOGS = "dialogs"  # the table
 _ID = re.compile(r"[0-9a-f]{16}")

@@ -16,9 +16,8 @@ from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING,
 from edgen.domains.tutoring.exercises.drawing.scene import Group, Placed, arrange, plain
 from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
-from edgen.plugin import without_pictures
 from edgen.plugin.files import nearest, shortened
-from edgen.plugin.texts import columns, shorten
+from edgen.plugin.texts import columns, shorten, without_pictures
 
 POSITIONS = ("on top of", "under", "inside of", "next to", "behind", "in front of")
 THINGS = (*SHAPES, *OBJECTS, "something", "card", "bar", "pie")

@@ -1,0 +1,117 @@
+"""Job files, read and checked. The files that a job names are named from anywhere afterwards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgen.config.arms import arm_jobs
+from edgen.config.conversion import check_values, convert_values
+from edgen.config.inputs import require_inputs
+from edgen.config.job import Job, conversation_protocols, find_protocol
+from edgen.config.overrides import apply_override
+from edgen.core.errors import JobError, Problem
+from edgen.core.kept_files import has_digest
+from edgen.core.resources import shipped
+from edgen.core.yaml_values import read_text, read_yaml, suggest_file
+
+
+def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
+    """Return the job in the file at `path`, with `key.path=value` overrides applied. Raises JobError with
+    every problem found, UsageError for an invalid override. Raises DamagedError if the job is a run's own
+    copy and the run's inputs are not as edgen wrote them."""
+    return _located(parse_job(_read_file(path), str(path), overrides), path)
+
+
+def load_kept_job(path: Path) -> Job:
+    """Return the job that a run keeps at `path`. It passed all checks when the run began, and they are not
+    repeated as long as its digest vouches for it. Raises as `load_job` does."""
+    value = _read_file(path)
+    if not has_digest(path):
+        return load_job(path)
+    return _located(convert_values(value, str(path)), path)
+
+
+def _read_file(path: Path) -> Any:
+    """Return the plain values of a job's file."""
+    source = str(path)
+    if not path.exists():
+        raise JobError(source, f"there is no such file.{_instead_of(path)}")
+    if (inside := path / "job.yaml").is_file():
+        raise JobError(source, f"this is a folder, not a file. Did you mean {inside}?")
+    if path.is_file():
+        require_inputs(path.parent)
+    return read_yaml(read_text(path, JobError), source, JobError)
+
+
+def _located(job: Job, path: Path) -> Job:
+    """Return the job of the file at `path` with the files of its backends, of its arms' backends and of its
+    budget named from anywhere."""
+    folder = path.parent
+    job = msgspec.structs.replace(
+        job, backends={name: backend.located(folder) for name, backend in job.backends.items()}
+    )
+    for arm, held in arm_jobs(job, str(path)).items() if job.arms else ():
+        for name, changes in (job.arms[arm].get("backends") or {}).items():
+            backend = held.backends[name]
+            for key in changes.keys() & {*backend.__struct_fields__}:
+                if (there := getattr(backend.located(folder), key)) != getattr(backend, key):
+                    changes[key] = there
+    if job.limits.budget is None:
+        return job
+    # Relative to the job's folder, like the other files that it names; a run's copy of the job is elsewhere.
+    budget = str((folder / Path(job.limits.budget).expanduser()).absolute())
+    return msgspec.structs.replace(job, limits=msgspec.structs.replace(job.limits, budget=budget))
+
+
+def _instead_of(path: Path) -> str:
+    """Suggest what to do about a missing job file."""
+    if (shipped_job := path.name.removesuffix(".yaml")) in shipped("jobs"):
+        return (
+            f" `edgen init my-project{_init_option(shipped_job)}` makes a folder with a job of one's own, in place of the "
+            f"shipped {path.stem}; then: edgen generate my-project/job.yaml"
+        )
+    return suggest_file(path)
+
+
+def _init_option(shipped_job: str) -> str:
+    """Return the option of `edgen init` for a shipped job: its starter's protocol, if not the default."""
+    usual = msgspec.structs.fields(Job)[Job.__struct_fields__.index("protocol")].default
+    for name in conversation_protocols():
+        starter = find_protocol(name).starter
+        if name != usual and starter is not None and starter.job == shipped_job:
+            return f" --protocol {name}"
+    return ""
+
+
+def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
+    """Build a job from plain values. Error messages call it `source`."""
+    if not isinstance(value, dict):
+        raise JobError(source, "this file is not a mapping; a job is a mapping of keys to values.")
+    for override in overrides:
+        apply_override(value, override)
+    if "name" in value:
+        value = {**value, "name": _fill_in_date(value["name"], source)}
+    job = check_values(value, source)
+    arm_jobs(job, source)
+    return job
+
+
+def _fill_in_date(name: Any, source: str) -> Any:
+    """Return a job's name with `{date}` replaced by today's local date; values that are not text
+    unchanged."""
+    wrong = None
+    if isinstance(name, dict) and list(name) == ["date"]:  # YAML's own reading of the braces
+        wrong = "YAML takes braces at the beginning for a mapping; put quotes around: name: '{date}'"
+    elif not isinstance(name, str):
+        return name
+    elif unknown := [field for field in re.findall(r"\{[^{}]*\}?", name) if field != "{date}"]:
+        wrong = f"{unknown[0]} is unknown; a name may contain {{date}}, today's date as in 2027-01-31"
+    if wrong is not None:
+        raise JobError.of(source, [Problem("$.name", wrong)])
+    return name.replace("{date}", datetime.now().astimezone().date().isoformat())
