@@ -6,7 +6,8 @@ The promise of `edgen.plugin` does not cover these names: they may change in any
 CHANGELOG.md says.
 
 Settings
-    EnvName, Positive, Penalty, Seed, Url: types of fields. OPTIONAL: settings that not every service has.
+    EnvName, Positive, Penalty, Seed, Url: types of fields. ServedConfig:
+        settings with an address. OPTIONAL: settings that not every service has.
     LISTED_TIERS: names of the tier of list prices.
 Keys
     Credentials, KeySource: keys and tokens, read anew when they change. http_key_request: the consent
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from edgen.config.backends import Penalty as Penalty
     from edgen.config.backends import Positive as Positive
     from edgen.config.backends import Seed as Seed
+    from edgen.config.backends import ServedConfig as ServedConfig
     from edgen.config.backends import Url as Url
     from edgen.core.durations import seconds as seconds
     from edgen.core.person_requests import AskPeople as AskPeople
@@ -121,7 +123,7 @@ else:
             "edgen.core.durations": "seconds",
             "edgen.core.person_requests": "AskPeople PersonRequest",
             "edgen.protocols.views": "view_of",
-            "edgen.config.backends": "EnvName LISTED_TIERS OPTIONAL Penalty Positive Seed Url Forms",
+            "edgen.config.backends": "EnvName LISTED_TIERS OPTIONAL Penalty Positive Seed ServedConfig Url Forms",
             "edgen.core.system": "memory_size",
             "edgen.core.threads": "run_in_thread",
             "edgen.core.values": "FinishReason",
