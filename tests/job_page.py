@@ -14,7 +14,7 @@ from msgspec import inspect as types
 
 from edgen import config
 from edgen.config import Job
-from edgen.config.backends import BackendConfig, Price
+from edgen.config.backends import BackendConfig, Price, ServedConfig
 from edgen.config.job import Batch, Branch, LabelsAsked, Limits, Pairs, Resolved, Shards, Split
 from edgen.config.label_set import Label, LabelSet
 from edgen.core import registry
@@ -100,10 +100,14 @@ backends:
   default: {type: simulator, model: edgen-simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,
             reasoning_effort: null, verbosity: null, service_tier: null, choices: null, forms: auto, price: {prompt: 0, completion: 0}}
 """),
+    Section(ServedConfig, "backends: servers", "Kinds with an address take several servers of one model, or the server of each node; see [Scale](scale.md).", """\
+backends:
+  default: {type: openai, model: my-model, base_url: node-local, more_base_urls: [], known_as: "http://fleet/v1"}
+"""),
     Section(OpenAIConfig, "backends: openai", "Any Chat Completions service.", """\
 backends:
   default: {type: openai, model: my-model, base_url: ["http://127.0.0.1:8080/v1", "http://127.0.0.1:8081/v1"], api_key_env: MY_KEY, tokenizer: ./tokenizer.json,
-            more_base_urls: [], known_as: "http://fleet/v1", auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
+            auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
             frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
 """),
     Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no `seed` and no `stop`. Its other keys are those of `openai` up to `extra_body`.", """\
@@ -259,7 +263,10 @@ def own_fields(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
     """The fields that a section lists: without those of all backends, and those of the kind in _KEYS_OF."""
     left_out = {"protocol_settings", "speakers"}
     if issubclass(struct, BackendConfig) and struct is not BackendConfig:
-        left_out |= {*BackendConfig.__struct_fields__} - {*vars(struct).get("__annotations__", {})}
+        shared = (
+            ServedConfig if issubclass(struct, ServedConfig) and struct is not ServedConfig else BackendConfig
+        )
+        left_out |= {*shared.__struct_fields__} - {*vars(struct).get("__annotations__", {}), "base_url"}
     fields = {field.name: field for field in msgspec.structs.fields(struct) if field.name not in left_out}
     for field in msgspec.structs.fields(_KEYS_OF[struct]) if struct in _KEYS_OF else ():
         if field.name in fields and (field.default, _values(field)) == (

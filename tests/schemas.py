@@ -289,7 +289,8 @@ def _described(schema: _Schema, structs: dict[str, type[msgspec.Struct]]) -> _Sc
         for key, value in part["properties"].items():
             if key in structs[name].__struct_fields__:
                 if key in getattr(structs[name], "LISTS", ()):
-                    value = {"anyOf": [value, {"type": "array", "minItems": 1, "items": value}]}
+                    node: _Schema = {"const": "node-local"}
+                    value = {"anyOf": [value, node, {"type": "array", "minItems": 1, "items": value}]}
                 part["properties"][key] = {
                     "description": sentences(structs[name]).get(key, ""),
                     **_alone(value),

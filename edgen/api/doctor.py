@@ -31,7 +31,7 @@ from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import fits_schema, schema_file
-from edgen.providers import Backend, make, provider_of, servers
+from edgen.providers import Backend, make, provider_of
 from edgen.providers.base import servers_of
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
@@ -146,7 +146,7 @@ def _check_arms(
             if config not in tried:
                 tried.append(config)
                 schemas = _schemas_for(config, plans.values())
-                each = servers(config)
+                each = config.each_server
                 for server in each:
                     checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(tell))
                     asyncio.run(_check_backend(diagnosis, checked, trust, call=call))

@@ -92,8 +92,10 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
     if options.partitions or source.job.partitions or folder.partitions_folder.exists():
         if options.partitions:
             source = source._replace(job=msgspec.structs.replace(source.job, partitions=options.partitions))
-        await make_partitions(source, options, folder, control)
+        made = await make_partitions(source, options, folder, control)
         options = replace(options, on="here", workers=None)
+        generated = await _Generation(source, plans, options, control).make()
+        return replace(generated, status=generated.status.with_calls_now({"": made})) if made else generated
     return await _Generation(source, plans, options, control).make()
 
 

@@ -15,12 +15,13 @@ from edgen.runtime.snapshot import Snapshot
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a partition: a note, its state, or its end (`done`) with the error, the exit code
-    and the reason; empty if all was made."""
+    """One message of a partition: a note, its state, or its end (`done`) with the calls that it `made` now,
+    the error, the exit code and the reason; empty if all was made."""
 
     note: str = ""
     snapshot: Snapshot | None = None
     done: bool = False
+    made: int = 0
     ended: str = ""
     code: int = 0
     reason: str = ""

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import pickle
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 
 import msgspec
 
-from edgen.api.generation import generate
+from edgen.api.generation import Generated, generate
 from edgen.api.partition_messages import Given, Line
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.events import Event
 from edgen.core.system import handling
 from edgen.runtime.control import Control
+from edgen.runtime.processes import receive
 from edgen.runtime.snapshot import StatusEvent
 
 _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
@@ -31,38 +30,34 @@ _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 
 def main() -> None:
     """Make a partition."""
-    size = int.from_bytes(sys.stdin.buffer.read(8), "big")
-    given: Given = pickle.loads(sys.stdin.buffer.read(size))  # noqa: S301 - from the process that started this one
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    given: Given = pickle.loads(receive())  # noqa: S301 - from the process that started this one
     control = Control(trust=given.trust, interrupts=_signals)
     control.events.listen(_on_event)
+    made = 0
+    ended: BaseException | None
     try:
-        ended = asyncio.run(_make(given, control))
+        found = asyncio.run(_make(given, control))
+        made, ended = found.status.calls.now or 0, found.ended
     except (EdgenError, OSError) as problem:
         ended = problem
     if ended is None:
-        return _tell(Line(done=True))
+        return _tell(Line(done=True, made=made))
     reason = "useless" if isinstance(ended, UselessError) else getattr(ended, "reason", "error")
-    _tell(Line(done=True, ended=str(ended), code=getattr(ended, "exit_code", 2), reason=reason))
+    code = getattr(ended, "exit_code", 2)
+    _tell(Line(done=True, made=made, ended=str(ended), code=code, reason=reason))
     return None
 
 
-async def _make(given: Given, control: Control) -> BaseException | None:
+async def _make(given: Given, control: Control) -> Generated:
     clock = asyncio.get_running_loop().time
     until = clock() + _PATIENCE
     while True:
         try:
-            return (await generate(given.source, given.options, control)).ended
+            return await generate(given.source, given.options, control)
         except LockedError:
             if clock() > until:
                 raise
         await asyncio.sleep(0.5)
-
-
-def _end_with_parent() -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os._exit(1)
 
 
 def _on_event(event: Event) -> None:

@@ -66,17 +66,17 @@ class PartitionError(EdgenError):
 
 async def make_partitions(
     source: JobSource, options: GenerateOptions, run: RunFolder, control: Control
-) -> None:
-    """Make a run's conversations in partitions, and merge them into the run's folder. Does nothing for a run
-    that exists, as after the merge. Raises UsageError for a job that cannot be divided, and what ended a
-    partition."""
+) -> int:
+    """Make a run's conversations in partitions, and merge them into the run's folder. Return the number of
+    calls. Does nothing for a run that exists, as after the merge. Raises UsageError for a job that cannot be
+    divided, and what ended a partition."""
     folder = run.partitions_folder
     if run.begun:
         if folder.exists():  # a kill came after the merge
             await run_in_thread(shutil.rmtree, folder)
         elif source.job.partitions and run.ledger.exists():
             control.note(f"{run.path}: this run began with one ledger, and keeps it.")
-        return
+        return 0
     check_divisible(source.job, options, control)
     with explain_os_errors(folder):
         plan = _plan(folder, source.job)
@@ -91,10 +91,11 @@ async def make_partitions(
                 Given(source._replace(job=job), replace(own, output=path, part=plan.part(number)), control)
                 for number, path in enumerate(parts)
             ]
-            await _Processes(given, control, job).run()
+            made = await _Processes(given, control, job).run()
         with control.stages() as tell:
             await run_in_thread(merge, parts, run.path, tell)
         await run_in_thread(shutil.rmtree, folder)
+    return made
 
 
 def check_divisible(job: Job, options: GenerateOptions, control: Control) -> None:
@@ -171,11 +172,13 @@ class _Processes:
         self._running: dict[int, asyncio.subprocess.Process] = {}
         self._snapshots: dict[int, Snapshot] = {}
         self._notes: set[str] = set()
+        self._made = 0  # calls
         self._ended: PartitionError | None = None
         self._signal: EdgenError | None = None
 
-    async def run(self) -> None:
-        """Run all to their ends. Raises what ended one of them; the others are then stopped cleanly."""
+    async def run(self) -> int:
+        """Run all to their ends; return the number of calls. Raises what ended one of them; the others are then
+        stopped cleanly."""
         with self._control.interrupts(self._on_signal):
             waiting = [asyncio.create_task(self._one(*one)) for one in enumerate(self._given)]
             watching = asyncio.create_task(self._watch())
@@ -189,6 +192,7 @@ class _Processes:
                 watching.cancel()
         if (ended := self._signal or self._ended) is not None:
             raise ended
+        return self._made
 
     async def _one(self, number: int, given: Given) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -207,6 +211,7 @@ class _Processes:
         while line := await process.stdout.readline():
             last = _decode(line)
             self._hear(number, last)
+            self._made += last.made
         code = await process.wait()
         del self._running[number]
         if last is None or not last.done:

@@ -16,7 +16,9 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.measuring import Quality, judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
+from edgen.evaluation.parts import Parts
 from edgen.runtime.control import Control
+from edgen.runtime.processes import require_place
 from edgen.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -31,13 +33,17 @@ def measure(
     judge: int | None = None,
     prompt: str | None = None,
     overrides: Sequence[str] = (),
+    workers: int = 1,
+    on: str | None = None,
 ) -> dict[str, Quality]:
     """Return the qualities of a data set, by arm.
 
     `only`: names of measures, None for all; `judge`: have the job's judge read so many conversations of each
-    arm, with the template `prompt` and these `overrides` of the job. Raises UsageError, and the errors of
-    reading and asking.
+    arm, with the template `prompt` and these `overrides` of the job. `workers`: the number of processes, of
+    this machine or `on` a cluster. Raises UsageError, and the errors of reading and asking.
     """
+    if on is not None:
+        require_place(on)
     chosen = choose_measures(only)
     _check_judge(paths, chosen, judge, prompt, overrides)
     judged = {}
@@ -53,7 +59,11 @@ def measure(
             def tell_count(done: int, name: str = data.name) -> None:
                 tell(f"measuring {name}: {done:,} conversations")
 
-            quality = measure_data_set(data, chosen, tell_count)
+            if workers > 1:
+                with Parts(paths, data.arm, workers, on) as helpers:
+                    quality = measure_data_set(data, chosen, tell_count, helpers=helpers)
+            else:
+                quality = measure_data_set(data, chosen, tell_count)
             if (sheets := judged.get(data.arm)) is not None:
                 own = judged_measure()
                 added = own.with_judged(quality[own.name], sheets)

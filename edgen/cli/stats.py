@@ -10,7 +10,7 @@ from typer import Argument, Option
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
-from edgen.core.options import Overrides, OwnMeasures, TrustCode, TrustHost, template
+from edgen.core.options import On, Overrides, OwnMeasures, Processes, TrustCode, TrustHost, template
 
 PathsArgument = Annotated[
     list[Path],
@@ -59,6 +59,8 @@ def command(
     adherence: AdherenceOption = None,
     prompt: Annotated[str | None, template("adherence_guarded")] = None,
     own: OwnMeasures = (),
+    workers: Processes = 1,
+    on: On = None,
     overrides: Overrides = (),
     trust_host: TrustHost = (),
     trust_code: TrustCode = (),
@@ -90,10 +92,18 @@ def command(
         )
         print_value(needs, needs.lines(), json=json)
         return
-    found = measure(paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides)
+    found = measure(
+        *(paths, control),
+        only=chosen,
+        judge=adherence,
+        prompt=prompt,
+        overrides=overrides,
+        workers=workers,
+        on=on,
+    )
     each = () if json else [[*render(quality, chosen)] for quality in found.values()]
     lines = [line for part in each for line in ("", "═" * 78, "", *part)][3:]
     print_value(json_of(found), lines, json=json)
     for quality in found.values():
-        for fault in quality.faults:
+        for fault in quality.faults.values():
             raise fault

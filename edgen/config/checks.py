@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.backends import OPTIONAL, BackendConfig, Price
+from edgen.config.backends import OPTIONAL, BackendConfig, Price, ServedConfig
 from edgen.config.budget_file import read_budget_file
 from edgen.config.job import (
     ANNOTATOR,
@@ -235,6 +235,8 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
         yield Problem(
             "retry_max_tokens", "a retry has at least the room of `max_tokens`, which this backend needs"
         )
+    if isinstance(backend, ServedConfig) and (wrong := backend.server_problem) is not None:
+        yield Problem("more_base_urls", wrong)
     yield from provider.problems(backend)
     if backend.price is not None:
         yield from _price_problems(backend.price)

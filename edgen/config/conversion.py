@@ -73,6 +73,8 @@ def _with_list_prices(job: Job) -> Job:
 
 
 def find_list_price(backend: BackendConfig) -> Price | None:
-    """Return the list price of a backend's model at the provider's own host; None elsewhere."""
-    price: Price | None = find("provider", backend.provider).list_price(backend)
-    return price
+    """Return the list price of a backend's model at the provider's own host; None elsewhere, and for servers
+    with different ones."""
+    provider = find("provider", backend.provider)
+    prices: set[Price | None] = {provider.list_price(server) for server in backend.each_server}
+    return prices.pop() if len(prices) == 1 else None

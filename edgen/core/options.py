@@ -74,6 +74,15 @@ Workers = Annotated[
         "With --on: worker processes.  [default: the job's, else one a core]", "--workers", metavar="N", ge=1
     ),
 ]
+Processes = Annotated[
+    int,
+    option(
+        "Processes that share the work, of this machine or, with --on, of a cluster.",
+        "--workers",
+        metavar="N",
+        ge=1,
+    ),
+]
 AllowOutside = Annotated[
     bool, option("Also read files that the job names outside its project.", "--allow-outside")
 ]

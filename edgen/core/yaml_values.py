@@ -252,7 +252,7 @@ def _name(value: Any) -> str:
 # Fields that may contain a key by mistake: their values are never repeated.
 _PRIVATE = {
     "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
-    "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password",
+    "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password, or node-local",
     "known_as": "expected an address like http://127.0.0.1:8080/v1, without user or password",
     "more_base_urls": "expected addresses like http://127.0.0.1:8080/v1, without user or password",
 }

@@ -21,7 +21,7 @@ from edgen.core.durations import span
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
 from edgen.cost.usage import Range, Used, backends_asked
-from edgen.providers import provider_of, servers
+from edgen.providers import provider_of
 from edgen.store.call_times import CallTime, read_call_time
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
@@ -100,7 +100,7 @@ def _find_timed(backends: Iterable[BackendConfig], environ: Mapping[str, str]) -
     """Return the timed call of each backend; none unless each has one."""
     found = []
     for backend in backends:
-        each = [read_call_time(server, environ) for server in servers(backend)]
+        each = [read_call_time(server, environ) for server in backend.each_server]
         known = [one for one in each if one is not None]
         if len(known) < len(each):
             return []

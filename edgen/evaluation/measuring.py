@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -29,7 +29,7 @@ _TELL_EVERY = 500  # conversations
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
     """Measures of a data set. `sources`: the paths it was read from; `values`: each measure's value, in the
     measures' order; `definitions`: the definition of each with its source; `notes`: limits, in sentences;
-    `faults`: of plugins' measures that raised, and so have no value."""
+    `faults`: of plugins' measures that raised, and so have no value, by name."""
 
     name: str
     sources: tuple[str, ...]
@@ -37,7 +37,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, Any]
     definitions: dict[str, str]
     notes: tuple[str, ...] = ()
-    faults: tuple[FaultyPluginError, ...] = ()
+    faults: dict[str, FaultyPluginError] = {}
 
     def __getitem__(self, measure: str) -> Any:
         """Return a measure's value. Raises UsageError for a measure without one."""
@@ -109,16 +109,27 @@ def _name_kind(family: DataSetReader | None) -> str:
     return f"the {family.name} family" if isinstance(family, Family) else family.title
 
 
+class Helpers(Protocol):
+    """Other processes that have a part of the measures; see `evaluation.parts`."""
+
+    def share(self, names: Sequence[str]) -> list[str]:
+        """Give them their parts; return the measures of this process."""
+
+    def collect(self) -> tuple[dict[str, Any], dict[str, FaultyPluginError]]:
+        """Wait for their values, and the faults of plugins' measures."""
+
+
 def measure(
     data: DataSet,
     only: Collection[str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
     beside: Sequence[Observer] = (),
+    helpers: Helpers | None = None,
 ) -> Quality:
     """Measure a data set with the measures in `only`, or all.
 
     `progress` gets the number of samples now and then. `beside` see every sample too; the caller gets their
-    values.
+    values. `helpers`: other processes that measure a part.
     """
     notes, others = list(data.notes), measures_of_other_families(data.family)
     skipped = [name for name in others if only is not None and name in only]
@@ -129,9 +140,12 @@ def measure(
             f"the {needs} family, and these are of {_name_kind(data.family)}."
         )
     chosen = measures(only, without=others)
+    own = [one.name for one in chosen]
+    if helpers is not None:
+        own = helpers.share(own)
     plan = data.plan()
     shared = Shared(data, partial(find, "measure"), planned=plan is not None)
-    shared.start([OVERVIEW.name, *(one.name for one in chosen)])
+    shared.start([OVERVIEW.name, *own])
     see = [shared.see, *(observer.see for observer in beside)]
     done = 0
     for done, sample in enumerate(data.samples(), 1):
@@ -151,8 +165,14 @@ def measure(
         for outcome in plan:
             for tell in see_planned:
                 tell(outcome)
-    values = shared.results(one.name for one in chosen)
-    notes += [f"Not measured: {name}. {fault}" for name, fault in shared.faults.items()]
+    values = shared.results(own)
+    faults = dict(shared.faults)
+    if helpers is not None:
+        more, failed = helpers.collect()
+        every = values | more
+        values = {one.name: every[one.name] for one in chosen if one.name in every}
+        faults |= failed
+    notes += [f"Not measured: {name}. {fault}" for name, fault in faults.items()]
     return Quality(
         name=data.name,
         sources=data.sources,
@@ -160,7 +180,7 @@ def measure(
         values=values,
         definitions={one.name: one.definition for one in chosen if one.name in values},
         notes=tuple(notes),
-        faults=tuple(shared.faults.values()),
+        faults=faults,
     )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
 from edgen.core.person_requests import AskPeople
@@ -23,17 +21,6 @@ def provider_of(config: BackendConfig) -> Provider:
     """Return the provider of a backend. Raises PluginError."""
     found: Provider = find("provider", config.provider)
     return found
-
-
-def servers(config: BackendConfig) -> list[BackendConfig]:
-    """Return one configuration per server if a job names several for one model, else the given one. All have
-    the identity of the first."""
-    if not (more := getattr(config, "more_base_urls", ())):
-        return [config]
-    given: Any = config
-    known = given.known_as or given.base_url
-    alone: Any = msgspec.structs.replace(given, more_base_urls=(), known_as=known)
-    return [alone, *(msgspec.structs.replace(alone, base_url=url) for url in more)]
 
 
 def key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
@@ -63,13 +50,14 @@ def make(
     Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not
     installed or a value does not fit.
     """
-    several: list[Any] = servers(config)
+    several: list[Any] = config.each_server
     if len(several) > 1:
         from edgen.providers.fleet import Fleet
 
         options: dict[str, Any] = {"timeout": timeout, "connections": connections, "environ": environ}
         made = [make(one, **options, consents=consents, silent=silent) for one in several]
         return Fleet({one.base_url.rstrip("/"): backend for one, backend in zip(several, made, strict=True)})
+    (config,) = several
     key = Key()
     if requests := key_requests(config):
         from edgen.providers.keys import key_of
@@ -94,7 +82,7 @@ def make_batch_service(
     in either direction after which a call or a transfer fails as TIMEOUT. Raises InputError if the provider
     has no batch service or the extra is not installed.
     """
-    if len(servers(config)) > 1:
+    if len(config.each_server) > 1:
         raise InputError("a batch goes to one server; name one in base_url, or leave --via batch out.")
     service = batch_services(config).open(backend, environ, patience)
     if not offline:
@@ -120,5 +108,4 @@ __all__ = [
     "make",
     "make_batch_service",
     "provider_of",
-    "servers",
 ]

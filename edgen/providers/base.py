@@ -221,6 +221,12 @@ class SeveralServers:
     """A backend that is one model on several `servers`, by address (`edgen.providers.fleet`)."""
 
     servers: Mapping[str, Backend]
+    """They may become more, as nodes of a cluster do."""
+
+    def nearest(self) -> str | None:
+        """Return the address of the server that is best for the present task, all else being equal; None for
+        no preference."""
+        return None
 
 
 def servers_of(backend: Backend) -> Mapping[str, Backend]:

@@ -6,18 +6,22 @@ each call; see `edgen.execution.client.admission`.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
+
+from yarl import URL
 
 from edgen.core.values import Reply, Request
 from edgen.providers.base import Backend, SeveralServers
 
 
 class Fleet(SeveralServers):
-    """A backend of several `servers`, by address."""
+    """A backend of several `servers`, by address. `like`: a backend with their identity, if there may be none
+    yet."""
 
-    def __init__(self, servers: Mapping[str, Backend]) -> None:
-        self.servers = dict(servers)
-        self._first = next(iter(self.servers.values()))
+    def __init__(self, servers: Mapping[str, Backend], like: Backend | None = None) -> None:
+        self.servers: dict[str, Backend] = dict(servers)
+        self._first = like or next(iter(self.servers.values()))
         self.identity = self._first.identity
         self.model = self._first.model
 
@@ -63,3 +67,11 @@ def _shown(listed: Sequence[str], model: str) -> str:
 def _base(name: str) -> str:
     """Return a model's name without folders: a server may name a file."""
     return name.rstrip("/").rpartition("/")[2]
+
+
+def name_of_node_server(own: str) -> str:
+    """Return the address by which other nodes name a server: `own`, as this node finds it, with this node's
+    name in place of 127.0.0.1."""
+    address = URL(own)
+    here = address.host in ("localhost", "127.0.0.1", "::1")
+    return str(address.with_host(socket.gethostname()) if here else address)

@@ -44,12 +44,14 @@ def describe_config(config: BackendConfig) -> dict[str, Any]:
         raise InputError(
             f"a backend's setting cannot be sent as JSON: {problem}. Change it in the job."
         ) from None
-    return {
+    said = {
         name: value
         for name, value in plain.items()
         # The limit of retries is part of their keys alone: see ModelClient.key.
         if name not in config.KNOBS and name != "retry_max_tokens" and value not in (None, [], {}, "")
     }
+    known = plain.get("known_as")
+    return said if known is None else said | {"base_url": known}
 
 
 encode = msgspec.json.Encoder().encode
@@ -278,9 +280,8 @@ class HttpBackend:
         self.base = base_address(config.base_url)
         self.credentials = credentials
         self.model: str = config.model
-        known = getattr(config, "known_as", None)
-        address = self.base if known is None else base_address(known)
-        self.identity = {**describe_config(config), "base_url": str(address).rstrip("/")}
+        said = describe_config(config)
+        self.identity = {**said, "base_url": str(base_address(said["base_url"])).rstrip("/")}
         self._http = Http(self.base, credentials, link, classify)
 
     def __repr__(self) -> str:

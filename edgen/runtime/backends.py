@@ -189,7 +189,10 @@ async def _open_cluster(
     consents = Consents() if trust is None else trust.settle(job.backends[name] for name in backends)
     held = () if trust is None else [name for name in trust.variables if trust.environ.get(name)]
     cluster = Cluster(on.removeprefix("ray").removeprefix("://"), workers, consents, kept, held)
-    called = cluster.calls.wrap({name: one for name, one in backends.items() if name not in kept})
+    called = cluster.calls.wrap(
+        {name: one for name, one in backends.items() if name not in kept},
+        [name for name in backends if getattr(job.backends.get(name), "node_local", False)],
+    )
     try:
         yield {**kept, **called}, partial(ClusterScheduler, cluster=cluster)
     finally:

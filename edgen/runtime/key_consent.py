@@ -14,7 +14,7 @@ from pathlib import Path
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError, UsageError
 from edgen.core.files import write_whole
-from edgen.providers import key_requests, servers
+from edgen.providers import key_requests
 from edgen.providers.trust import (
     Allowed,
     Consents,
@@ -61,7 +61,7 @@ class Trust:
         Raises InputError for a key that may not be sent to a backend's server.
         """
         for config in configs:
-            for variable, decision in self.judge(*servers(config)):
+            for variable, decision in self.judge(*config.each_server):
                 self._settle(variable, decision)
         return self.consents if self.variables else Consents()
 

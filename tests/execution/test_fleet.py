@@ -331,3 +331,58 @@ async def test_the_queue_of_others_counts(tmp_path: Path) -> None:
         assert busy.looked_at["/metrics"] >= 2  # for slots, then for the load
         assert busy.asked.total() + idle.asked.total() == 300
         assert idle.asked.total() >= busy.asked.total() + 30  # of 48 calls of others at the busy one
+
+
+# --- other providers, and node-local ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "gemini", "openai-responses"])
+async def test_every_provider_with_an_address_takes_several(tmp_path: Path, kind: str) -> None:
+    async with AsyncExitStack() as stack:
+        slots = ("--slots", "4", "--latency-ms", "100")
+        urls = [(await stack.enter_async_context(simulator(*slots)))[1] for _ in range(2)]
+        if kind != "openai-responses":
+            urls = [url.removesuffix("/v1") for url in urls]
+        made = {}
+        for name, base in (("one", urls[0]), ("two", urls)):
+            backend = {"type": kind, "model": "m", "base_url": base}
+            job = fleet_job(tmp_path, "", name, conversations=40, backends={"default": backend})
+            made[name] = await edgen("generate", job, "-o", tmp_path / name, "--json")
+            assert made[name].code == 0, made[name].err
+        shares = by_server(made["two"].facts)
+        assert set(shares) == {*urls}
+        assert sum(shares.values()) == 40
+        assert min(shares.values()) > 8
+        keys = []
+        for name in made:
+            with sqlite3.connect(tmp_path / name / "run.db") as ledger:
+                keys.append(sorted(ledger.execute("SELECT key FROM replies")))
+        assert keys[0] == keys[1]
+
+
+async def test_node_local_is_the_server_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = []
+    for name in ("first", "second"):  # as on two nodes: the requests are the same
+        async with serve(SlottedServer()) as server:
+            monkeypatch.setenv("EDGEN_NODE_LOCAL", server.url.removeprefix("http://").removesuffix("/v1"))
+            made = await generate(tmp_path, "node-local", run=name)
+            assert (made.code, server.asked.total()) == (0, 20), made.err
+            checked = await edgen("doctor", tmp_path / "job.yaml")
+            assert checked.code == 0
+            assert server.url in checked.out
+        with sqlite3.connect(tmp_path / name / "run.db") as ledger:
+            keys.append(sorted(ledger.execute("SELECT key FROM replies")))
+    assert keys[0] == keys[1]
+    checked = await edgen("doctor", tmp_path / "job.yaml")  # it is down now
+    assert checked.code == 5
+    assert "check base_url" in checked.out + checked.err
+    estimated = await edgen("estimate", tmp_path / "job.yaml")
+    assert estimated.code == 0, estimated.err
+
+
+async def test_node_local_stands_alone(tmp_path: Path) -> None:
+    made = await generate(tmp_path, ["node-local", "http://127.0.0.1:1/v1"])
+    assert made.code == 2
+    assert "stands alone" in made.err

@@ -66,6 +66,7 @@ async def test_bytes_are_those_of_one_ledger_whatever_is_killed(tmp_path: Path) 
         whole = await end(begin(job, tmp_path / "whole"))
         assert whole.code == 0, whole.err
         assert files(tmp_path / "whole") == expected
+        assert whole.facts["calls"]["now"] == whole.facts["calls"]["made"] == COUNT
         assert (tmp_path / "whole/job.yaml").read_bytes() == (tmp_path / "local/job.yaml").read_bytes()
         assert not (tmp_path / "whole.partitions").exists()
         assert (server.asked.total(), server.most) == (COUNT, IN_FLIGHT)

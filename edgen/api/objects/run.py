@@ -248,6 +248,8 @@ class Run(Tabular):
         *,
         judge: int | None = None,
         prompt: str | None = None,
+        workers: int = 1,
+        on: str | None = None,
         progress: bool | None = None,
         on_event: Listener | None = None,
         trust_hosts: Iterable[str] = (),
@@ -255,7 +257,8 @@ class Run(Tabular):
     ) -> Stats:
         """Measure the conversations. `only`: names of measures; `judge`: have the job's judge read so many
         conversations of each arm for adherence, with the template `prompt`. Measures of the run's own job are
-        taken if you agreed to run their files."""
+        taken if you agreed to run their files. `workers`: processes that share the work, of this machine or
+        `on` a cluster (`ray`, `ray://ADDRESS`)."""
         from edgen.api.stats import measure, split_names
         from edgen.evaluation.measure_files import load_run_measures
 
@@ -265,7 +268,13 @@ class Run(Tabular):
         def work(control: Control) -> Stats:
             load_run_measures([self.folder], control, None if chosen is None else split_names(chosen))
             found = measure(
-                [self.folder], control, only=chosen, judge=judge, prompt=prompt, overrides=asked.changes
+                *([self.folder], control),
+                only=chosen,
+                judge=judge,
+                prompt=prompt,
+                overrides=asked.changes,
+                workers=workers,
+                on=on,
             )
             return Stats(found)
 

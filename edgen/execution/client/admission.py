@@ -136,10 +136,15 @@ class Admission:
     # --- one call -------------------------------------------------------------------------------
 
     async def admit(
-        self, tokens: int, marks: Sequence[int] = (), lanes: tuple[Lane, ...] | None = None
+        self,
+        tokens: int,
+        marks: Sequence[int] = (),
+        lanes: tuple[Lane, ...] | None = None,
+        near: frozenset[Lane] = frozenset(),
     ) -> Ticket:
         """Wait for admission of a call of about `tokens` tokens, prompt and answer together, to one of the
-        `lanes` (None: the only one). `marks`: those of its prompt, see `prefixes`.
+        `lanes` (None: the only one). `marks`: those of its prompt, see `prefixes`. `near`: lanes that are
+        preferred as if they had seen it, if none has.
 
         Raises AdmissionClosed after `close`, also for waiting callers.
         """
@@ -153,7 +158,7 @@ class Admission:
                 if self._allowed_at(lane, tokens, now) <= now:
                     return self._grant(lane, tokens, now)
         else:
-            seen = self._prefixes.seen_by(marks) if marks else frozenset()
+            seen = (self._prefixes.seen_by(marks) if marks else None) or near
             lane = self._choose(among, seen, loop.time())
             self._prefixes.note(marks, lane)
         self._arrived += 1

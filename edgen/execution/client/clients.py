@@ -54,4 +54,4 @@ def make_clients(
 def _services(backend: Backend) -> list[Service]:
     """Return the identities of the service that a backend calls: one for each server."""
     kind = backend.identity["type"]
-    return [(kind, address) for address in servers_of(backend)]
+    return [(kind, address) for address in servers_of(backend) or (backend.identity["base_url"],)]

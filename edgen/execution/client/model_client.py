@@ -253,7 +253,9 @@ class ModelClient:
         came = clock()
         servers = self.servers
         await servers.learn()
-        ticket = await self.admission.admit(tokens, servers.marks(call.request), servers.lanes)
+        ticket = await self.admission.admit(
+            tokens, servers.marks(call.request), servers.lanes, servers.near()
+        )
         started = clock()
         call.queued += started - came
         verdict, refused_for = Verdict.OTHER, None

@@ -15,7 +15,7 @@ from edgen.execution.client.prefixes import mark
 from edgen.execution.client.retry import complete_once, count_slots
 from edgen.execution.client.same_model import SameModel
 from edgen.providers import Backend
-from edgen.providers.base import CountsLoad, CountsSlots, servers_of
+from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers, servers_of
 
 _LOOK_EVERY = 1.0  # seconds between two looks at the servers' load
 
@@ -24,21 +24,39 @@ class Servers:
     """The servers of a client's `backend`, whose provider is `kind`, with their `lanes` of the admission."""
 
     def __init__(self, backend: Backend, kind: str, admission: Admission) -> None:
-        each = servers_of(backend)
-        self.lanes = admission.lanes_of(each)
+        self._each = servers_of(backend)
         self._admission = admission
         self._kind = kind
-        self._backends = dict(zip(self.lanes, each.values(), strict=True))
+        self.lanes: tuple[Lane, ...] = ()
+        self._backends: dict[Lane, Backend] = {}
         # Once, as looking for a protocol's methods is slow.
-        self._counting = {
-            lane: backend for lane, backend in self._backends.items() if isinstance(backend, CountsSlots)
-        }
-        self._same = SameModel(each, backend.model) if len(each) > 1 else None
-        self._loaded = {lane: one for lane, one in self._backends.items() if isinstance(one, CountsLoad)}
+        self._counting: dict[Lane, CountsSlots] = {}
+        self._loaded: dict[Lane, CountsLoad] = {}
+        self._fleet = backend if isinstance(backend, SeveralServers) else None
+        self._same = None if self._fleet is None else SameModel(self._each, backend.model)
+        self._adopt()
         self._next_look = 0.0  # at the load
         self._looking: asyncio.Task[None] | None = None
         self._looks: dict[Lane, asyncio.Task[None]] = {}
         self._tried: set[Lane] = set()  # asked once, though perhaps not up
+
+    def _adopt(self) -> None:
+        """Take the servers, of which there may be more than before."""
+        if not self._each:
+            return
+        self.lanes = self._admission.lanes_of(self._each)
+        for lane, backend in zip(self.lanes, self._each.values(), strict=True):
+            if lane not in self._backends:
+                self._backends[lane] = backend
+                if isinstance(backend, CountsSlots):
+                    self._counting[lane] = backend
+                if isinstance(backend, CountsLoad):
+                    self._loaded[lane] = backend
+
+    def near(self) -> frozenset[Lane]:
+        """Return the lane that is best for the present task, all else being equal, if there is one."""
+        address = None if self._fleet is None else self._fleet.nearest()
+        return frozenset(lane for lane in self.lanes if lane.address == address)
 
     def marks(self, request: Request) -> Sequence[int]:
         """Return the marks of a prompt by which a server with its beginning is found; empty for a single
@@ -48,6 +66,8 @@ class Servers:
     async def learn(self) -> None:
         """Ask each server once what it is, and how many calls it answers at once, if it can say. Raises
         ProviderError if they run different models."""
+        if len(self._each) != len(self.lanes):
+            self._adopt()
         if self._same is None:
             await self.learn_of(self.lanes[0])
         elif new := [lane for lane in self.lanes if lane not in self._tried]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
-from edgen.execution.cluster.messages import Permit, Unit
+from edgen.execution.cluster.messages import Asking, Permit, Question, Unit
 from edgen.execution.cluster.pool import Pool, WorkerLink
 from edgen.providers import Backend
-from edgen.providers.base import CountsLoad, CountsSlots, servers_of
+from edgen.providers.base import servers_of
 from edgen.providers.fleet import Fleet
 
 
@@ -33,15 +33,23 @@ class Calls:
         self.pool: Pool | None = None
         self.home: ContextVar[Home | None] = ContextVar("home", default=None)
         self.wrapped: dict[str, Backend] = {}
+        self._nodes: dict[str, _NodeFleet] = {}
 
-    def wrap(self, backends: Mapping[str, Backend]) -> dict[str, Backend]:
-        """Return the backends, by their names in the job, with their attempts made by workers."""
+    def wrap(self, backends: Mapping[str, Backend], node_local: Collection[str]) -> dict[str, Backend]:
+        """Return the backends, by their names in the job, with their attempts made by workers. `node_local`:
+        those whose servers are those of the workers' nodes."""
         self.wrapped |= backends
-        return {name: self._wrap(name, backend) for name, backend in backends.items()}
+        self._nodes |= {name: _NodeFleet(self, name, backends[name]) for name in node_local}
+        return {name: self._nodes.get(name) or self._wrap(name, one) for name, one in backends.items()}
 
     def _wrap(self, name: str, backend: Backend) -> Backend:
         each = {url: _RemoteBackend(self, name, url, one) for url, one in servers_of(backend).items()}
         return Fleet(each) if isinstance(backend, Fleet) else next(iter(each.values()))
+
+    def meet(self, link: WorkerLink) -> None:
+        """Take note of the servers of a new worker's node."""
+        for name, address in (link.local or {}).items():
+            self._nodes[name].meet(address)
 
 
 def _way_of(request: Request, own: Request) -> Way | None:
@@ -55,22 +63,51 @@ def _way_of(request: Request, own: Request) -> Way | None:
     return "no_bounds" if request.messages is own.messages and request.schema != own.schema else None
 
 
+class _NodeFleet(Fleet):
+    """The servers of a node-local backend, one for each node with workers. They become more with the
+    nodes."""
+
+    def __init__(self, calls: Calls, name: str, backend: Backend) -> None:
+        super().__init__({}, like=backend)
+        self._calls, self._name = calls, name
+
+    def meet(self, address: str) -> None:
+        """Add the server of a node."""
+        if address not in self.servers:
+            self.servers[address] = _RemoteBackend(self._calls, self._name, address, self._first)
+
+    def nearest(self) -> str | None:
+        """Return the server on the node of the present unit's worker."""
+        home = self._calls.home.get()
+        return None if home is None else (home.link.local or {}).get(self._name)
+
+    async def aclose(self) -> None:
+        """Close the connections of the head."""
+        await self._first.aclose()
+
+
 class _RemoteBackend:
-    """A backend whose attempts are made by the worker of the present unit. Questions about the server are
-    asked by the head."""
+    """A backend whose attempts are made by a worker that reaches the server, that of the present unit if it
+    does. So are questions about the server."""
 
     def __init__(self, calls: Calls, name: str, server: str, backend: Backend) -> None:
         self.identity, self.model = backend.identity, backend.model
         self._calls, self._name, self._server, self._backend = calls, name, server, backend
 
+    def _reached_by(self, link: WorkerLink) -> bool:
+        return (link.local or {}).get(self._name, self._server) == self._server
+
+    def _pool(self) -> Pool:
+        if (pool := self._calls.pool) is None:
+            raise CallError(FailureKind.SERVER_ERROR, "there are no workers yet", unsent=True)
+        return pool
+
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        pool = self._calls.pool
-        if pool is None:
-            raise CallError(FailureKind.SERVER_ERROR, "there are no workers yet", unsent=True)
+        pool = self._pool()
         number, home = pool.next_number(), self._calls.home.get()
-        if home is None or home.link.lost:
-            link = await pool.pick()
+        if home is None or home.link.lost or not self._reached_by(home.link):
+            link = await pool.pick(self._reached_by)
             return await pool.call(
                 link, Permit(number, self._name, self._server, None, request=pickle.dumps(request))
             )
@@ -83,15 +120,27 @@ class _RemoteBackend:
 
     async def models(self) -> list[str] | None:
         """Return the names that the service offers. Raises CallError."""
-        return await self._backend.models()
+        names: list[str] | None = await self._ask("models")
+        return names
 
     async def slots(self) -> int | None:
         """Return how many calls the server answers at once; None if it does not say. Raises CallError."""
-        return await self._backend.slots() if isinstance(self._backend, CountsSlots) else None
+        count: int | None = await self._ask("slots")
+        return count
 
     async def load(self) -> int | None:
         """Return the calls that the server has from anybody; None if it does not say."""
-        return await self._backend.load() if isinstance(self._backend, CountsLoad) else None
+        try:
+            count: int | None = await self._ask("load")
+        except CallError:
+            return None
+        return count
+
+    async def _ask(self, about: Asking) -> Any:
+        """Return what the server says about itself. Raises CallError."""
+        pool = self._pool()
+        link = await pool.pick(self._reached_by)
+        return await pool.ask(link, Question(pool.next_number(), self._name, self._server, about))
 
     async def aclose(self) -> None:
         """Close the connections of the head."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
@@ -13,6 +15,7 @@ PATIENCE = 10.0  # seconds after which a silent worker is given up
 BEAT = 1.0  # seconds between two signs of life
 
 Unit = tuple[int, TaskId]
+Asking = Literal["models", "slots", "load"]  # a method of a backend
 
 
 class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
@@ -83,11 +86,20 @@ class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
     failure: Failure | None = None
 
 
+class Question(msgspec.Struct, frozen=True, array_like=True, tag="question"):
+    """Ask a server of a backend about itself."""
+
+    number: int
+    backend: str
+    server: str
+    about: Asking
+
+
 class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
     """A sign of life, in both directions."""
 
 
-ToWorker = Equip | Take | Permit | Stored | Answered | Beat
+ToWorker = Equip | Take | Permit | Stored | Answered | Question | Beat
 
 
 # -- from a worker
@@ -119,6 +131,14 @@ class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
     failure: Failure | None = None
 
 
+class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+    """The answer to a question: one of the two."""
+
+    number: int
+    value: list[str] | int | None
+    failure: Failure | None = None
+
+
 class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
     """The outcome of a unit; `settled` None: the service refused its last request."""
 
@@ -138,4 +158,4 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
     fault: str
 
 
-ToHead = Hello | Asked | Called | Ended | Broken | Beat
+ToHead = Hello | Asked | Called | Told | Ended | Broken | Beat

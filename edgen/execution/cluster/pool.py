@@ -24,6 +24,8 @@ from edgen.execution.cluster.messages import (
     Failure,
     Hello,
     Permit,
+    Question,
+    Told,
     Unit,
 )
 from edgen.execution.cluster.wire import Wire, decode_to_head
@@ -70,12 +72,15 @@ class Box:
 
 class WorkerLink:
     """One worker: its actor, its connection, and who waits for its messages. `got`: by unit, the reply that
-    the worker holds."""
+    the worker holds. `local`: its node's servers, by node-local backend; None until it has
+    begun."""
 
     def __init__(self, actor: Any, number: int) -> None:
         self.actor, self.number = actor, number
         self.units: dict[Unit, Box] = {}
         self.calls: dict[int, asyncio.Future[Reply | Failure]] = {}
+        self.questions: dict[int, asyncio.Future[Told]] = {}
+        self.local: dict[str, str] | None = None
         self.got: dict[Unit, Reply] = {}
         self.lost = False
         self.wire: Wire | None = None
@@ -86,7 +91,7 @@ class WorkerLink:
     @property
     def ready(self) -> bool:
         """True while it can be given work."""
-        return self.wire is not None and not self.lost
+        return self.wire is not None and self.local is not None and not self.lost
 
     @property
     def name(self) -> str:
@@ -120,6 +125,9 @@ class WorkerLink:
             if not waiting.done():
                 waiting.set_result(_LOST)
         self.calls.clear()
+        for number, asked in self.questions.items():
+            if not asked.done():
+                asked.set_result(Told(number, None, _LOST))
 
 
 class Pool:
@@ -130,6 +138,7 @@ class Pool:
         self._count, self._equipment, self._share, self._under = count, equipment, share, under
         self.links: list[WorkerLink] = []
         self.tell: Callable[[str], None] = lambda _text: None
+        self.meet: Callable[[WorkerLink], None] = lambda _link: None  # hears of each new worker
         self._past: dict[str, WorkerCounts] = {}  # ended workers
         self.alone = ""
         self._background: set[asyncio.Task[None]] = set()
@@ -232,6 +241,13 @@ class Pool:
                 f"A worker on {link.node} reads the job in another way than the head. Install the same plugins "
                 "on all nodes."
             )
+        for name in begun["without"]:
+            self.tell(
+                f"No server answers on the node {link.node} (backends.{name}.base_url is node-local: "
+                f"{begun['local'][name]}). Its workers' calls go to the servers of other nodes until one is started there."
+            )
+        link.local = begun["local"]
+        self.meet(link)
         self._ready.set()
 
     async def _watch(self) -> None:
@@ -271,13 +287,33 @@ class Pool:
             if not self.broken.done() and not self.links:
                 self.broken.set_exception(error)
 
-    async def pick(self) -> WorkerLink:
-        """Return the worker with the fewest units and calls, when there is one."""
+    async def pick(self, fits: Callable[[WorkerLink], bool] | None = None) -> WorkerLink:
+        """Return the worker with the fewest units and calls, when there is one. Raises CallError if there are
+        some, and none `fits`."""
         while True:
             if live := [link for link in self.links if link.ready]:
-                return min(live, key=lambda link: (len(link.units), len(link.calls)))
+                if fitting := live if fits is None else [*filter(fits, live)]:
+                    return min(fitting, key=lambda link: (len(link.units), len(link.calls)))
+                raise CallError(
+                    FailureKind.CONNECTION, "no worker is left on the node of this server", unsent=True
+                )
             self._ready.clear()
             await self._ready.wait()
+
+    async def ask(self, link: WorkerLink, question: Question) -> Any:
+        """Let a worker ask a server about itself. Raises CallError."""
+        waiting: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        link.questions[question.number] = waiting
+        try:
+            link.send(question)
+            told = await waiting
+        except WorkerLostError:
+            raise _LOST.error from None
+        finally:
+            del link.questions[question.number]
+        if told.failure is not None:
+            raise told.failure.error
+        return told.value
 
     async def call(self, link: WorkerLink, permit: Permit) -> Reply:
         """Let a worker make one attempt. Raises CallError."""
@@ -323,6 +359,10 @@ class Pool:
                     waiting = link.calls.get(number)
                     if waiting is not None and not waiting.done():
                         waiting.set_result(reply or failure)  # type: ignore[arg-type]
+                case Told(number):
+                    asked = link.questions.get(number)
+                    if asked is not None and not asked.done():
+                        asked.set_result(message)
                 case Asked() | Ended():
                     if isinstance(message, Ended):
                         self._losses = 0

@@ -75,7 +75,7 @@ class Cluster:
             secret=b"",
         )
         pool = Pool(self._count or connection.cores, equipment, connection.share, work.fingerprint)
-        pool.tell = partial(work.events.tell, "note")
+        pool.tell, pool.meet = partial(work.events.tell, "note"), self.calls.meet
         await pool.open(connection.host)
         self.calls.pool = pool
         return pool

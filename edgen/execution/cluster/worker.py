@@ -10,6 +10,7 @@ import socket
 import traceback
 from collections.abc import Coroutine, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -31,8 +32,10 @@ from edgen.execution.cluster.messages import (
     Failure,
     Hello,
     Permit,
+    Question,
     Stored,
     Take,
+    Told,
     Unit,
 )
 from edgen.execution.cluster.shipping import unpack
@@ -40,10 +43,12 @@ from edgen.execution.cluster.wire import Wire, decode_to_worker
 from edgen.execution.rollout import Rollout
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend, make
-from edgen.providers.base import servers_of
+from edgen.providers.base import CountsLoad, CountsSlots, servers_of
+from edgen.providers.fleet import name_of_node_server
 from edgen.providers.trust import Consents
 
-_PATIENCE = 10.0  # seconds for the connection to the head
+_PATIENCE = 10.0  # seconds for the connection to the head, or to a server
+_PORTS = {"http": 80, "https": 443}
 
 
 class Known(NamedTuple):
@@ -79,6 +84,7 @@ class Worker:
         self._equipment: Equipment
         self._clients: dict[str, ModelClient] = {}
         self._backends: dict[str, Backend] = {}
+        self._local: dict[str, str] = {}
         self._asked: dict[Unit, Request] = {}
         self._replies: dict[Unit, Reply] = {}  # not yet stored
         self._answers: dict[Unit, asyncio.Future[Reply | Failure]] = {}
@@ -95,7 +101,9 @@ class Worker:
 
     async def begin(self, number: int, equipment: Equipment) -> dict[str, Any]:
         """Make the backends, take the tasks, and connect to the head. Return what the head compares, or the
-        `problem`. `alone`: why no tasks can be taken, so that only calls can be made here."""
+        `problem`. `alone`: why no tasks can be taken, so that only calls can be made here. `local`: the
+        addresses of this node's servers, by backend, for those that are node-local; `without`: those of them
+        that do not answer."""
         self._equipment = equipment
         if missing := [name for name in equipment.variables if not os.environ.get(name)]:
             return {
@@ -106,7 +114,7 @@ class Worker:
             self._make_backends(equipment)
         except EdgenError as error:
             return {"problem": str(error)}
-        said: dict[str, Any] = {}
+        said: dict[str, Any] = {"local": self._local}
         try:
             self._equip(equipment.packed)
             identities = {role: client.backend.identity for role, client in self._clients.items()}
@@ -116,6 +124,7 @@ class Worker:
                 f"{type(error).__name__}: {error}" if not isinstance(error, EdgenError) else str(error)
             )
         loop = asyncio.get_running_loop()
+        said["without"] = [name for name in self._local if not await self._answers_at(name)]
         try:
             async with asyncio.timeout(_PATIENCE):
                 _, wire = await loop.create_connection(
@@ -140,8 +149,25 @@ class Worker:
                 environ=os.environ,
                 consents=equipment.consents,
             )
+            config: Any = settings.backends[name]
+            if getattr(config, "node_local", False):
+                self._local[name] = name_of_node_server(config.each_server[0].base_url)
         every: dict[str, Any] = {**equipment.known, **self._backends}
         self._clients = make_clients(settings, every, equipment.roles)
+
+    async def _answers_at(self, name: str) -> bool:
+        """Return whether a server of a node-local backend answers on this node."""
+        config: Any = self._equipment.settings.backends[name].each_server[0]
+        address = urlsplit(config.base_url)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                _, writer = await asyncio.open_connection(
+                    address.hostname, address.port or _PORTS[address.scheme]
+                )
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return True
 
     def _equip(self, packed: bytes) -> None:
         self._tasks = unpack(packed)
@@ -152,6 +178,8 @@ class Worker:
             match message:
                 case Permit():
                     self._keep(self._call(message))
+                case Question():
+                    self._keep(self._tell(message))
                 case Stored(unit):
                     self._answer(unit, self._replies.pop(unit))
                 case Answered(unit, answer, failure):
@@ -183,8 +211,7 @@ class Worker:
 
     async def _call(self, permit: Permit) -> None:
         """Make one attempt."""
-        backend = self._backends[permit.backend]
-        server = servers_of(backend).get(permit.server, backend)
+        kind, server = self._server(permit)
         own = None if permit.unit is None else self._asked.get(permit.unit)
         request = own
         if own is not None and permit.way != "schema":
@@ -197,13 +224,34 @@ class Worker:
         try:
             if asyncio.get_running_loop().time() - self._wire.heard > LEASE:
                 raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
-            reply = await complete_once(server, backend.identity["type"], request)
+            reply = await complete_once(server, kind, request)
         except CallError as failure:
             self._wire.send(Called(permit.number, None, Failure.of(failure)))
             return
         if permit.unit is not None:
             self._replies[permit.unit] = reply
         self._wire.send(Called(permit.number, reply))
+
+    def _server(self, asked: Permit | Question) -> tuple[str, Backend]:
+        """Return the type of a backend, and one of its servers."""
+        backend = self._backends[asked.backend]
+        return backend.identity["type"], servers_of(backend).get(asked.server, backend)
+
+    async def _tell(self, question: Question) -> None:
+        """Ask a server about itself."""
+        _, server = self._server(question)
+        value: list[str] | int | None = None
+        try:
+            if question.about == "models":
+                value = await server.models()
+            elif question.about == "slots" and isinstance(server, CountsSlots):
+                value = await server.slots()
+            elif question.about == "load" and isinstance(server, CountsLoad):
+                value = await server.load()
+        except CallError as failure:
+            self._wire.send(Told(question.number, None, Failure.of(failure)))
+            return
+        self._wire.send(Told(question.number, value))
 
     async def _run(self, take: Take) -> None:
         """Run a unit's generator to its end."""

@@ -6,17 +6,16 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.plugin import BackendConfig
-from edgen.plugin.providers import EnvName, Positive, Url
+from edgen.plugin.providers import EnvName, Positive, ServedConfig, Url
 
 
-class AnthropicConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="anthropic"):
+class AnthropicConfig(ServedConfig, frozen=True, kw_only=True, tag_field="type", tag="anthropic"):
     """Anthropic's Messages API over HTTP."""
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env", "prompt_cache"}
+    KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {"api_key_env", "prompt_cache"}
 
     base_url: Url = "https://api.anthropic.com"
-    """Address of the service, without /v1/messages."""
+    """Address of the service, without /v1/messages; a list, or `node-local`: as for `openai`."""
     api_key_env: EnvName = "ANTHROPIC_API_KEY"
     """NAME of the environment variable that holds the key, never the key."""
     max_tokens: Positive = 8192

@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import BackendConfig
-from edgen.plugin.providers import EnvName, Positive, Url
+from edgen.plugin.providers import EnvName, Positive, ServedConfig, Url
 
 
-class GeminiSettings(BackendConfig, frozen=True, kw_only=True):
+class GeminiSettings(ServedConfig, frozen=True, kw_only=True):
     """Settings of Gemini models at any service."""
 
     TAKES_SEED: ClassVar[bool] = True
@@ -26,9 +25,9 @@ class GeminiSettings(BackendConfig, frozen=True, kw_only=True):
 class GeminiConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", tag="gemini"):
     """The Gemini API over HTTP. Without `api_key_env`: GOOGLE_API_KEY, then GEMINI_API_KEY."""
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env"}
+    KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {"api_key_env"}
 
     base_url: Url = "https://generativelanguage.googleapis.com"
-    """Address of the service."""
+    """Address of the service; a list, or `node-local`: as for `openai`."""
     api_key_env: EnvName | None = None
     """NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""

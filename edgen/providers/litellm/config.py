@@ -7,19 +7,20 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import BackendConfig, Text
-from edgen.plugin.providers import EnvName, Url
+from edgen.plugin import Text
+from edgen.plugin.providers import EnvName, ServedConfig, Url
 
 
-class LitellmConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="litellm"):
+class LitellmConfig(ServedConfig, frozen=True, kw_only=True, tag_field="type", tag="litellm"):
     """A model of a service that litellm supports."""
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"api_key_env", "auth"}
+    KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {"api_key_env", "auth"}
 
     model: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*/\S+\Z", max_length=300)]
     """Service and model as litellm names them: `groq/openai/gpt-oss-20b`."""
     base_url: Url | None = None
-    """Address of the service, litellm's `api_base`; null: the service's own host, if edgen knows it."""
+    """Address of the service, litellm's `api_base`; null: the service's own host, if edgen knows it; a
+    list, or `node-local`: as for `openai`."""
     api_key_env: EnvName | None = None
     """NAME of the environment variable that holds the key; null: the service's usual one, if edgen knows
     it."""

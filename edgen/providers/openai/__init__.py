@@ -50,8 +50,7 @@ class ServiceProvider(Provider):
     def list_price(self, config: ServiceConfig) -> Price | None:
         if config.service_tier not in LISTED_TIERS:
             return None
-        listed = {PRICES.price(config.model, url) for url in config.urls}
-        return listed.pop() if len(listed) == 1 else None
+        return PRICES.price(config.model, config.base_url)
 
     def vocabulary(self, model: str) -> str | None:
         return next((name for pattern, name in _VOCABULARIES if pattern.match(model)), None)

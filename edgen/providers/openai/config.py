@@ -6,28 +6,23 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.plugin import BackendConfig, Text
-from edgen.plugin.providers import EnvName, Url
+from edgen.plugin import Text
+from edgen.plugin.providers import EnvName, ServedConfig, Url
 
 _Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 
 
-class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
+class ServiceConfig(ServedConfig, frozen=True, kw_only=True):
     """Address and dialect of such a service. These settings are all that distinguishes services."""
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {
-        "api_key_env", "auth", "headers", "key_command", "known_as", "max_tokens_field", "more_base_urls", "tokenizer",
+    KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {
+        "api_key_env", "auth", "headers", "key_command", "max_tokens_field", "tokenizer",
     }  # fmt: skip
-
-    LISTS: ClassVar[frozenset[str]] = frozenset({"base_url"})
+    PATH: ClassVar[str] = "/v1"
 
     base_url: Url = "https://api.openai.com/v1"
     """Address of the service, without /chat/completions; a list: servers of the same model, which share the
-    calls."""
-    more_base_urls: tuple[Url, ...] = ()
-    """Further servers, as in a list under `base_url`."""
-    known_as: Url | None = None
-    """Address of all servers together in the ledger; null: the first server's, or the resumed run's."""
+    calls; `node-local`: the server of the node that makes the call, at port 8000."""
     api_key_env: EnvName = "OPENAI_API_KEY"
     """NAME of the environment variable that holds the key, never the key."""
     auth: Literal["bearer", "api-key", "none"] = "bearer"
@@ -42,19 +37,6 @@ class ServiceConfig(BackendConfig, frozen=True, kw_only=True):
     """A tokenizer.json with which `edgen estimate` counts."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of requests, sent unchanged and stored with the run: put no key here."""
-
-    @classmethod
-    def given(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a job, with a list in `base_url` split: its first address, and the others."""
-        urls, more = values.get("base_url"), values.get("more_base_urls", [])
-        if not isinstance(urls, list) or not urls or not isinstance(more, list):
-            return values
-        return values | {"base_url": urls[0], "more_base_urls": [*urls[1:], *more]}
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """The addresses of all its servers."""
-        return (self.base_url, *self.more_base_urls)
 
 
 class OpenAIConfig(ServiceConfig, frozen=True, kw_only=True, tag_field="type", tag="openai"):

@@ -38,10 +38,7 @@ def named_variables(config: ServiceConfig) -> Iterator[tuple[str, str]]:
 
 def service_problems(config: ServiceConfig) -> list[Problem]:
     """Return unsendable headers and values that may be keys, without repeating them."""
-    found = [*_header_problems(config), *_query_problems(config), *_command_problems(config)]
-    if len(set(config.urls)) < len(config.urls):
-        found.append(Problem("more_base_urls", "a server is here twice"))
-    return found
+    return [*_header_problems(config), *_query_problems(config), *_command_problems(config)]
 
 
 def _header_problems(config: ServiceConfig) -> Iterator[Problem]:

@@ -18,4 +18,4 @@ class VertexConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", 
     location: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}\Z")] = "global"
     """The region that answers."""
     base_url: Url | None = None
-    """Address of the service; null: the location's own host."""
+    """Address of the service; null: the location's own host; a list, or `node-local`: as for `openai`."""

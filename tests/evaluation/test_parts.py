@@ -1,0 +1,119 @@
+"""Measures in several processes: the same bytes as in one, whatever is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.core.errors import EdgenError, RunError, UsageError
+from edgen.runtime.processes import Processes
+from tests.execution.service import edgen, write
+
+pytestmark = pytest.mark.integration
+
+JOB = {
+    "name": "parts", "seed": 3, "conversations": 40, "space": "education_dialogue", "prompt": "education_dialogue",
+    "backends": {"default": {"type": "simulator", "model": "edgen-simulator"}},
+}  # fmt: skip
+
+
+async def test_parts_of_the_measures_give_the_same_bytes(tmp_path: Path) -> None:
+    mine = write(tmp_path / "mine.py", "def first_words(one):\n    return len(one.turns[0].text.split())\n")
+    job = write(
+        tmp_path / "job.yaml",
+        json.dumps(JOB | {"arms": {"a": {}, "b": {"prompt": "education_dialogue_json"}}}),
+    )
+    made = await edgen("generate", job, "-o", tmp_path / "run", "--json")
+    assert made.code == 0, made.err
+    options = ("stats", tmp_path / "run", "--json", "--measure", f"{mine}:first_words")
+    one = await edgen(*options)
+    assert one.code == 0, one.err
+    for workers in (2, 5, 60):
+        several = await edgen(*options, "--workers", str(workers))
+        assert (several.code, several.out) == (0, one.out), several.err
+    only = ("--only", "lengths", "--workers", "3")
+    few = await edgen("stats", tmp_path / "run", "--json", *only)
+    assert few.code == 0, few.err
+    assert {"lengths"} < set(few.facts["arms"]["a"])
+    assert "duplicates" not in few.facts["arms"]["a"]
+
+
+async def test_bad_places_and_numbers(tmp_path: Path) -> None:
+    for options, said in ((("--workers", "0"), "workers"), (("--on", "slurm"), "write ray for a cluster")):
+        refused = await edgen("stats", tmp_path, *options)
+        assert refused.code == 2
+        assert said in refused.err
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+
+def double(number: int) -> tuple[int, int]:
+    return 2 * number, os.getpid()
+
+
+def refuse() -> None:
+    raise RunError("this folder is not here")
+
+
+def fail() -> None:
+    raise ValueError("a bug")
+
+
+def sleep(path: Path) -> None:
+    path.write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def test_each_piece_of_work_has_a_process() -> None:
+    with Processes([partial(double, number) for number in (1, 2, 3)]) as processes:
+        found = processes.results()
+    assert [value for value, _ in found] == [2, 4, 6]
+    assert len({os.getpid(), *(pid for _, pid in found)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("work", "kind", "said"), [(refuse, EdgenError, "not here"), (fail, RuntimeError, "a bug")]
+)
+def test_errors_come_from_where_they_were_raised(
+    work: Callable[[], Any], kind: type[Exception], said: str
+) -> None:
+    with Processes([partial(double, 1), work]) as processes, pytest.raises(kind, match=said):
+        processes.results()
+    with pytest.raises(UsageError):
+        Processes([work], "elsewhere")
+
+
+def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Path) -> None:
+    def pid_in(path: Path) -> int:
+        while not path.exists() or not path.read_text():
+            time.sleep(0.02)
+        return int(path.read_text())
+
+    with Processes([partial(sleep, tmp_path / "killed")]) as processes:
+        os.kill(pid_in(tmp_path / "killed"), 9)
+        with pytest.raises(EdgenError, match="was killed"):
+            processes.results()
+    code = (
+        "import pickle, sys, os, time; from edgen.runtime.processes import Processes\n"
+        f"Processes([pickle.loads({pickle.dumps(partial(sleep, tmp_path / 'orphan'))!r})]); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    orphan = pid_in(tmp_path / "orphan")
+    parent.kill()
+    parent.wait()
+    for _ in range(100):
+        if not Path(f"/proc/{orphan}").exists():
+            break
+        time.sleep(0.1)
+    assert not Path(f"/proc/{orphan}").exists()
