@@ -1,9 +1,10 @@
-"""python -m bench real [--forms schema|prose|both] [--only CASE…] [--share X]: every protocol and asker with a real model.
+"""python -m bench real [--forms schema|prose|both] [--only CASE…] [--role ROLE] [--share X] [--keep FOLDER].
 
-Each case is asked twice, with the form of its answers as a JSON Schema and in the templates' prose. The model is
-SmolLM2-135M-Instruct in this process (`sh .ci/setup-local` installs it); `--backend '{type: openai, …}'` asks another.
-A row is usable answers of all, and calls and tokens for each accepted result. With an embedded model, usable answers
-are also counted by role.
+Every protocol and asker with a real model. Each case is asked twice, with the form of its answers as a JSON Schema and
+in the templates' prose. The model is SmolLM2-135M-Instruct in this process (`sh .ci/setup-local` installs it);
+`--backend '{type: openai, …}'` asks another. With --role, the simulator answers for all other roles of a protocol. A row
+is usable answers of all, and calls and tokens for each accepted result. With an embedded model, usable answers are also
+counted by role.
 """
 
 from __future__ import annotations
@@ -157,9 +158,21 @@ _ROLES = {
 }
 
 
-def generate(name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: float = 1.0) -> Used:
-    """Generate the conversations of a protocol, or a share of them; of a small share, shorter ones."""
-    backends = {role: named(backend, role) for role in _ROLES.get(name, ())} or {"default": backend}
+def generate(
+    name: str,
+    forms: str,
+    backend: dict[str, Any],
+    folder: Path,
+    *,
+    share: float = 1.0,
+    only: str | None = None,
+) -> Used:
+    """Generate the conversations of a protocol, or a share of them; of a small share, shorter ones. With `only`,
+    the simulator answers for all other roles."""
+    backends = {role: named(backend, role) for role in _ROLES.get(name, ()) if only in (None, role)}
+    if only is not None:
+        backends["default"] = {"type": "simulator"}
+    backends = backends or {"default": backend}
     job = {"name": name, **_JOB, **PROTOCOLS[name], "forms": forms, "backends": backends}
     job["conversations"] = max(1, round(job["conversations"] * share))
     if share < _SMALL and name in _SHORT:
@@ -185,22 +198,32 @@ def ask(name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: 
     return used_in(folder, 0, time.monotonic() - began)
 
 
-def measure(name: str, forms: str, backend: dict[str, Any], share: float = 1.0) -> Used:
-    """Measure one case in a new folder."""
-    case = generate if name in PROTOCOLS else ask
-    with tempfile.TemporaryDirectory() as folder:
-        return case(name, forms, backend, Path(folder), share=share)
+def measure(
+    name: str,
+    forms: str,
+    backend: dict[str, Any],
+    share: float = 1.0,
+    *,
+    only: str | None = None,
+    keep: Path | None = None,
+) -> Used:
+    """Measure one case in a new folder, or in a folder that is kept, for its raw replies."""
+    with contextlib.ExitStack() as stack:
+        parent = Path(stack.enter_context(tempfile.TemporaryDirectory())) if keep is None else keep
+        folder = parent / f"{name}-{forms}"
+        folder.mkdir(parents=True)
+        if name in PROTOCOLS:
+            return generate(name, forms, backend, folder, share=share, only=only)
+        return ask(name, forms, backend, folder, share=share)
 
 
-def rows(
-    forms: tuple[str, ...], only: tuple[str, ...], backend: dict[str, Any], share: float
-) -> Iterator[str]:
+def rows(forms: tuple[str, ...], backend: dict[str, Any], said: argparse.Namespace) -> Iterator[str]:
     """Yield the table, a line at a time."""
     yield "| case | forms | in form | usable answers | calls a result | tokens a result | accepted | seconds |"
     yield "|---|---|---|---|---|---|---|---|"
-    for name in only or (*PROTOCOLS, *ASKERS):
+    for name in said.only or (*PROTOCOLS, *ASKERS):
         for way in forms:
-            used = measure(name, way, backend, share)
+            used = measure(name, way, backend, said.share, only=said.role, keep=said.keep)
             of = f" of {used.wanted}" if used.wanted else ""
             yield (
                 f"| {name} | {way} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
@@ -216,10 +239,12 @@ def real(arguments: list[str]) -> None:
     parser.add_argument("--forms", choices=("schema", "prose", "both"), default="both")
     parser.add_argument("--only", nargs="*", default=(), choices=(*PROTOCOLS, *ASKERS))
     parser.add_argument("--share", type=float, default=1.0, help="of the usual number of conversations")
+    parser.add_argument("--role", default=None, help="the one role of a protocol that the model plays")
+    parser.add_argument("--keep", type=Path, default=None, help="a new folder for the runs and their replies")
     parser.add_argument("--backend", default=None, help="a backend of a job, as YAML")
     said = parser.parse_args(arguments)
     backend = SMOLLM2 if said.backend is None else yaml.safe_load(said.backend)
     print(f"{backend.get('model', backend['type'])}; {machine()}")
     ways = ("schema", "prose") if said.forms == "both" else (said.forms,)
-    for line in rows(ways, tuple(said.only), backend, said.share):
+    for line in rows(ways, backend, said):
         print(line, flush=True)

@@ -39,6 +39,11 @@ def talks(folder: Path, scenarios: int) -> edgen.Run:
     return edgen.generate(job, output=folder / "talks", progress=False)
 
 
+def _count(run: edgen.Run) -> int:
+    """Return the number of conversations: 6, or a share of them."""
+    return sum(1 for _ in run.conversations())
+
+
 def _judge(run: edgen.Run, settings: dict[str, Any]) -> None:
     run.pairs("oracle", progress=False, **settings)
 
@@ -52,15 +57,15 @@ def _labels_of_conversations(run: edgen.Run, settings: dict[str, Any]) -> None:
 
 
 def _paraphrases(run: edgen.Run, settings: dict[str, Any]) -> None:
-    edgen.candidates(run, "paraphrases", count=2, sample=2, progress=False, **settings)
+    edgen.candidates(run, "paraphrases", count=2, sample=_count(run) // 3, progress=False, **settings)
 
 
 def _wrong(run: edgen.Run, settings: dict[str, Any]) -> None:
-    edgen.candidates(run, "wrong", count=2, sample=2, progress=False, **settings)
+    edgen.candidates(run, "wrong", count=2, sample=_count(run) // 3, progress=False, **settings)
 
 
 def _adherence(run: edgen.Run, settings: dict[str, Any]) -> None:
-    run.stats(judge=4, progress=False, **settings)
+    run.stats(judge=2 * _count(run) // 3, progress=False, **settings)
 
 
 def _rollouts(run: edgen.Run, settings: dict[str, Any]) -> None:
@@ -100,10 +105,10 @@ def _rubric(run: edgen.Run, settings: dict[str, Any]) -> None:
 
 
 def _ranking(run: edgen.Run, settings: dict[str, Any]) -> None:
-    """Rank five candidates for the last turn of six conversations."""
+    """Rank five candidates for the last turn of each conversation."""
     rng, said = random.Random(7), [[turn.text for turn in one.turns] for one in run.conversations()]
     rows = []
-    for number, texts in enumerate(said[:6]):
+    for number, texts in enumerate(said):
         others = [other[-1] for other in rng.sample(said, len(said)) if other is not texts][:4]
         named = [
             {"candidate-id": f"{number}-{place}", "utterance": text}

@@ -225,6 +225,32 @@ def test_12_the_exports(name: str, selfplay: Path, command: Command, tmp_path: P
             assert {row[side][0]["content"] for side in ("first", "second")} <= first
 
 
+def test_12_a_sweet_export_is_read_as_its_programs_do(
+    selfplay: Path, command: Command, tmp_path: Path
+) -> None:
+    made = facts(command("export", selfplay, "--to", "sweet", "-o", tmp_path / "out", "--json"))
+    assert made["trains"] == "Teacher"
+    read = {
+        table: [
+            json.loads(line) for line in (tmp_path / "out" / table / "train.jsonl").read_text().splitlines()
+        ]
+        for table in ("trajectories", "critic", "turns")
+    }
+    half, rest = divmod(len(read["trajectories"]), 2)  # `evaluate_code.py --k 2`
+    assert (half, rest) == (len(read["critic"]), 0)
+    assert read["turns"]
+    for number, critic in enumerate(read["critic"]):
+        chosen, rejected = read["trajectories"][number], read["trajectories"][half + number]
+        assert chosen["task"] == rejected["task"]
+        assert (chosen["reward"], rejected["reward"]) == (1, 0)
+        assert "student preference: " in chosen["task"]["ground_truth"]
+        assert "student preference: " not in chosen["task"]["problem_description"]
+        for side, row in (("chosen", chosen), ("rejected", rejected)):
+            last = row["dialogue_history"][-1]
+            told = f"In light that the final answer is: {row['task']['ground_truth']}."
+            assert critic[side] == told + last["input"] + last["output"]
+
+
 def test_13_statistics(oneshot: Path, command: Command) -> None:
     found = facts(command("stats", oneshot, "--json"))
     assert {"overview", "lengths", "coverage", "probability"} <= found.keys()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 FORMATS = (
     "cima", "convokit", "crwiz", "csv", "dialogue-acts", "dstc7", "ed", "hf", "intent-prediction", "llamafactory",
     "msdialog-complete", "msdialog-intent", "msdialog-responserank", "mtpo", "open-instruct", "openrlhf", "refuel",
-    "sft", "sharegpt", "skyrl", "trl-conversation", "trl-dpo", "trl-kto", "trl-prompts", "trl-sft", "verl", "verl-rl",
+    "sft", "sharegpt", "skyrl", "sweet", "trl-conversation", "trl-dpo", "trl-kto", "trl-prompts", "trl-sft", "verl", "verl-rl",
 )  # fmt: skip
 SPACES = (
     "broad", "course_advising", "education_dialogue", "education_dialogue_faithful", "fractions", "homework_help",

@@ -87,7 +87,8 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: Annotated[
         str | Path | None,
         option(
-            "refuel only: add tokens and masks by the tokenizer in DIR (needs transformers).", metavar="DIR"
+            "refuel: add tokens and masks by the tokenizer in DIR; sweet: texts by its chat template (needs transformers).",
+            metavar="DIR",
         ),
     ] = None
     max_tokens: Annotated[

@@ -40,18 +40,33 @@ class ChatTokenizer:
         mask = [0] * len(before) + [1] * (len(whole) - len(before)) + [0] * padding
         return whole + [self._pad] * padding, mask
 
+    @property
+    def end(self) -> str:
+        """The text of the token that ends an answer; empty if the tokenizer has none."""
+        return str(self._tokenizer.eos_token or "")
+
+    def fits(self, messages: list[dict[str, str]]) -> bool:
+        """Return whether messages are at most `most` tokens. Raises UsageError as `render` does."""
+        return len(self._encode(messages, prompt=False)) <= self.most
+
+    def render(self, messages: list[dict[str, str]]) -> str:
+        """Return messages as the text that the assistant continues. Raises UsageError if the chat template
+        rejects them."""
+        return str(self._apply(messages, add_generation_prompt=True, tokenize=False))
+
     def _encode(self, messages: list[dict[str, str]], *, prompt: bool) -> list[int]:
         """Tokenise the messages. Raises UsageError if the chat template rejects them."""
+        tokens = self._apply(messages, add_generation_prompt=prompt, tokenize=True, return_dict=False)
+        return [*map(int, tokens)]
+
+    def _apply(self, messages: list[dict[str, str]], **options: bool) -> Any:
         try:
-            tokens = self._tokenizer.apply_chat_template(
-                messages, add_generation_prompt=prompt, tokenize=True, return_dict=False
-            )
+            return self._tokenizer.apply_chat_template(messages, **options)
         except Exception as problem:  # noqa: BLE001 - a template may raise anything
             said = str(problem) or type(problem).__name__
             raise UsageError(
                 f"--tokenizer {self._name}: its chat template does not accept such conversations ({said})."
             ) from None
-        return [*map(int, tokens)]
 
 
 def load_tokenizer(folder: Path, most: int | None) -> ChatTokenizer:

@@ -148,7 +148,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         check_schema(extra[use], backend_of(job, use), f"$.backends.{use}")
     check_schemas(job, prompts, templates, protocol)
     prompts, extra = (
-        {use: _with_forms(prompt, job, templates[use].asked) for use, prompt in some.items()}
+        {use: _with_forms(prompt, job, templates[use]) for use, prompt in some.items()}
         for some in (prompts, extra)
     )
     plan = Plan(job, space, prompts, extra, read_backend_files(job, reach))
@@ -156,8 +156,15 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     return plan
 
 
-def _with_forms(prompt: Prompt, job: Job, role: str) -> Prompt:
-    return with_forms(prompt, job, backend_of(job, role), f"$.backends.{backend_name(job, role)}")
+def _with_forms(prompt: Prompt, job: Job, template: Template) -> Prompt:
+    found, *others = (
+        with_forms(prompt, job, backend_of(job, role), f"$.backends.{backend_name(job, role)}")
+        for role in (template.asked, *template.also)
+    )
+    differ = {
+        role: one.forms for role, one in zip(template.also, others, strict=True) if one.forms != found.forms
+    }
+    return dataclasses.replace(found, forms_of=differ)
 
 
 def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
@@ -338,9 +345,12 @@ def check_schemas(
     refused = None if protocol.sends_schemas else f"the protocol {protocol.name} sends none"
     found = []
     for use, prompt in prompts.items():
-        name = backend_name(job, templates[use].asked)
-        if (wrong := _why_not(prompt, job.backends[name], refused)) is not None:
-            found.append(Problem(f"$.backends.{name}", wrong))
+        asked = (templates[use].asked, *templates[use].also)
+        wrong = {
+            name: _why_not(prompt, job.backends[name], refused)
+            for name in (backend_name(job, one) for one in asked)
+        }
+        found += [Problem(f"$.backends.{name}", why) for name, why in wrong.items() if why is not None]
     if found:
         raise JobError.of(job.name, found)
 

@@ -291,7 +291,10 @@ class Plan:
         }
         if self.gates.layers:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
-        if forms := {use: one.forms for use, one in self._all_prompts().items() if one.forms != "prose"}:
+        prompts = self._all_prompts()
+        forms: dict[str, Any] = {use: one.forms for use, one in prompts.items() if one.forms != "prose"}
+        forms |= {f"{use} of others": one.forms_of for use, one in prompts.items() if one.forms_of}
+        if forms:
             facts["forms"] = forms
         if self.space.roles != USUAL_ROLES:
             facts["roles"] = self.space.roles

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -198,6 +198,8 @@ class Prompt:
     forms: Forms = "prose"
     """Whether answers are requested by the form that the protocol states: `auto` where the service takes it,
     `schema` always, `prose` never."""
+    forms_of: Mapping[str, Forms] = field(default_factory=dict)
+    """The same for other roles that are asked with it, by role."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compile the text anew in another process."""
@@ -210,13 +212,16 @@ class Prompt:
             self.front,
             self.schema,
             self.forms,
+            self.forms_of,
         )
 
-    def form(self, form: Form) -> Form | None:
-        """Return the form to request, None where the template's words suffice or its own schema counts."""
-        if self.forms == "prose" or self.schema is not None:
+    def form(self, form: Form, role: str = "") -> Form | None:
+        """Return the form to request of a role, None where the template's words suffice or its own schema
+        counts."""
+        forms = self.forms_of.get(role, self.forms)
+        if forms == "prose" or self.schema is not None:
             return None
-        return form._replace(required=self.forms == "schema")
+        return form._replace(required=forms == "schema")
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """Return the rendered messages. Raises TemplateError, with the line, for rendering errors."""
@@ -307,11 +312,23 @@ def _compile_prompt(
     front: FrontMatter,
     schema: bytes | None,
     forms: Forms,
+    forms_of: Mapping[str, Forms],
 ) -> Prompt:
     sandbox = Sandbox()
     template, _ = compile_text(text, source, sandbox, used)
     return Prompt(
-        name, source, text, digest, used, front, template, sandbox, _parts_of(template), schema, forms
+        name,
+        source,
+        text,
+        digest,
+        used,
+        front,
+        template,
+        sandbox,
+        _parts_of(template),
+        schema,
+        forms,
+        forms_of,
     )
 
 

@@ -45,7 +45,7 @@ class Prompting(Face):
     @property
     def variables_used(self) -> frozenset[str]: ...
 
-    def form(self, form: Form) -> Form | None: ...
+    def form(self, form: Form, role: str = "") -> Form | None: ...
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 
@@ -104,7 +104,8 @@ class Template:
     has to name one. `key`: the job's key that names it. `variables`: the variables that it may use.
     `reports`: those that a person is warned of if it never uses them. `wholes`: variables that contain all of
     `reports`. `shows`: it has to use all variables of one of these, for the reason `why`. `asked`: the role
-    that gets it. `stand_ins` are values for variables that are no texts, for a trial before any request.
+    that gets it. `also`: other roles that get it. `stand_ins` are values for variables that are no
+    texts, for a trial before any request.
     """
 
     name: str | None
@@ -117,6 +118,7 @@ class Template:
     shows: tuple[tuple[str, ...], ...] = ()
     why: str = ""
     asked: str = "default"
+    also: tuple[str, ...] = ()
     stand_ins: Mapping[str, Any] = field(default_factory=dict)
 
 

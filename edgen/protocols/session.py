@@ -94,7 +94,7 @@ class Session(ABC):
             self.protocol,
             backend,
             prompt.schema,
-            form=prompt.form(form),
+            form=prompt.form(form, backend),
             scene=self._rules.scene(self._scenario, role),
             view=self.view(use, backend, role) if self._rules.by_people(backend) else None,
         )

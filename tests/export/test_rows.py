@@ -116,6 +116,55 @@ class TestTurnLevel:
         assert _left_out("refuel", ONE_PAIR, opening="system") == {"system_message": 1}
         assert _left_out("refuel", ONE_PAIR, opening="both") == {"system_message": 1}
 
+    def test_sweet(self) -> None:
+        rows = _rows("sweet", ONE_PAIR)
+        assert [row.table for row in rows] == ["trajectories", "critic", "turns", "trajectories"]
+        trajectory, critic, turn, other = (row.value for row in rows)
+        before = f"User: {HELLO['content']}\n\nAssistant: "
+        later = f"{before}What is half of 4?\n\nUser: No idea.\n\nAssistant: "
+        assert turn == {
+            "chosen": f"{later}Draw four dots.",
+            "rejected": f"{later}Think.",
+            "id": "tiny-000000-r0-r1",
+        }
+        hidden = "student preference: drawings; student reaction: sulks in a corner"
+        assert critic["chosen"] == f"In light that the final answer is: {hidden}.{turn['chosen']}"
+        assert trajectory == {
+            "task": {
+                "problem_description": "topic: fractions; teacher preference: long lectures; teacher reaction: speaks louder",
+                "ground_truth": hidden,
+            },
+            "dialogue_history": [
+                HELLO,
+                {**ASK, "input": before, "output": ASK["content"]},
+                DUNNO,
+                {**DRAW, "input": later, "output": DRAW["content"]},  # the last message by the user is cut
+            ],
+            "answer": "Draw four dots.",
+            "reward": 1.0,
+            "id": "tiny-000000-r0-r1",
+        }
+        assert (other["task"], other["answer"], other["reward"]) == (trajectory["task"], "Think.", 0.0)
+
+    def test_sweet_reads_the_rejected_in_the_order_of_the_chosen(self) -> None:
+        run = MemoryRun(pairs=[compared(0, GOOD, BAD), compared(1, GOOD, GOOD), compared(2, BAD, GOOD)])
+        found = [
+            (row.value["id"], row.value["reward"])
+            for row in _rows("sweet", run)
+            if row.table == "trajectories"
+        ]
+        assert found == [
+            (name, reward) for reward in (1.0, 0.0) for name in ("tiny-000000-r0-r1", "tiny-000002-r0-r1")
+        ]
+        assert _left_out("sweet", run) == {"identical": 1}
+
+    def test_sweet_keeps_the_trajectories_of_a_pair_without_two_turns(self) -> None:
+        run = MemoryRun(
+            pairs=[compared(0, turns("T Hi.", "S Yes.", "T A."), turns("T Hi.", "S No.", "T B."))]
+        )
+        assert [row.table for row in _rows("sweet", run)] == ["trajectories", "critic", "trajectories"]
+        assert _left_out("sweet", run) == {"differs_at_other_side": 1}
+
     def test_the_opening_can_be_the_whole_prompt(self) -> None:
         run = MemoryRun(pairs=[compared(0, turns("T One.", "S Ok."), turns("T Two.", "S Ok."))])
         assert [v["prompt"] for v in _values("trl-dpo", run)] == [[HELLO]]
@@ -159,7 +208,7 @@ class TestTurnLevel:
     @pytest.mark.parametrize("reason", ["tie", "abstained", "surplus", "something_new"])
     def test_a_pair_without_a_label_says_why(self, reason: str) -> None:
         run = MemoryRun(pairs=[compared(0, GOOD, BAD, chosen=None, left_out=reason)])
-        for name in ("trl-dpo", "trl-kto", "trl-conversation", "openrlhf", "refuel"):
+        for name in ("trl-dpo", "trl-kto", "trl-conversation", "openrlhf", "refuel", "sweet"):
             assert _values(name, run) == []
             assert _left_out(name, run) == {reason: 1}, name
 

@@ -29,6 +29,7 @@ APART = {
 }
 APART |= {
     "refuel": "tokenize_mask",
+    "sweet": "evaluate_code",
     "mastersthesis": "transform_cima",
     "neuralresponseranking": "matchzoo",
     "crwiz": "app",

@@ -153,6 +153,7 @@ class GuidedProtocol(PlayedProtocol):
                 shows=_SHOWS.get(use, ()),
                 why=f"the {use}'s prompt of guided",
                 asked=role,
+                also=(wizard,) if use == "questionnaire" and settings.chooser == "model" else (),
                 stand_ins=_STAND_INS,
             )
             for use, (expects, role, more, used) in asked.items()

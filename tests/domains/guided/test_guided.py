@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import edgen
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError
+from edgen.core.forms import turn_form
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
 from edgen.cost.assumptions import count_prompts
 from edgen.domains.guided.answer_time import read_seconds
@@ -821,3 +822,18 @@ def test_ratings_are_read_where_they_are_on_the_scale(text: str, expected: dict[
         assert found.reason == RejectionReason.UNREAD
     else:
         assert found == expected
+
+
+@pytest.mark.parametrize(("wizard", "partner"), [("schema", None), (None, "schema"), ("schema", "prose")])
+def test_a_questionnaire_has_the_form_of_each_backend(
+    desk: Path, wizard: str | None, partner: str | None
+) -> None:
+    """The template is one, and those who answer by it are two."""
+    backends = {
+        role: {"type": "simulator", **({"forms": forms} if forms else {})}
+        for role, forms in (("helper", wizard), ("caller", partner))
+    }
+    plan = plan_for(desk, backends={"default": {"type": "simulator"}, **backends})
+    prompt = plan.prompts["questionnaire"]
+    stated = {role: prompt.form(turn_form(), role) is not None for role in ("helper", "caller")}
+    assert stated == {"helper": wizard == "schema", "caller": partner == "schema"}

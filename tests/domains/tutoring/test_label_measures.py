@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from statistics import fmean
+
 import pytest
 
 import edgen
@@ -19,15 +22,18 @@ from tests.evaluation.said import count_of
 PLANTED = {"Hint": {"Question": 0.3}}
 
 
+FALSE = {"backends": {"labeller": {"type": "simulator", "confusion": PLANTED}}}
+JOB = {
+    "name": "t", "seed": 7, "conversations": 12, "space": "italian_shapes", "protocol": "tutoring",
+    "tutoring": {"student_turns": 6, "labelled_by": "both", "choose": "judge", "wanted": {"Guess": {"Correction": 1}}},
+    "backends": {"default": {"type": "simulator"}},
+    "arms": {"true": {}, "false": FALSE},
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    job = {
-        "name": "t", "seed": 7, "conversations": 12, "space": "italian_shapes", "protocol": "tutoring",
-        "tutoring": {"student_turns": 6, "labelled_by": "both", "choose": "judge", "wanted": {"Guess": {"Correction": 1}}},
-        "backends": {"default": {"type": "simulator"}},
-        "arms": {"true": {}, "false": {"backends": {"labeller": {"type": "simulator", "confusion": PLANTED}}}},
-    }  # fmt: skip
-    return edgen.generate(job, output=tmp_path_factory.mktemp("labels") / "run", progress=False)
+    return edgen.generate(JOB, output=tmp_path_factory.mktemp("labels") / "run", progress=False)
 
 
 def arm(run: edgen.Run, name: str) -> edgen.Run:
@@ -42,10 +48,20 @@ def test_what_a_labeller_gets_wrong_is_what_was_planted(run: edgen.Run) -> None:
     assert found["true"]["Tutor"]["exact"]["value"] == found["true"]["Student"]["macro"]["f1"]["value"] == 1
     tutor = found["false"]["Tutor"]
     assert tutor["labels"]["Hint"]["precision"]["value"] == 1
-    recall = tutor["labels"]["Hint"]["recall"]
-    assert recall["low"] - 0.03 < 0.7 < recall["high"] + 0.03  # a 95% interval misses in one of 20 draws
     assert tutor["labels"]["Question"]["bias"]["low"] > 0
     assert found["false"]["Student"]["exact"]["value"] == 1
+
+
+def test_a_planted_recall_is_in_most_intervals(tmp_path: Path) -> None:
+    """One interval of 12 conversations missed the planted share for 8 of 40 seeds, so no single seed can tell."""
+    recalls = []
+    for seed in range(1, 9):
+        job = {**JOB, "seed": seed, "arms": {"false": FALSE}}
+        run = edgen.generate(job, output=tmp_path / str(seed), progress=False)
+        found = arm(run, "false").stats(["label_agreement"]).as_json()["label_agreement"]["roles"]
+        recalls.append(found["Tutor"]["labels"]["Hint"]["recall"])
+    assert sum(one["low"] < 0.7 < one["high"] for one in recalls) > len(recalls) / 2
+    assert abs(fmean(one["value"] for one in recalls) - 0.7) < 0.04
 
 
 def test_arms_are_compared_by_both(run: edgen.Run) -> None:
