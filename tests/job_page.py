@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from edgen import config
 from edgen.config import Job
+from edgen.config.arms import NOT_IN_ARMS
 from edgen.config.backends import BackendConfig, Price, ServedConfig
+from edgen.config.conversion import KEYS
 from edgen.config.job import Batch, Branch, LabelsAsked, Limits, Pairs, Resolved, Shards, Split
 from edgen.config.label_set import Label, LabelSet
 from edgen.core import registry
@@ -42,9 +43,7 @@ PROTOCOLS: dict[str, type[msgspec.Struct]] = {
 }  # fmt: skip
 # What each says of itself, as `edgen list protocols` prints it.
 SUMMARIES = {name: registry.find("protocol", name).summary for name in PROTOCOLS}
-IN_ARMS = tuple(
-    key for key in (*config._KEYS, *PROTOCOLS) if key not in config._NOT_IN_ARMS and key != "oneshot"
-)
+IN_ARMS = tuple(key for key in (*KEYS, *PROTOCOLS) if key not in NOT_IN_ARMS and key != "oneshot")
 
 
 HEAD = """\
