@@ -104,6 +104,11 @@ def _run_to_end(run: Callable[[], object]) -> End:
             return End(fault.exit_code, str(fault), reason=fault.reason)
         text = "this is a bug in edgen, not a mistake of yours. All answers are stored."
         return End(1, text, traceback.format_exc(), "bug")
+    except BaseException as error:
+        if type(error).__name__ != "CancelledError":
+            raise
+        # asyncio forgets a signal that comes between its handler and its first step, and lets this through.
+        return _interrupted()
     return End(0)
 
 

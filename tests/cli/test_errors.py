@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 import typer
@@ -66,6 +68,27 @@ def test_a_signal_while_the_arguments_are_read_ends_with_its_own_number(
 
     assert run_guarded(lambda: app(["--word", "x"])) == 143
     assert "terminated" in capsys.readouterr().err
+
+
+@pytest.mark.crash
+def test_a_signal_that_asyncio_forgets_ends_with_its_own_number(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It comes after the handler is installed and before asyncio's count begins: the task is only cancelled."""
+    install = signal.signal
+
+    def install_and_send(number: int, handler: Any) -> Any:
+        before = install(number, handler)
+        if isinstance(handler, functools.partial):
+            os.kill(os.getpid(), signal.SIGINT)
+        return before
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(signal, "signal", install_and_send)
+    assert run_guarded(lambda: asyncio.run(work())) == 130
+    assert capsys.readouterr().err == "edgen: interrupted.\n"
 
 
 @pytest.mark.crash
