@@ -51,8 +51,9 @@ _RATE, _BURST = 20.0, 60.0  # changes per second and visitor
 _MOST_VISITORS = 10_000  # whose rates are remembered
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Who = Literal["owner", "person", "visitor"]
-"""Visitors who may ask for a route: the owner; an invited person, about the own task; or either."""
+Who = Literal["owner", "person", "visitor", "anyone"]
+"""Visitors who may ask for a route: the owner; an invited person, about the own task; either; or also somebody
+unknown, who sees the page of a refusal."""
 
 
 class Route(NamedTuple):
@@ -141,6 +142,8 @@ class Guard:
         if request.path == ENTER and request.method == "GET":
             return await self._enter(request)
         who = self._who.get(request.match_info.handler)
+        if who == "anyone" and request.method != "POST":
+            return None
         visitor = await self._visitor(request.cookies.get(COOKIE, ""))
         if visitor is None:
             return problem_page("Open the link that you were given: it lets this browser in.", 403, "")

@@ -62,7 +62,7 @@ async def unknown(_request: web.Request) -> web.Response:
 ROUTES = (
     Route("GET", "/", runs.runs),
     Route("GET", "/events", runs.events),
-    Route("GET", "/static/{name}", static, "visitor"),
+    Route("GET", "/static/{name}", static, "anyone"),
     Route("GET", "/beside", conversation.beside),
     Route("GET", "/requests/{run}/{id:.+}", conversation.requests),
     Route("GET", "/run/{run}", browse.browse),
