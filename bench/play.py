@@ -1,4 +1,4 @@
-"""Conversations between people at once: `python -m bench.play [--pairs N] [--kills N]`.
+"""Conversations between people at once: `python -m bench.play [--pairs N] [--turns N] [--kills N]`.
 
 As many pairs of people (50) talk over the pages of one `edgen web`, in a run of one `edgen generate`; each is a
 thread with a browser of its own that polls as the page's script does. Prints how long pages and answers took,
@@ -24,7 +24,6 @@ from typing import NamedTuple
 import edgen
 from tests.web.players import SELFPLAY, Browser, Pages, Player
 
-_TURNS = 6
 _POLLED = 0.4  # seconds between two looks, as the page's script has it
 
 
@@ -45,13 +44,13 @@ class Played(NamedTuple):
 class _World:
     """The server and the run that people play in, which can be killed and started again."""
 
-    def __init__(self, run: Path, pairs: int) -> None:
+    def __init__(self, run: Path, pairs: int, turns: int) -> None:
         self._run = run
         self._settings = (
             f"conversations={pairs}",
             "replicates=1",
             "branch=null",
-            f"selfplay.max_turns={_TURNS}",
+            f"selfplay.max_turns={turns}",
             "selfplay.closing=null",
         )
         self.making = self._generate()
@@ -94,9 +93,11 @@ class _Patient(Browser):
                 time.sleep(0.2)
 
 
-def play(folder: Path, pairs: int, pause: float = 1.0, kills: int = 0, seed: int = 0) -> Played:
+def play(
+    folder: Path, pairs: int, pause: float = 1.0, kills: int = 0, seed: int = 0, turns: int = 6
+) -> Played:
     """Let pairs of people talk at once; each thinks for `pause` seconds on average before an answer."""
-    world = _World(folder / "run", pairs)
+    world = _World(folder / "run", pairs, turns)
     links = {
         role: world.pages.invite(role, *(f"{role}{number}" for number in range(pairs)))
         for role in ("teacher", "student")
@@ -158,11 +159,12 @@ def percentile(values: list[float], share: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=50)
+    parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        made = play(Path(folder), given.pairs, kills=given.kills, seed=given.seed)
+        made = play(Path(folder), given.pairs, kills=given.kills, seed=given.seed, turns=given.turns)
     print(f"{given.pairs} conversations between people at once, {made.sent} answers in {made.seconds:.0f} s")
     print(f"{made.kills} kills; lost {made.missing}, asked twice {made.twice}")
     for name, times in (("a page", made.looks), ("an answer", made.answers)):

@@ -15,16 +15,12 @@ from aiohttp import web
 from edgen.core.errors import EdgenError, UsageError
 from edgen.preferences.vote_units import key_of
 from edgen.store.people import Invitation, People
-from edgen.web.guard import VISITOR, Route, Visitor
+from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, problem_page
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import Own, Queue, RunUnits, Setup, base_of, own_answers, setup_of, skip_of
 
 QUEUES = web.AppKey("queues", dict[tuple[str, str], "Asked"])
-_UNREADABLE = (
-    "The conversations cannot be read now. Load this page again in a minute; if that does not help, tell the person who "
-    "invited you. Everything that you answered before is stored."
-)
 _UNSTORED = "This answer could not be stored. Go back and send it again, or tell the person who invited you."
 _FORM = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _LONGEST_REASON = 300
@@ -73,7 +69,7 @@ class _Pages:
             raise web.HTTPForbidden(text="This page is not for you.")
         people = run.people()
         if people is None or not people.path.exists():
-            raise web.HTTPConflict(text=_UNREADABLE)
+            raise web.HTTPConflict(text=NOT_NOW)
         known = request.app[QUEUES]
         place = (run.slug, invitation.task)
         if place not in known:
@@ -86,7 +82,7 @@ class _Pages:
         try:
             return _html(await asyncio.to_thread(self._show, request, request[VISITOR]))
         except EdgenError:  # whose words name places of this machine
-            return _html(render("problem.html.j2", message=_UNREADABLE), 409)
+            return problem_page(NOT_NOW, 409, "/task")
 
     def _show(self, request: web.Request, visitor: Visitor) -> str:
         asked, invitation = self._asked(request)
@@ -133,13 +129,13 @@ class _Pages:
             if fields["skip"]:
                 value = skip_of(_reason(fields["reason"]))
         except UsageError as problem:
-            return _html(render("problem.html.j2", message=str(problem)), 400)
+            return problem_page(str(problem), 400, "/task")
         try:
             new = asked.people.answer(
                 invitation.task, unit, person, form, value, shown, _seconds(fields["since"], now), now
             )
         except EdgenError:
-            return _html(render("problem.html.j2", message=_UNSTORED), 409)
+            return problem_page(_UNSTORED, 409, "/task")
         if new and fields["skip"]:
             asked.queue.give_back(unit, person)
         return _to(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")
@@ -154,7 +150,7 @@ class _Pages:
         try:
             form = _form_of(fields, invitation.person)
         except UsageError as problem:
-            return _html(render("problem.html.j2", message=str(problem)), 400)
+            return problem_page(str(problem), 400, "/task")
         asked.queue.undo(invitation.person, form, time.time())
         return _to(f"/{self._asking.word}")
 

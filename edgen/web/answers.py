@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from edgen.web.guard import problem_page as problem_page
 from edgen.web.people import SOURCES as SOURCES
-from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
 NO_RUN = "There is no such run here; it may have been moved or removed."
@@ -14,11 +14,6 @@ NO_RUN = "There is no such run here; it may have been moved or removed."
 def html_page(text: str, status: int = 200) -> web.Response:
     """Return an HTML page."""
     return web.Response(text=text, content_type="text/html", status=status)
-
-
-def problem_page(message: str, status: int) -> web.Response:
-    """Return a page that says in a sentence why nothing else is shown."""
-    return html_page(render("problem.html.j2", message=message), status)
 
 
 def run_of(request: web.Request) -> IndexedRun | None:

@@ -35,7 +35,7 @@ async def browse(request: web.Request) -> web.Response:
     query, page = read_query([*request.query.items()])
     found = await asyncio.to_thread(index.find, query, page, PAGE)
     facts = await asyncio.to_thread(browse_facts, index, query, page, found)
-    return html_page(render("browse.html.j2", run=run, root="/", **facts))
+    return html_page(render("browse.html.j2", run=run, root="/", stale=run.problem, **facts))
 
 
 def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:

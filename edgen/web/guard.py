@@ -42,13 +42,18 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+NOT_NOW = (  # for people, whom words that name places of this machine do not concern
+    "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person who invited you. "
+    "Everything that you answered before is stored."
+)
 _MOST_ADDRESS = 8_192  # characters of a request's path and query
 _RATE, _BURST = 20.0, 60.0  # changes per second and visitor
 _MOST_VISITORS = 10_000  # whose rates are remembered
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Who = Literal["owner", "person", "visitor"]
-"""Visitors who may ask for a route: the owner; an invited person, about the own task; or either."""
+Who = Literal["owner", "person", "visitor", "anyone"]
+"""Visitors who may ask for a route: the owner; an invited person, about the own task; either; or also somebody
+unknown, who sees the page of a refusal."""
 
 
 class Route(NamedTuple):
@@ -116,9 +121,11 @@ class Guard:
         try:
             answer = await self._refuse(request) or await handler(request)
         except web.HTTPException as refusal:
-            answer = web.Response(status=refusal.status, text=refusal.text, headers=_kept(refusal))
+            answer = problem_page(refusal.text or refusal.reason, refusal.status, home_of(request))
+            answer.headers.update(_kept(refusal))
         except EdgenError as problem:
-            answer = _say(409, str(problem))
+            home = home_of(request)
+            answer = problem_page(str(problem) if home == "/" else NOT_NOW, 409, home)
         if not answer.prepared:
             for name, value in _HEADERS.items():
                 answer.headers.setdefault(name, value)
@@ -127,24 +134,26 @@ class Guard:
     async def _refuse(self, request: web.Request) -> web.Response | None:
         """Return the refusal of a request; None if it may be answered."""
         if len(request.path_qs) > _MOST_ADDRESS:
-            return _say(414, "This address is too long.")
+            return problem_page("This address is too long.", 414, "")
         if (problem := self._hosts.refusal(request.headers)) is not None:
-            return _say(403, problem)
+            return problem_page(problem, 403, "")
         if request.method not in ("GET", "HEAD", "POST"):
-            return _say(405, "Pages answer GET and POST.")
+            return problem_page("Pages answer GET and POST.", 405, "")
         if request.path == ENTER and request.method == "GET":
             return await self._enter(request)
         who = self._who.get(request.match_info.handler)
+        if who == "anyone" and request.method != "POST":
+            return None
         visitor = await self._visitor(request.cookies.get(COOKIE, ""))
         if visitor is None:
-            return _say(403, "Open the link that you were given: it lets this browser in.")
+            return problem_page("Open the link that you were given: it lets this browser in.", 403, "")
+        request[VISITOR] = visitor
         if who not in (visitor.kind, "visitor") and not (who is None and visitor.kind == "owner"):
-            return _say(403, "This page is not for you.")
+            return problem_page("This page is not for you.", 403, home_of(request))
         if request.method == "POST" and who is None:
-            return _say(405, "There is nothing to change at this address.")
+            return problem_page("There is nothing to change at this address.", 405, home_of(request))
         if request.method == "POST" and (refusal := await self._changes(request, visitor)) is not None:
             return refusal
-        request[VISITOR] = visitor
         return None
 
     async def _visitor(self, cookie: str) -> Visitor | None:
@@ -164,16 +173,16 @@ class Guard:
         """Return the refusal of a change; None if it comes from a page of this server."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.headers.get("Host"):
-            return _say(403, "This change comes from another page.")
+            return problem_page("This change comes from another page.", 403, home_of(request))
         if not self._allow(visitor.secret):
-            return _say(429, "Too many answers at once; wait a second.")
+            return problem_page("Too many answers at once; wait a second.", 429, home_of(request))
         given = request.headers.get("X-Token")
         if given is None:
             if request.content_type not in ("application/x-www-form-urlencoded", "multipart/form-data"):
-                return _say(415, "Send a form, or JSON with the header X-Token.")
+                return problem_page("Send a form, or JSON with the header X-Token.", 415, home_of(request))
             given = str((await request.post()).get(TOKEN, ""))
         if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), visitor.token.encode()):
-            return _say(403, "This page is out of date: load it again.")
+            return problem_page("This page is out of date: load it again.", 403, home_of(request))
         return None
 
     def _allow(self, secret: str) -> bool:
@@ -195,7 +204,7 @@ class Guard:
         elif entered := await asyncio.to_thread(self._invited, given):
             session, home = entered, "/task"
         if session is None:
-            return _say(403, "This link is of another start or was revoked; ask for a new one.")
+            return problem_page("This link is of another start or was revoked; ask for a new one.", 403, "")
         # After a redirect from another site's link, the browser would not send this cookie: a page leads on.
         answer = web.Response(text=render("enter.html.j2", home=home), content_type="text/html")
         answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", path="/")
@@ -210,8 +219,16 @@ class Guard:
         return f"{slug}.{entered}" if entered else None
 
 
-def _say(status: int, text: str) -> web.Response:
-    return web.Response(status=status, text=text)
+def problem_page(message: str, status: int, home: str = "/") -> web.Response:
+    """Return a page that says in a sentence why nothing else is shown. `home`: where it leads; empty: nowhere."""
+    text = render("problem.html.j2", message=message, home=home)
+    return web.Response(text=text, content_type="text/html", status=status)
+
+
+def home_of(request: web.Request) -> str:
+    """Return the first page of a visitor; empty for somebody unknown."""
+    visitor = request.get(VISITOR)
+    return "" if visitor is None else "/" if visitor.invitation is None else "/task"
 
 
 def _kept(refusal: web.HTTPException) -> dict[str, str]:

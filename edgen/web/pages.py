@@ -14,14 +14,12 @@ from aiohttp import web
 
 from edgen.core.errors import EdgenError, UsageError
 from edgen.web import browse, conversation, runs
-from edgen.web.answers import problem_page
-from edgen.web.guard import VISITOR, Route
+from edgen.web.guard import NOT_NOW, VISITOR, Route, home_of, problem_page
 from edgen.web.rendering import static_file
 
 log = logging.getLogger(__name__)
-_NOT_NOW = (
-    "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person who invited you. "
-    "Everything that you answered before is stored."
+_CHANGING = (
+    "The run is being changed, moved or removed, and cannot be read now. Load this page again in a moment."
 )
 
 
@@ -39,16 +37,20 @@ async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -
     try:
         answer: web.StreamResponse = await handler(request)
     except UsageError as problem:
-        return problem_page(str(problem), 404)
+        return problem_page(str(problem), 404, home_of(request))
     except EdgenError as problem:
         if request[VISITOR].invitation is not None:  # the words name places of this machine
-            return problem_page(_NOT_NOW, 409)
+            return problem_page(NOT_NOW, 409, "/task")
         return problem_page(f"This cannot be read: {problem}", 409)
-    except (web.HTTPException, OSError, asyncio.CancelledError):
+    except (web.HTTPException, ConnectionError, asyncio.CancelledError):
         raise
+    except OSError as problem:  # something was moved or damaged while it was read
+        log.warning("%s %s: %s", request.method, request.path, problem)
+        return problem_page(_CHANGING, 409, home_of(request))
     except Exception:
         log.exception("%s %s", request.method, request.path)
-        return problem_page("edgen failed to make this page. The terminal of the server says more.", 500)
+        said = "edgen failed to make this page. The terminal of the server says more."
+        return problem_page(said, 500, home_of(request))
     return answer
 
 
@@ -60,7 +62,7 @@ async def unknown(_request: web.Request) -> web.Response:
 ROUTES = (
     Route("GET", "/", runs.runs),
     Route("GET", "/events", runs.events),
-    Route("GET", "/static/{name}", static, "visitor"),
+    Route("GET", "/static/{name}", static, "anyone"),
     Route("GET", "/beside", conversation.beside),
     Route("GET", "/requests/{run}/{id:.+}", conversation.requests),
     Route("GET", "/run/{run}", browse.browse),

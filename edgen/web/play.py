@@ -16,7 +16,7 @@ import msgspec
 from aiohttp import web
 
 from edgen.core.answer_fields import Field, fields_of, write_answer
-from edgen.core.errors import UsageError
+from edgen.core.errors import RunError, UsageError
 from edgen.core.person_requests import PersonRequest
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, task_of
@@ -95,6 +95,8 @@ def _player(request: web.Request) -> _Player:
     word, _, role = visitor.invitation.task.partition(" ")
     if word != "play":
         raise UsageError("Your invitation is to another task.")
+    if not visitor.run.path.is_dir():
+        raise RunError(f"{visitor.run.path}: there is no run here any more.")
     return _Player(visitor.run, visitor.invitation.person, role, _mailbox(visitor.run))
 
 

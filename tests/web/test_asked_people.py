@@ -17,7 +17,7 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.mailbox import Mailbox
 from tests import ROOT, fork_server
 from tests.cli.command import call
-from tests.web.players import SELFPLAY, Pages, Player, generate
+from tests.web.players import SELFPLAY, Pages, Player, generate, token_in
 from tests.web.test_voting import make_run
 
 pytestmark = pytest.mark.integration
@@ -64,9 +64,11 @@ def _answer_all(
             end = time.monotonic() + 90
             while asked.poll() is None and len(seen) < MOST:
                 assert time.monotonic() < end, ann.page
-                if ann.look() == "answer":
+                if (state := ann.look()) == "answer":
                     seen.append(ann.page)
                     answer(ann)
+                elif state == "over":
+                    ann.browser.post("/play/next", {"token": token_in(ann.page)})
                 else:
                     time.sleep(0.05)
         _, err = asked.communicate(timeout=30)
@@ -111,9 +113,9 @@ def test_a_person_labels_turns_with_their_definitions(run: Path) -> None:
 
 
 def test_a_second_question_about_the_same_pairs_reaches_people(run: Path) -> None:
-    settings = ("--signal", "oracle", "--set", "backends.judge={type: human}", "--set", "limits.in_flight=2")
-    for credit in ("whole", "response"):  # other templates, and the same pairs
-        asked = _asking(run, "pairs", *settings, "--credit", credit)
+    for judge in ("first", "second"):  # another judge, and the same pairs, which have ended
+        setting = f"backends.judge={{type: human, model: {judge}}}"
+        asked = _asking(run, "pairs", "--signal", "oracle", "--set", setting, "--credit", "whole")
         assert len(_answer_all(run, "judge", asked, lambda ann: ann.say(""), (0, 3))) == 10
 
 

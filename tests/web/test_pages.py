@@ -121,8 +121,6 @@ async def _answer(_request: Request) -> str:
 PLACES = (
     "/",
     "/events",
-    "/static/style.css",
-    "/static/live.js",
     "/run/x",
     "/run/x/y",
     "/nothing",

@@ -115,6 +115,11 @@ def test_two_people_meet_in_the_lobby_and_see_only_their_own_side(run: Path) -> 
         sue.say("Please do. I learn by examples.", close=True)
         assert tom.until("over") == "over"
         assert making.wait(30) == 0
+    first, *others = Mailbox(run).given()
+    assert first.times.seen is not None
+    assert first.times.typed is not None
+    assert first.times.seen <= first.times.typed <= first.times.at
+    assert all(one.times.typed is None for one in others)  # their browsers have no scripts
     seats = Mailbox(run).seats()
     assert len(seats) == 4
     assert len({seat.token for seat in seats}) == 2

@@ -1,0 +1,154 @@
+"""Runs that are damaged, moved, removed or of another version while their pages are open: each page says so."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgen.web.guard import Route
+from edgen.web.inviting import set_up
+from edgen.web.options import PeopleOptions
+from edgen.web.people import invite
+from edgen.web.sources import IndexedRun
+from tests.cli.command import call
+from tests.web.test_voting import Person, Served, make_run, routes_of_the_application, serve
+
+pytestmark = pytest.mark.integration
+
+NAME = "rated-000000-r0"
+
+
+def _version(number: int) -> Callable[[Path], None]:
+    def change(run: Path) -> None:
+        with sqlite3.connect(run / "run.db") as book:
+            book.execute(f"PRAGMA user_version = {number}")
+        book.close()
+
+    return change
+
+
+def _overwrite(
+    name: str, data: bytes = b"\x00nothing that anybody wrote\xff" * 500
+) -> Callable[[Path], None]:
+    def change(run: Path) -> None:
+        with (run / name).open("r+b") as file:  # the same file, which the server may have open
+            file.write(data)
+
+    return change
+
+
+def _remove(name: str) -> Callable[[Path], None]:
+    return lambda run: shutil.rmtree(run / name) if (run / name).is_dir() else (run / name).unlink()
+
+
+def _cut(run: Path) -> None:
+    os.truncate(run / "run.db", (run / "run.db").stat().st_size // 2)
+
+
+def _replace_by_file(run: Path) -> None:
+    shutil.rmtree(run)
+    run.write_text("no folder")
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "newer": _version(99),
+    "older": _version(1),
+    "cut": _cut,
+    "garbage": _overwrite("run.db"),
+    "ledger_gone": _remove("run.db"),
+    "job_gone": _remove("job.yaml"),
+    "job_garbage": _overwrite("job.yaml"),
+    "inputs_gone": _remove("inputs"),
+    "pairs_garbage": _overwrite("pairs/pairs.jsonl"),
+    "layers_garbage": _overwrite("layers/teacher_moves/labels.jsonl"),
+    "people_garbage": _overwrite("people/people.db"),
+    "people_gone": _remove("people"),
+    "moved": lambda run: run.rename(run.parent.parent / "away") and None,
+    "removed": shutil.rmtree,
+    "a_file": _replace_by_file,
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run for each change, each with pairs, a layer and invited people."""
+    folder = tmp_path_factory.mktemp("damage")
+    run = make_run(folder / "run")
+    assert call("pairs", run, "--signal", "probability") == 0
+    assert (
+        call("annotate", run, "--labels", "teacher_moves", "--set", "backends.annotator={type: simulator}")
+        == 0
+    )
+    for name in CHANGES:
+        shutil.copytree(run, folder / "outputs" / name)
+    return folder / "outputs"
+
+
+def _pages(run: Path) -> list[Route]:
+    routes = [route for route in routes_of_the_application(run) if route.method == "GET"]
+    return [route for route in routes if route.path not in ("/events", "/static/{name}", "/task")]
+
+
+def test_every_page_of_a_run_that_changed_says_what_is_wrong(outputs: Path) -> None:
+    keys: dict[str, dict[str, str]] = {}
+    for name in CHANGES:
+        run = outputs / name
+        keys[name] = set_up([run], PeopleOptions(vote=True, invite="voter"))
+        keys[name] |= set_up([run], PeopleOptions(label="teacher_moves", invite="labeller"))
+        keys[name] |= invite(IndexedRun(run), ["player"], "play student", time.time())
+    pages = _pages(outputs / "newer")
+    assert len(pages) >= 10
+    with serve(outputs) as served:
+        slugs = {name: IndexedRun(outputs / name).slug for name in CHANGES}
+        people = {
+            name: {who: served._replace(keys=keys[name]).enter(who) for who in keys[name]} for name in CHANGES
+        }
+        for name, slug in slugs.items():  # everything is open, and shown
+            end = time.monotonic() + 60
+            while served.site.get(f"/run/{slug}").status == 202:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+            for route in pages:
+                status = _ask(served, people[name], route, slug)[0]
+                assert status in (200, 303), (name, route.path)
+        for name, change in CHANGES.items():
+            change(outputs / name)
+        time.sleep(2.5)  # what a page knows of a run is that old at most
+        told: dict[str, set[int]] = {}
+        for name, slug in slugs.items():
+            for _ in range(2):  # also once something was read again
+                for route in pages:
+                    status, text = _ask(served, people[name], route, slug)
+                    assert status in (200, 202, 303, 403, 404, 409), (name, route.path, status, text)
+                    assert "Traceback" not in text
+                    if status >= 400:
+                        assert "<h1>" in text or status == 403, (name, route.path, text)
+                        told.setdefault(name, set()).add(status)
+                    if route.who == "person":
+                        assert str(outputs) not in text, (name, route.path)
+        assert {"newer", "older", "garbage", "moved", "removed", "a_file", "ledger_gone"} <= {*told}
+        newer = served.site.get(f"/run/{slugs['newer']}/{NAME}").text
+        assert re.search("newer|version", newer), newer
+        assert served.site.get("/").status == 200
+        assert served.server.poll() is None
+
+
+def _ask(served: Served, people: dict[str, Person], route: Route, slug: str) -> tuple[int, str]:
+    """Ask for a page of a run as those whom it is for."""
+    path = route.path.replace("{run}", slug).replace("{id}", NAME)
+    if path == "/beside":
+        path += f"?left={slug}:{NAME}&right={slug}&right_id=0"
+    assert "{" not in path, f"{path}: say in this test what stands for the part in braces"
+    if route.who == "owner":
+        answer = served.site.get(path)
+    else:
+        face = path.strip("/").split("/")[0]
+        answer = people[{"vote": "voter", "label": "labeller"}.get(face, "player")].get(path)
+    return answer.status, answer.text
